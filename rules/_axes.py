@@ -1,0 +1,32 @@
+"""How rules of reductions spell ``dim``, ``keepdim`` and ``dtype``, as jax.numpy functions and as array methods."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import ListOf, Tuple
+from t2j_lsp.translate.rule import Argument, Call, Piece
+
+EMPTY: tuple[object, ...] = ((), [])
+
+
+def axes_text(argument: Argument) -> str:
+    """``dim`` as JAX's ``axis``: a list becomes a tuple, because jax.numpy takes no list of axes."""
+    items = argument.node
+    if argument.literal not in EMPTY and type(argument.literal) is list:
+        return repr(tuple(argument.literal))
+    if isinstance(argument.fact, ListOf | Tuple) and getattr(items, "elts", None) is None:
+        return f"tuple({argument.text})"
+    return argument.text
+
+
+def axis(call: Call, name: str = "dim") -> str | None:
+    """The text of JAX's ``axis``, None for all of them: ``dim=None`` or, as PyTorch reads it, ``dim=()``."""
+    argument = call[name]
+    return None if argument.is_none or argument.literal in EMPTY else axes_text(argument)
+
+
+def spelled(call: Call, name: str, arguments: str, **extra: str | Piece | Argument | None) -> Piece:
+    """``x.name(arguments)`` where the source has a method, else ``jnp.name(x, arguments)``."""
+    tensor = next(iter(call.arguments))
+    if call.method:
+        return call.emit(f"{{{tensor}}}.{name}({arguments})", **extra)
+    return call.emit(f"jnp.{name}({{{tensor}}}, {arguments})" if arguments else f"jnp.{name}({{{tensor}}})", **extra)

@@ -1,0 +1,54 @@
+"""Attributes of tensors: ``x.device``, ``x.data``, ``x.real``, ``x.requires_grad``, ..."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Row, refuse, rule
+
+from ._arguments import array_text
+
+# Numbers of bytes, complex parts --------------------------------------------------------------------------------
+
+Row("torch.Tensor.itemsize", "{self}.itemsize", result="int")
+Row("torch.Tensor.nbytes", "{self}.nbytes", result="int")
+Row("torch.Tensor.element_size(self)", "{self}.itemsize", result="int")
+Row("torch.Tensor.real", "{self}.real")
+Row("torch.Tensor.imag", "{self}.imag")
+Row("torch.real(input)", "{input}.real")
+Row("torch.imag(input)", "{input}.imag")
+
+# Autograd -------------------------------------------------------------------------------------------------------
+
+
+@rule("torch.Tensor.data", jax="lax.stop_gradient(x)", result="same")
+def data(call: Call) -> Piece:
+    return call.emit("lax.stop_gradient({array})", array=array_text(call["self"]))
+
+
+GRADIENTS = "JAX returns gradients instead of storing them: take them from jax.value_and_grad or nnx.value_and_grad."
+refuse("torch.Tensor.grad", GRADIENTS)
+for name in ("grad_fn", "is_leaf", "retains_grad", "output_nr"):
+    refuse(f"torch.Tensor.{name}", "JAX keeps no graph on arrays: it traces the function that is differentiated.")
+refuse(
+    "torch.Tensor.requires_grad",
+    "JAX arrays carry no such flag: which arrays get gradients is said where the gradient is taken (argnums, or "
+    "nnx.DiffState with a filter).",
+)
+
+# Places and layouts ---------------------------------------------------------------------------------------------
+
+# A traced array knows no device, and one process mostly has one.
+Row("torch.Tensor.device", "jax.devices()[0]", ignore=["self"], result="device")
+Row(
+    "torch.Tensor.is_cuda",
+    'jax.default_backend() == "gpu"',
+    ignore=["self"],
+    result="bool",
+    fidelity=CLOSE,
+    note="Asks for JAX's default device, not for the device of this array, which a traced array doesn't know.",
+)
+for name in ("is_sparse", "is_quantized", "is_mkldnn", "is_nested", "is_sparse_csr"):
+    Row(f"torch.Tensor.{name}", "False", ignore=["self"], result="bool")
+for name in ("is_meta", "is_mps", "is_cpu", "is_xla", "layout"):
+    refuse(f"torch.Tensor.{name}", "JAX arrays have no such attribute.")
+for name in ("type", "index"):
+    refuse(f"torch.device.{name}", "A JAX device has platform ('cpu', 'gpu', 'tpu') and id instead.")

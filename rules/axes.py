@@ -1,0 +1,100 @@
+"""Axes: their order and direction, and axes of size 1 (``permute``, ``flip``, ``unsqueeze``, ...)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Fact, Tensor
+from t2j_lsp.translate.rule import Call, Piece, Row, rule
+
+from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread
+
+Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", result="same")
+Row("torch.transpose(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", result="same")
+Row("torch.Tensor.transpose(self, dim0, dim1)", "{self}.swapaxes({dim0}, {dim1})", result="same")
+Row("torch.swapaxes(input, axis0, axis1)", "jnp.swapaxes({input}, {axis0}, {axis1})", method=True, result="same")
+Row("torch.swapdims(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", method=True, result="same")
+Row(
+    "torch.movedim(input, source, destination)",
+    "jnp.moveaxis({input}, {source}, {destination})",
+    method=True,
+    aliases=["torch.moveaxis", "torch.Tensor.moveaxis"],
+    result="same",
+)
+Row("torch.t(input)", "{input}.T", method=True, result="same")
+Row("torch.adjoint(input)", "{input}.conj().mT", method=True, result="same")
+
+
+@rule("torch.Tensor.permute(self, *dims)", jax="x.transpose(dims)", result="same")
+def permute(call: Call) -> Piece:
+    return call.emit("{self}.transpose({dims})", dims=spread(call["dims"]))
+
+
+Row("torch.Tensor.T", "{self}.T")
+Row("torch.Tensor.mT", "{self}.mT")
+Row("torch.Tensor.H", "{self}.conj().T")
+Row("torch.Tensor.mH", "{self}.conj().mT")
+
+
+@rule("torch.Tensor.flip(self, *dims)", jax="jnp.flip(x, axis)", result="same")
+def flip_method(call: Call) -> Piece:
+    return call.emit("jnp.flip({self}, axis={dims:shape})")
+
+
+@rule("torch.flip(input, dims)", jax="jnp.flip(x, axis)", result="same")
+def flip(call: Call) -> Piece:
+    return call.emit("jnp.flip({input}, axis={axes})", axes=call.axes("dims"))
+
+
+Row("torch.fliplr(input)", "jnp.fliplr({input})", method=True, result="same")
+Row("torch.flipud(input)", "jnp.flipud({input})", method=True, result="same")
+
+
+@rule("torch.rot90(input, k=1, dims=(0, 1))", jax="jnp.rot90(x, k, axes)", method=True, result="same")
+def rot90(call: Call) -> Piece:
+    """JAX's axes must be a tuple."""
+    axes = call.axes("dims") if call.given("dims") else None
+    return call.emit("jnp.rot90({input}, k={k?}, axes={axes?})", axes=axes)
+
+
+Row("torch.roll(input, shifts, dims=None)", "jnp.roll({input}, {shifts}, axis={dims?})", method=True, result="same")
+
+
+# Axes of size 1 -------------------------------------------------------------------------------------------------
+
+
+def _unsqueezed(call: Call) -> Fact:
+    rank = rank_of(call["input"])
+    return Tensor(None if rank is None else rank + 1, dtype_of(call["input"]))
+
+
+@rule("torch.unsqueeze(input, dim)", jax="jnp.expand_dims(x, dim)", method=True, result=_unsqueezed)
+def unsqueeze(call: Call) -> Piece:
+    dim = integer(call["dim"])
+    if dim is not None and -2 <= dim <= 2:
+        return call.emit("{input}[{index}]", index=axis_index(dim, "None"))
+    return call.emit("jnp.expand_dims({input}, {dim})")
+
+
+def _squeezed(call: Call) -> Fact:
+    return Tensor(None, dtype_of(call["input"]))
+
+
+@rule(
+    "torch.squeeze(input)",
+    "torch.squeeze(input, dim)",
+    jax="x.squeeze() | squeeze(x, axis)",
+    method=True,
+    result=_squeezed,
+)
+def squeeze(call: Call) -> Piece:
+    """PyTorch leaves axes alone whose size is not 1, where JAX raises."""
+    if "dim" not in call.arguments:
+        return call.emit("{input}.squeeze()")
+    return call.emit("squeeze({input}, axis={axes})", axes=call.axes("dim"))
+
+
+for count in (1, 2, 3):
+
+    @rule(f"torch.atleast_{count}d(*tensors)", jax=f"jnp.atleast_{count}d(x)")
+    def atleast(call: Call, count: int = count) -> Piece:
+        lists = any(map(is_sequence, call["tensors"].items))
+        return call.emit(f"jnp.atleast_{count}d({{tensors}})", tensors=spread(call["tensors"], lists=lists))

@@ -1,0 +1,116 @@
+"""TorchScript, ``torch.compile``, gradient switches, checkpointing, and packages that JAX has no counterpart of."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import is_tensor
+from t2j_lsp.translate.precedence import OR
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
+
+from ._arguments import spread
+
+# Gradient switches: `with` blocks and decorators are handled where they stand ------------------------------------
+
+
+@rule(
+    "torch.no_grad()",
+    jax="lax.stop_gradient(result)",
+    aliases=["torch.autograd.no_grad"],
+    result="unknown",
+)
+def no_grad(call: Call) -> Refusal:
+    """``with torch.no_grad():`` and ``@torch.no_grad()`` put lax.stop_gradient around what leaves them."""
+    return call.refuse("Only a with block or a decorator of no_grad converts: use lax.stop_gradient on the values.")
+
+
+@rule(
+    "torch.inference_mode(mode=True)",
+    jax="lax.stop_gradient(result)",
+    aliases=["torch.autograd.inference_mode"],
+    result="unknown",
+)
+def inference_mode(call: Call) -> Refusal:
+    return call.refuse("Only a with block or a decorator converts: use lax.stop_gradient on the values.")
+
+
+refuse("torch.set_grad_enabled", "JAX takes gradients only where they are asked for; use lax.stop_gradient on a value.")
+refuse("torch.is_grad_enabled", "JAX has no global gradient switch.")
+refuse("torch.autograd.Function", "A custom backward is written with jax.custom_vjp.")
+refuse("torch.autograd.grad", "Write the differentiated expression as a function f and call jax.grad(f)(x).")
+refuse("torch.autograd.*", "JAX differentiates functions: see jax.grad, jax.vjp and jax.custom_vjp.")
+refuse("torch.Tensor.backward", "Write the loss as a function of the model and call nnx.value_and_grad on it.")
+
+for name in ("is_autocast_enabled()", "is_inference_mode_enabled()", "are_deterministic_algorithms_enabled()"):
+    Row(f"torch.{name}", "False", result="bool")
+
+# TorchScript ----------------------------------------------------------------------------------------------------
+
+for name in ("torch.jit.is_scripting()", "torch.jit.is_tracing()", "torch._C._get_tracing_state()"):
+    Row(name, "False", result="bool")
+for name in ("ignore", "unused", "export", "script_method", "interface", "_script_if_tracing"):
+    drop(f"torch.jit.{name}", "There is no TorchScript to hide code from.")
+Row("torch.jit.script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None)", "{obj}", result="same")
+Row("torch.jit.annotate(the_type, the_value)", "{the_value}", ignore=["the_type"], result="unknown")
+refuse("torch.jit.*", "JAX compiles with jax.jit or nnx.jit, and exports with jax.export.")
+drop("torch.fx.wrap", "JAX traces with jax.jit, which needs no such mark.")
+refuse("torch.fx.*", "JAX's counterpart of a traced graph is a jaxpr: see jax.make_jaxpr.")
+refuse("torch.onnx.*", "JAX exports with jax.export.")
+refuse("torch.ao.*", "JAX has no counterpart of PyTorch's quantisation here.")
+
+
+@rule(
+    "torch.compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False)",
+    jax="model",
+    fidelity=CLOSE,
+    note="torch.compile goes: put the training step or the inference function under nnx.jit.",
+    result="same",
+)
+def compile_(call: Call) -> Piece | Refusal:
+    return call.emit("{model}") if call.given("model") else call.refuse("Put the function under nnx.jit.")
+
+
+for name in ("torch.compiler.is_compiling()", "torch.compiler.is_dynamo_compiling()"):
+    Row(name, "False", result="bool")
+
+
+@rule("torch._assert(condition, message)", jax="assert condition, message", result="none")
+def assert_(call: Call) -> Piece | Refusal:
+    """A statement becomes an assertion; conditions on values don't run under jit, conditions on shapes do."""
+    if not call.site.statement:
+        return call.refuse("Only torch._assert as a statement converts, to an assert.")
+    if is_tensor(call["condition"].fact):
+        call.note("An assertion on array values fails under jax.jit; see jax.experimental.checkify.")
+    return Piece(f"assert {call['condition'].operand(OR)}, {call['message'].operand(OR)}")
+
+
+# Memory for time ------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, "
+    "determinism_check='default', debug=False, early_stop=True)",
+    jax="function(*args)",
+    fidelity=CLOSE,
+    ignore=["use_reentrant", "context_fn", "determinism_check", "debug", "early_stop"],
+    note="The values are the same, but everything is kept in memory: put nnx.remat on the function to recompute it.",
+    result="tensor",
+)
+def checkpoint(call: Call) -> Piece:
+    return call.emit("{function}({args})", args=spread(call["args"]))
+
+
+# Packages -------------------------------------------------------------------------------------------------------
+
+PACKAGES = {
+    "distributed": "JAX distributes arrays by sharding: see jax.sharding and jax.distributed.",
+    "multiprocessing": "One JAX process drives all devices of a host.",
+    "sparse": "JAX keeps sparse arrays in jax.experimental.sparse, with another interface.",
+    "distributions": "Distributions are in distrax and numpyro; jax.random draws, jax.scipy.stats has densities.",
+    "profiler": "JAX profiles with jax.profiler.trace.",
+    "utils.tensorboard": "The writer takes NumPy arrays: import it from tensorboardX or clu.metric_writers.",
+    "hub": "torch.hub loads PyTorch models.",
+    "nested": "JAX has no nested tensors: pad, and keep the lengths.",
+    "futures": "JAX dispatches asynchronously by itself.",
+    "overrides": "JAX has no such protocol.",
+}
+for name, reason in PACKAGES.items():
+    refuse(f"torch.{name}.*", reason)

@@ -1,0 +1,248 @@
+"""Making arrays: ``torch.zeros``, ``torch.arange``, ``torch.full_like``, ... (https://pytorch.org/docs/stable/torch.html#creation-ops).
+
+PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``, where the dtype is written out.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import ListOf, Tensor, is_tensor
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Row, refuse, rule
+
+from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
+from ._facts import is_integer
+
+REQUIRES_GRAD = "JAX arrays carry no requires_grad flag: differentiate a function with respect to this argument."
+
+
+def made(call: Call, kind: str | None = "float") -> Tensor:
+    """Fact of a new array: the rank its ``size`` spells; its ``dtype`` argument, or ``kind``."""
+    rank = size_rank(call["size"]) if "size" in call.arguments else None
+    return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
+
+
+def fill(call: Call, template: str, floats: bool = True) -> Piece:
+    """Fill a constructor's template. ``floats``: whether PyTorch's result is of its default float dtype."""
+    if call.given("requires_grad"):
+        call.note(REQUIRES_GRAD)
+    if floats and call.site.x64 and not call.given("dtype"):
+        template = template.replace("{dtype?}", "jnp.float32")
+    return call.emit(template)
+
+
+for name in ("zeros", "ones", "empty"):
+
+    @rule(f"torch.{name}(*size, {FACTORY})", jax=f"jnp.{name}(size, dtype)", result=made)
+    def filled(call: Call, name: str = name) -> Piece:
+        return fill(call, f"jnp.{name}({{size:shape}}, dtype={{dtype?}})")
+
+    @rule(f"torch.{name}_like(input, *, {LIKE})", jax=f"jnp.{name}_like(x, dtype)", result="same")
+    def filled_like(call: Call, name: str = name) -> Piece:
+        return fill(call, f"jnp.{name}_like({{input}}, dtype={{dtype?}})", floats=False)
+
+
+def _full(call: Call) -> Tensor:
+    value = call["fill_value"]
+    return made(call, "int" if is_integer(value.fact) else "float" if has_float(value) else None)
+
+
+@rule(f"torch.full(size, fill_value, *, {FACTORY})", jax="jnp.full(shape, fill_value, dtype)", result=_full)
+def full(call: Call) -> Piece:
+    return fill(call, "jnp.full({size:shape}, {fill_value}, dtype={dtype?})", floats=has_float(call["fill_value"]))
+
+
+@rule(f"torch.full_like(input, fill_value, *, {LIKE})", jax="jnp.full_like(x, fill_value, dtype)", result="same")
+def full_like(call: Call) -> Piece:
+    return fill(call, "jnp.full_like({input}, {fill_value}, dtype={dtype?})", floats=False)
+
+
+# Sequences ------------------------------------------------------------------------------------------------------
+
+
+def _arange(call: Call) -> Tensor:
+    numbers = [call[n] for n in ("start", "end", "step") if n in call.arguments]
+    whole = all(is_integer(a.fact) for a in numbers)
+    kind = "float" if any(map(has_float, numbers)) else "int" if whole else None
+    return Tensor(1, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
+
+
+@rule(
+    f"torch.arange(end, *, {FACTORY})",
+    f"torch.arange(start, end, step=1, *, {FACTORY})",
+    jax="jnp.arange(start, end, step, dtype)",
+    result=_arange,
+)
+def arange(call: Call) -> Piece:
+    floats = any(has_float(call[n]) for n in ("start", "end", "step") if n in call.arguments)
+    if "start" not in call.arguments or (call["start"].literal == 0 and not call.given("step")):
+        return fill(call, "jnp.arange({end}, dtype={dtype?})", floats)
+    step = ", {step}" if call.given("step") else ""
+    return fill(call, f"jnp.arange({{start}}, {{end}}{step}, dtype={{dtype?}})", floats)
+
+
+@rule(f"torch.linspace(start, end, steps, *, {FACTORY})", jax="jnp.linspace(start, end, steps, dtype)", result=_arange)
+def linspace(call: Call) -> Piece:
+    return fill(call, "jnp.linspace({start}, {end}, {steps}, dtype={dtype?})")
+
+
+@rule(
+    f"torch.logspace(start, end, steps, base=10.0, *, {FACTORY})",
+    jax="jnp.logspace(start, end, steps, base, dtype)",
+    result="float tensor",
+)
+def logspace(call: Call) -> Piece:
+    return fill(call, "jnp.logspace({start}, {end}, {steps}, base={base?}, dtype={dtype?})")
+
+
+refuse("torch.range", "torch.range is deprecated and includes its end: write jnp.arange(start, end + step, step).")
+
+
+def _square(call: Call) -> Tensor:
+    return Tensor(2, dtype_kind(call["dtype"]) if call.given("dtype") else "float")
+
+
+@rule(f"torch.eye(n, m=None, *, {FACTORY})", jax="jnp.eye(n, m, dtype)", result=_square)
+def eye(call: Call) -> Piece:
+    size = "{n}, {m}" if call.given("m") else "{n}"
+    return fill(call, f"jnp.eye({size}, dtype={{dtype?}})")
+
+
+def _axes(call: Call) -> ListOf:
+    count = len(call["tensors"].items)
+    return ListOf(Tensor(count if count > 1 else None))
+
+
+@rule("torch.meshgrid(*tensors, indexing=None)", jax='jnp.meshgrid(*xs, indexing="ij")', result=_axes)
+def meshgrid(call: Call) -> Piece:
+    """PyTorch's default indexing is ``ij``, JAX's is ``xy``."""
+    text = spread(call["tensors"], lists=True)
+    if call.given("indexing") and call["indexing"].literal == "xy":
+        return call.emit("jnp.meshgrid({tensors})", tensors=text)
+    indexing = call["indexing"].text if call.given("indexing") else '"ij"'
+    return call.emit("jnp.meshgrid({tensors}, indexing={indexing})", tensors=text, indexing=indexing)
+
+
+Row("torch.tril(input, diagonal=0)", "jnp.tril({input}, k={diagonal?})", method=True, result="same")
+Row("torch.triu(input, diagonal=0)", "jnp.triu({input}, k={diagonal?})", method=True, result="same")
+for name in ("tril", "triu"):
+    Row(
+        f"torch.{name}_indices(row, col, offset=0, *, dtype=torch.long, device='cpu', layout=torch.strided)",
+        f"jnp.stack(jnp.{name}_indices({{row}}, {{offset}}, {{col}}))",
+        result=lambda call: Tensor(2, "int"),
+    )
+Row("torch.vander(x, N=None, increasing=False)", "jnp.vander({x}, N={N?}, increasing={increasing?})")
+
+
+# From data ------------------------------------------------------------------------------------------------------
+
+
+def _data(call: Call) -> Tensor:
+    data = call["data"]
+    kind = dtype_of(data) or ("float" if has_float(data) else "int" if is_integer(data.fact) else None)
+    rank = 0 if is_number(data) else rank_of(data)
+    return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
+
+
+@rule("torch.tensor(data, *, dtype=None, device=None, requires_grad=False)", jax="jnp.array(data, dtype)", result=_data)
+def tensor(call: Call) -> Piece:
+    """``torch.tensor`` copies values and cuts the graph."""
+    data = call["data"]
+    if is_tensor(data.fact):
+        template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
+        return fill(call, template, floats=False)
+    if any(map(is_tensor, getattr(data.fact, "items", ()))):
+        return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
+    return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
+
+
+@rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)
+def as_tensor(call: Call) -> Piece:
+    return fill(call, "jnp.asarray({data}, dtype={dtype?})", floats=has_float(call["data"]))
+
+
+@rule(
+    "torch.asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)",
+    jax="jnp.asarray(obj, dtype)",
+    ignore=["copy"],
+    result="tensor",
+)
+def asarray(call: Call) -> Piece:
+    return fill(call, "jnp.asarray({obj}, dtype={dtype?})", floats=has_float(call["obj"]))
+
+
+@rule(f"torch.scalar_tensor(s, *, {FACTORY})", jax="jnp.array(s, dtype)", result=lambda call: Tensor(0, "float"))
+def scalar_tensor(call: Call) -> Piece:
+    """A float whatever the number is, unless a dtype is given."""
+    dtype = "{dtype}" if call.given("dtype") else "jnp.float32"
+    return fill(call, f"jnp.array({{s}}, dtype={dtype})", floats=False)
+
+
+@rule("torch.from_numpy(ndarray)", jax="jnp.asarray(ndarray)", result="tensor")
+def from_numpy(call: Call) -> Piece:
+    if not call.site.x64:
+        call.note("Float64 and int64 arrays become 32-bit here unless jax_enable_x64 is set; PyTorch keeps 64 bits.")
+    return call.emit("jnp.asarray({ndarray})")
+
+
+Row(
+    "torch.frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)",
+    "jnp.frombuffer({buffer}, dtype={dtype}, count={count?}, offset={offset?})",
+)
+
+
+# With the dtype of another array ----------------------------------------------------------------------------------
+
+
+def _of_self(call: Call) -> Tensor:
+    rank = size_rank(call["size"]) if "size" in call.arguments else None
+    return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else dtype_of(call["self"]))
+
+
+def _new(call: Call, jax: str) -> Piece:
+    if call.given("requires_grad"):
+        call.note(REQUIRES_GRAD)
+    dtype = call["dtype"].text if call.given("dtype") else f"{holder(call['self'])}.dtype"
+    return call.emit(f"{jax}, dtype={{dtype}})", dtype=dtype)
+
+
+for name in ("zeros", "ones", "empty"):
+
+    @rule(f"torch.Tensor.new_{name}(self, *size, {FACTORY})", jax=f"jnp.{name}(size, dtype=x.dtype)", result=_of_self)
+    def new_filled(call: Call, name: str = name) -> Piece:
+        return _new(call, f"jnp.{name}({{size:shape}}")
+
+
+@rule(
+    f"torch.Tensor.new_full(self, size, fill_value, *, {FACTORY})",
+    jax="jnp.full(size, fill_value, dtype=x.dtype)",
+    result=_of_self,
+)
+def new_full(call: Call) -> Piece:
+    return _new(call, "jnp.full({size:shape}, {fill_value}")
+
+
+@rule(f"torch.Tensor.new_tensor(self, data, *, {FACTORY})", jax="jnp.array(data, dtype=x.dtype)", result=_of_self)
+def new_tensor(call: Call) -> Piece:
+    if is_tensor(call["data"].fact):
+        dtype = "{dtype}" if call.given("dtype") else "{self}.dtype"
+        return call.emit(f"lax.stop_gradient({{data}}).astype({dtype})")
+    return _new(call, "jnp.array({data}")
+
+
+# Complex numbers --------------------------------------------------------------------------------------------------
+
+Row(
+    "torch.complex(real, imag)",
+    "lax.complex({real}, {imag})",
+    fidelity=CLOSE,
+    note="lax.complex takes parts of one shape; PyTorch broadcasts them.",
+)
+Row("torch.polar(abs, angle)", "lax.complex({abs} * jnp.cos({angle}), {abs} * jnp.sin({angle}))")
+Row("torch.view_as_complex(input)", "lax.complex({input}[..., 0], {input}[..., 1])")
+Row("torch.view_as_real(input)", "jnp.stack(({input}.real, {input}.imag), axis=-1)", result="float tensor")
+
+SPARSE = "JAX keeps sparse arrays in jax.experimental.sparse, with another interface."
+for name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor"):
+    refuse(f"torch.{name}", SPARSE)
+refuse("torch.Tensor.to_sparse", SPARSE)
+refuse("torch.empty_strided", "JAX arrays have no strides: write jnp.empty(size) and permute its axes.")
+refuse("torch.quantize_per_tensor", "JAX has no quantised arrays.")

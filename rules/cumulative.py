@@ -1,0 +1,46 @@
+"""Running sums and differences along an axis: ``torch.cumsum``, ``torch.diff``, ``torch.trapezoid``, ..."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import Call, Piece, Row, refuse, rule
+
+from ._axes import spelled
+from ._facts import same, same_pair
+
+
+@rule("torch.cumsum(input, dim, *, dtype=None)", jax="jnp.cumsum(x, axis)", method=True, result=same)
+def cumsum(call: Call) -> Piece:
+    return spelled(call, "cumsum", "axis={dim}, dtype={dtype?}")
+
+
+@rule("torch.cumprod(input, dim, *, dtype=None)", jax="jnp.cumprod(x, axis)", method=True, result=same)
+def cumprod(call: Call) -> Piece:
+    return spelled(call, "cumprod", "axis={dim}, dtype={dtype?}")
+
+
+Row("torch.cummax(input, dim)", "cummax_with_indices({input}, axis={dim})", method=True, result=same_pair)
+Row("torch.cummin(input, dim)", "cummin_with_indices({input}, axis={dim})", method=True, result=same_pair)
+Row(
+    "torch.logcumsumexp(input, dim)",
+    "jnp.logaddexp.accumulate({input}, axis={dim})",
+    method=True,
+    result=same,
+)
+Row(
+    "torch.diff(input, n=1, dim=-1, prepend=None, append=None)",
+    "jnp.diff({input}, n={n?}, axis={dim?}, prepend={prepend?}, append={append?})",
+    method=True,
+    result=same,
+)
+
+
+@rule("torch.trapezoid(y, x=None, *, dx=None, dim=-1)", jax="jnp.trapezoid(y, x)", aliases=["torch.trapz"])
+def trapezoid(call: Call) -> Piece:
+    return call.emit("jnp.trapezoid({y}, x={x?}, dx={dx?}, axis={dim?})")
+
+
+refuse("torch.gradient", "Its spacing and edge_order differ from those of jnp.gradient: write the call by hand.")
+refuse(
+    "torch.cumulative_trapezoid",
+    "jax.numpy has no running integral: write jnp.cumsum of the trapezoids' areas.",
+)

@@ -1,0 +1,22 @@
+"""``torch.utils.data``: the data pipeline stays in PyTorch, and its batches become JAX arrays where a loop takes them.
+
+Loaders with worker processes and transforms have no counterpart in JAX; JAX programs use PyTorch's.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import keep
+
+BATCHES = "The data pipeline stays in PyTorch; loops over it convert each batch with jnp.asarray."
+KEPT = (
+    "PyTorch's data pipeline stays as it is; the tensors it yields are converted with jnp.asarray where they are used."
+)
+
+keep("torch.utils.data.DataLoader", BATCHES)
+for name in ("Dataset", "IterableDataset", "TensorDataset", "ConcatDataset", "ChainDataset", "Subset", "StackDataset"):
+    keep(f"torch.utils.data.{name}", KEPT)
+for name in ("random_split", "default_collate", "get_worker_info"):
+    keep(f"torch.utils.data.{name}", KEPT)
+for name in ("", "Batch", "Random", "Sequential", "SubsetRandom", "WeightedRandom", "distributed.Distributed"):
+    keep(f"torch.utils.data.{name}Sampler", KEPT)
+keep("torch.utils.data.*", KEPT)

@@ -1,0 +1,68 @@
+"""What a program asks of its surroundings: devices, CUDA, backends, versions, constants, seeds."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, drop, refuse, rule
+
+# Constants ------------------------------------------------------------------------------------------------------
+
+for name in ("pi", "inf", "nan", "e"):
+    Row(f"torch.{name}", f"jnp.{name}", result="float")
+Row("torch.newaxis", "None", result="unknown")
+refuse("torch.__version__", "A question about PyTorch's version; jax.__version__ is JAX's.")
+refuse("torch.version.*", "A question about PyTorch's build; jax.__version__ is JAX's.")
+
+for name, count in {"single": 1, "pair": 2, "triple": 3, "quadruple": 4}.items():
+    Row(f"torch.nn.modules.utils._{name}(x)", f"per_axis({{x}}, {count})", result="unknown")
+
+# Devices --------------------------------------------------------------------------------------------------------
+
+
+@rule("torch.device(type, index=None)", jax="jax.devices()[0]", ignore=["index"], result="device")
+def device(call: Call) -> Piece:
+    """JAX puts arrays on its default device, the first accelerator; the name mostly isn't read any more."""
+    if call["type"].literal == "cpu":
+        return call.emit('jax.devices("cpu")[0]')
+    return call.emit("jax.devices()[0]")
+
+
+Row("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', result="bool")
+Row("torch.cuda.device_count()", "jax.local_device_count()", result="int")
+Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["including_emulation"], result="bool")
+Row("torch.backends.mps.is_available()", "False", result="bool")
+Row("torch.backends.cudnn.is_available()", 'jax.default_backend() == "gpu"', result="bool")
+for name in ("get_default_device", "cuda.current_device"):
+    refuse(f"torch.{name}", "JAX names devices by objects: jax.devices()[0] is the default one.")
+for name in ("set_default_device", "cuda.set_device"):
+    refuse(f"torch.{name}", 'JAX takes its default device from jax.config.update("jax_default_device", device).')
+
+# CUDA, backends and threads -------------------------------------------------------------------------------------
+
+MEMORY = "XLA manages device memory itself."
+for name in ("empty_cache", "ipc_collect", "reset_peak_memory_stats", "reset_max_memory_allocated"):
+    drop(f"torch.cuda.{name}", MEMORY)
+drop("torch.cuda.synchronize", "JAX waits where a value is read; to time a computation call jax.block_until_ready.")
+refuse("torch.cuda.*", "There is no CUDA interface in JAX: see jax.devices() and jax.profiler.")
+refuse("torch.mps.*", "There is no MPS interface in JAX.")
+refuse("torch.xpu.*", "There is no XPU interface in JAX.")
+drop("torch.backends.*", "Backend switches of PyTorch have no counterpart: XLA chooses its kernels.")
+drop(
+    "torch.use_deterministic_algorithms", "XLA is deterministic on CPU and TPU; on GPU set --xla_gpu_deterministic_ops."
+)
+drop("torch.set_float32_matmul_precision", 'JAX has jax.config.update("jax_default_matmul_precision", ...).')
+for name in ("set_num_threads", "set_num_interop_threads", "set_printoptions", "set_flush_denormal"):
+    drop(f"torch.{name}", "A setting of PyTorch's own runtime.")
+for name in ("get_num_threads", "get_num_interop_threads"):
+    refuse(f"torch.{name}", "XLA manages its threads itself.")
+
+# Seeds ----------------------------------------------------------------------------------------------------------
+
+
+@rule("torch.manual_seed(seed)", jax="rngs = nnx.Rngs(seed)", aliases=["torch.random.manual_seed"], result="unknown")
+def manual_seed(call: Call) -> Refusal:
+    """As a statement it becomes the ``nnx.Rngs`` of the code after it; here its value is used."""
+    return call.refuse("The value of manual_seed is PyTorch's generator: make an nnx.Rngs(seed) and pass it on.")
+
+
+for name in ("cuda.manual_seed", "cuda.manual_seed_all", "mps.manual_seed", "xpu.manual_seed"):
+    drop(f"torch.{name}", "nnx.Rngs is seeded once, for all devices.")

@@ -1,0 +1,126 @@
+"""Embedding tables with PyTorch's constructors, padding index and initialisation.
+
+`max_norm` (which rewrites the table in place during the forward pass), `scale_grad_by_freq` and `sparse` have no form
+here. An index outside the table gives NaN, where PyTorch raises.
+Source: https://docs.pytorch.org/docs/stable/nn.html#sparse-layers
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import lax
+
+
+def embedding(ids: jax.Array, weight: jax.Array, padding_idx: int | None = None) -> jax.Array:
+    """`F.embedding`: the rows of weight (rows, features) at `ids`; row `padding_idx` gets no gradient.
+
+    Args:
+      ids: integers of any shape.
+      weight: (rows, features).
+      padding_idx: may be negative, counted from the end.
+
+    Returns:
+      (*ids.shape, features).
+    """
+    found = jnp.take(weight, ids, axis=0)
+    if padding_idx is None:
+        return found
+    is_padding = (ids == padding_idx % weight.shape[0])[..., None]
+    return jnp.where(is_padding, lax.stop_gradient(found), found)
+
+
+def one_hot(ids: jax.Array, num_classes: int = -1) -> jax.Array:
+    """`F.one_hot`: integers 0 and 1; num_classes=-1 takes the largest id plus 1, and so needs values, not tracers."""
+    return jax.nn.one_hot(ids, int(ids.max()) + 1 if num_classes == -1 else num_classes, dtype=int)
+
+
+def embedding_bag(
+    ids: jax.Array,
+    weight: jax.Array,
+    offsets: jax.Array | None = None,
+    mode: str = "mean",
+    per_sample_weights: jax.Array | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> jax.Array:
+    """`F.embedding_bag`: the sum, mean or maximum of the rows of each bag; a bag without rows gives zeros.
+
+    Args:
+      ids: (bags, length), or (total,) with `offsets`.
+      weight: (rows, features).
+      offsets: (bags,), where each bag starts in `ids`; with `include_last_offset` a last one where the last bag ends.
+      mode: "sum", "mean" or "max".
+      per_sample_weights: factors in the shape of `ids`, for the mode "sum".
+      include_last_offset: whether `offsets` has that last element.
+      padding_idx: ids of this value are left out.
+
+    Returns:
+      (bags, features).
+    """
+    if offsets is None:
+        bags = ids.shape[0]
+        bag = jnp.repeat(jnp.arange(bags), ids.shape[1])
+    else:
+        bags = offsets.size - include_last_offset
+        bag = jnp.searchsorted(offsets[:bags], jnp.arange(ids.size), side="right") - 1
+    flat = ids.reshape(-1)
+    if padding_idx is not None:
+        bag = jnp.where(flat == padding_idx % weight.shape[0], bags, bag)  # out of range: dropped
+    rows = weight[flat]
+    if mode == "max":
+        best = jax.ops.segment_max(rows, bag, bags)
+        return jnp.where(jnp.isneginf(best), 0, best)
+    if per_sample_weights is not None:
+        rows *= per_sample_weights.reshape(-1, 1)
+    total = jax.ops.segment_sum(rows, bag, bags)
+    if mode == "sum":
+        return total
+    counts = jax.ops.segment_sum(jnp.ones_like(flat), bag, bags)
+    return total / jnp.maximum(counts, 1)[:, None]
+
+
+class Embedding(nnx.Embed):
+    """PyTorch's `nn.Embedding`: rows from N(0, 1), row `padding_idx` zero and without gradient."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, rngs: nnx.Rngs):
+        super().__init__(num_embeddings, embedding_dim, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)
+        self.embedding_dim, self.padding_idx = embedding_dim, None
+        if padding_idx is not None:
+            self.padding_idx = padding_idx % num_embeddings
+            self.embedding[...] = self.embedding[...].at[self.padding_idx].set(0)
+
+    @property
+    def weight(self) -> nnx.Param:
+        """PyTorch's name of `embedding`."""
+        return self.embedding
+
+    def __call__(self, ids: jax.Array) -> jax.Array:
+        """Looks up `ids`, of any shape: (*ids.shape, embedding_dim)."""
+        return embedding(ids, self.embedding[...], self.padding_idx)
+
+
+class EmbeddingBag(nnx.Module):
+    """PyTorch's `nn.EmbeddingBag`, with `weight` (num_embeddings, embedding_dim)."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        mode: str = "mean",
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        rngs: nnx.Rngs,
+    ):
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        weight = jax.random.normal(rngs.params(), (num_embeddings, embedding_dim), jnp.float32)
+        self.weight = nnx.Param(weight if padding_idx is None else weight.at[padding_idx].set(0))
+
+    def __call__(
+        self, ids: jax.Array, offsets: jax.Array | None = None, per_sample_weights: jax.Array | None = None
+    ) -> jax.Array:
+        """Reduces the rows of each bag; see `embedding_bag`."""
+        return embedding_bag(
+            ids, self.weight[...], offsets, self.mode, per_sample_weights, self.include_last_offset, self.padding_idx
+        )

@@ -1,0 +1,21 @@
+"""Indices for torch.scatter and its like, and torch.masked_scatter."""
+
+import jax
+import jax.numpy as jnp
+
+
+def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
+    """The index with which `x.at[...]` writes as torch.scatter does: `index` on `axis`, each place itself elsewhere.
+
+    With i of shape (2, 3), `x.at[along_axis(i, 1)].set(y)` sets x[a, i[a, b]] to y[a, b].
+    """
+    grid = list(jnp.indices(index.shape, sparse=True))
+    grid[axis] = index
+    return tuple(grid)
+
+
+def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:
+    """Fills the places of x where `mask` is true with the values of `source` in order, as torch.masked_scatter does."""
+    mask = jnp.broadcast_to(mask, x.shape)
+    order = jnp.cumsum(mask.ravel()).reshape(x.shape) - 1
+    return jnp.where(mask, source.ravel()[order], x)

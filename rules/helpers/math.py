@@ -1,0 +1,109 @@
+"""Elementwise functions and norms whose gradients PyTorch defines at points where jax.numpy's differ."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+def absolute(x: jax.Array) -> jax.Array:
+    """|x| as `torch.abs`: the gradient at 0 is 0, where that of jnp.abs is 1."""
+    return jnp.where(x == 0, 0, jnp.abs(x))
+
+
+def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | float | None = None) -> jax.Array:
+    """Limits x to [min, max] as `torch.clamp`: values on a bound keep their gradient, where jnp.clip halves it."""
+    clipped = jnp.clip(x, min, max)
+    return jnp.where(x == clipped, x, clipped)
+
+
+def trunc_divide(x: jax.Array, y: jax.Array | float) -> jax.Array:
+    """Divides and rounds towards zero, integers exactly, as `torch.div(x, y, rounding_mode="trunc")`."""
+    if jnp.issubdtype(jnp.result_type(x, y), jnp.integer):
+        return jnp.sign(x) * jnp.sign(y) * (jnp.abs(x) // jnp.abs(y))
+    return jnp.trunc(x / y)
+
+
+def standard_deviation(
+    x: jax.Array, axis: int | Sequence[int] | None = None, ddof: float = 1, keepdims: bool = False
+) -> jax.Array:
+    """Standard deviation as `torch.std`: the gradient of equal values is 0, where that of jnp.std is NaN."""
+    variance = jnp.var(x, axis, ddof=ddof, keepdims=keepdims)
+    zero = variance == 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, variance)))
+
+
+def euclidean_norm(x: jax.Array, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> jax.Array:
+    """Square root of the sum of squares over `axis` (over all of x for None), as `torch.norm`.
+
+    The gradient of a zero vector is 0, where that of jnp.linalg.norm is NaN.
+    """
+    total = jnp.sum(jnp.square(jnp.abs(x)), axis, keepdims=keepdims)
+    zero = total == 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
+
+
+def vector_norm(
+    x: jax.Array, ord: float | str = 2, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> jax.Array:
+    """The `ord`-norm of x over `axis` as one vector (of all of x for None), as `torch.linalg.vector_norm`.
+
+    The gradient of zeros is 0. "fro" is the norm of order 2.
+    """
+    order = 2.0 if ord == "fro" else float(ord)
+    nonzero = x != 0
+    if order == 0:
+        return jnp.sum(nonzero, axis, keepdims=keepdims).astype(jnp.abs(x).dtype)
+    size = jnp.where(nonzero, jnp.abs(x), 0)
+    if order == float("inf"):
+        return jnp.max(size, axis, keepdims=keepdims)
+    if order == float("-inf"):
+        return jnp.min(size, axis, keepdims=keepdims)
+    powers = jnp.where(nonzero, jnp.where(nonzero, size, 1) ** order, 0.0 if order > 0 else float("inf"))
+    total = jnp.sum(powers, axis, keepdims=keepdims)
+    if order == 1:
+        return total
+    regular = (total != 0) & jnp.isfinite(total)
+    return jnp.where(regular, jnp.where(regular, total, 1) ** (1 / order), total if order > 0 else 1 / total)
+
+
+def cdist(x1: jax.Array, x2: jax.Array, p: float = 2.0) -> jax.Array:
+    """Distances between all rows of x1 (..., P, M) and x2 (..., R, M), as `torch.cdist`: (..., P, R).
+
+    The gradient of equal rows is 0.
+    """
+    return vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, axis=-1)
+
+
+def linear(x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
+    """`F.linear`: x @ weight.T + bias, with weight (out, in) in PyTorch's layout."""
+    y = x @ weight.T
+    return y if bias is None else y + bias
+
+
+def gumbel_softmax(
+    logits: jax.Array, tau: float = 1.0, hard: bool = False, axis: int = -1, *, rngs: nnx.Rngs
+) -> jax.Array:
+    """`F.gumbel_softmax`: a sample of the relaxed categorical distribution, one-hot with its gradient where `hard`."""
+    noise = jax.random.gumbel(rngs(), logits.shape, logits.dtype)
+    soft = jax.nn.softmax((logits + noise) / tau, axis)
+    if not hard:
+        return soft
+    one_hot = jax.nn.one_hot(jnp.argmax(soft, axis), soft.shape[axis], dtype=soft.dtype, axis=axis)
+    return one_hot + soft - jax.lax.stop_gradient(soft)
+
+
+class SVD(NamedTuple):
+    """What `torch.svd` returns: V, where jnp.linalg.svd returns its conjugate transpose."""
+
+    U: jax.Array
+    S: jax.Array
+    V: jax.Array
+
+
+def svd_with_v(x: jax.Array, full_matrices: bool = False) -> SVD:
+    """`torch.svd`: x = U @ diag(S) @ V^H, thin unless `full_matrices`."""
+    u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices)
+    return SVD(u, s, vh.conj().mT)

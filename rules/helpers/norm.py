@@ -1,0 +1,293 @@
+"""Normalization layers with PyTorch's constructors, channel axis, epsilon and running statistics.
+
+The functions of `torch.nn.functional` are in `norm_functions.py`. Variances are taken in two passes, as PyTorch does:
+Flax's default, E[x^2] - E[x]^2, cancels where the mean is far above the spread.
+Source: https://docs.pytorch.org/docs/stable/nn.html#normalization-layers
+"""
+
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from .norm_functions import batch_norm, instance_norm, local_response_norm, rms_norm
+
+
+class BatchNorm(nnx.BatchNorm):
+    """`nnx.BatchNorm` whose running variance is unbiased, as in PyTorch.
+
+    Both normalize by the variance of the batch with divisor n. Into `var`, PyTorch averages the one with divisor n - 1,
+    Flax the one with divisor n.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        use_running_average: bool = False,
+        axis: int = -1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        use_bias: bool = True,
+        use_scale: bool = True,
+        use_fast_variance: bool = False,
+        rngs: nnx.Rngs,
+    ):
+        super().__init__(
+            num_features,
+            use_running_average=use_running_average,
+            axis=axis,
+            momentum=momentum,
+            epsilon=epsilon,
+            use_bias=use_bias,
+            use_scale=use_scale,
+            use_fast_variance=use_fast_variance,
+            rngs=rngs,
+        )
+
+    def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
+        """Normalizes `x` and, unless `use_running_average`, updates `mean` and `var`."""
+        if use_running_average is None:
+            use_running_average = self.use_running_average
+        if use_running_average:
+            return super().__call__(x, use_running_average=True)
+        count = x.size // self.num_features
+        if count == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
+        kept = self.momentum * self.var[...]
+        y = super().__call__(x, use_running_average=False)
+        # What was added to `kept` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
+        self.var[...] += (self.var[...] - kept) / (count - 1)
+        return y
+
+
+class ChannelsFirstBatchNorm(BatchNorm):
+    """PyTorch's batch normalization of (N, C, *spatial): `scale`, `bias`, `mean` and `var` have shape (C,).
+
+    `momentum` is the weight of the new statistics, as in PyTorch; None averages all batches alike.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        super().__init__(
+            num_features,
+            axis=1,
+            momentum=0.0 if momentum is None else 1 - momentum,
+            epsilon=eps,
+            use_bias=affine,
+            use_scale=affine,
+            rngs=rngs,
+        )
+        self.eps, self.affine, self.track_running_stats = eps, affine, track_running_stats
+        if not track_running_stats:
+            self.mean = self.var = nnx.data(None)
+        elif momentum is None:
+            self.num_batches_tracked = nnx.BatchStat(jnp.zeros((), int))
+        self.cumulative = track_running_stats and momentum is None
+
+    @property
+    def weight(self) -> nnx.Param | None:
+        """PyTorch's name of `scale`."""
+        return self.scale
+
+    @property
+    def running_mean(self) -> nnx.BatchStat | None:
+        """PyTorch's name of `mean`."""
+        return self.mean
+
+    @property
+    def running_var(self) -> nnx.BatchStat | None:
+        """PyTorch's name of `var`."""
+        return self.var
+
+    def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
+        """Normalizes `x`, (N, C, *spatial), and updates the running statistics in training."""
+        if not self.track_running_stats:
+            return batch_norm(x, None, None, self.scale, self.bias, training=True, eps=self.eps)
+        if not self.cumulative or (self.use_running_average if use_running_average is None else use_running_average):
+            return super().__call__(x, use_running_average)
+        mean, var = self.mean[...], self.var[...]
+        y = super().__call__(x, use_running_average)  # with momentum 0: leaves the statistics of this batch
+        self.num_batches_tracked[...] += 1
+        self.mean[...] = mean + (self.mean[...] - mean) / self.num_batches_tracked[...]
+        self.var[...] = var + (self.var[...] - var) / self.num_batches_tracked[...]
+        return y
+
+
+class BatchNorm1d(ChannelsFirstBatchNorm):
+    """PyTorch's `nn.BatchNorm1d`: (N, C) or (N, C, L)."""
+
+
+class BatchNorm2d(ChannelsFirstBatchNorm):
+    """PyTorch's `nn.BatchNorm2d`: (N, C, H, W)."""
+
+
+class BatchNorm3d(ChannelsFirstBatchNorm):
+    """PyTorch's `nn.BatchNorm3d`: (N, C, D, H, W)."""
+
+
+class LayerNorm(nnx.LayerNorm):
+    """PyTorch's `nn.LayerNorm` over the last axes; `scale` and `bias` have shape `normalized_shape`."""
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        axes = tuple(range(-len(shape), 0))
+        super().__init__(
+            math.prod(shape),
+            epsilon=eps,
+            use_scale=elementwise_affine,
+            use_bias=elementwise_affine and bias,
+            scale_init=lambda key, _, dtype: jnp.ones(shape, dtype),
+            bias_init=lambda key, _, dtype: jnp.zeros(shape, dtype),
+            reduction_axes=axes,
+            feature_axes=axes,
+            use_fast_variance=False,
+            rngs=rngs,
+        )
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+
+    @property
+    def weight(self) -> nnx.Param | None:
+        """PyTorch's name of `scale`."""
+        return self.scale
+
+
+class GroupNorm(nnx.GroupNorm):
+    """PyTorch's `nn.GroupNorm`: (N, C, *)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, rngs: nnx.Rngs):
+        super().__init__(
+            num_channels,
+            num_groups,
+            epsilon=eps,
+            use_scale=affine,
+            use_bias=affine,
+            use_fast_variance=False,
+            rngs=rngs,
+        )
+        self.num_channels, self.eps, self.affine = num_channels, eps, affine
+
+    @property
+    def weight(self) -> nnx.Param | None:
+        """PyTorch's name of `scale`."""
+        return self.scale
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Normalizes `x`, (N, C, *), over the channels of a group and all axes after them."""
+        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, 1, -1)), -1, 1)
+
+
+class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
+    """PyTorch's instance normalization of (N, C, *spatial) or (C, *spatial), without running statistics."""
+
+    rank: int  # of the spatial axes, set by the subclasses
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        if track_running_stats:
+            raise ValueError("Instance normalization with running statistics has no JAX form here.")
+        super().__init__(num_features, epsilon=eps, use_scale=affine, use_bias=affine, rngs=rngs)
+        self.eps, self.affine = eps, affine
+
+    @property
+    def weight(self) -> nnx.Param | None:
+        """PyTorch's name of `scale`."""
+        return self.scale
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Normalizes every channel of every example over its spatial axes."""
+        batch = x if x.ndim == self.rank + 2 else x[None]
+        return instance_norm(batch, weight=self.scale, bias=self.bias, eps=self.eps).reshape(x.shape)
+
+
+class InstanceNorm1d(ChannelsFirstInstanceNorm):
+    """PyTorch's `nn.InstanceNorm1d`: (N, C, L) or (C, L)."""
+
+    rank = 1
+
+
+class InstanceNorm2d(ChannelsFirstInstanceNorm):
+    """PyTorch's `nn.InstanceNorm2d`: (N, C, H, W) or (C, H, W)."""
+
+    rank = 2
+
+
+class InstanceNorm3d(ChannelsFirstInstanceNorm):
+    """PyTorch's `nn.InstanceNorm3d`: (N, C, D, H, W) or (C, D, H, W)."""
+
+    rank = 3
+
+
+class RMSNorm(nnx.RMSNorm):
+    """PyTorch's `nn.RMSNorm` over the last axes; `eps=None` is the machine epsilon of the input's dtype."""
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        super().__init__(
+            math.prod(shape),
+            use_scale=elementwise_affine,
+            scale_init=lambda key, _, dtype: jnp.ones(shape, dtype),
+            rngs=rngs,
+        )
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+
+    @property
+    def weight(self) -> nnx.Param | None:
+        """PyTorch's name of `scale`."""
+        return self.scale
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Divides `x` by its root mean square over the normalized axes."""
+        return rms_norm(x, self.normalized_shape, self.scale, self.eps)
+
+
+class LocalResponseNorm(nnx.Module):
+    """PyTorch's `nn.LocalResponseNorm`: (N, C, *spatial)."""
+
+    def __init__(
+        self,
+        size: int,
+        alpha: float = 1e-4,
+        beta: float = 0.75,
+        k: float = 1.0,
+        *,
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Divides every value by a power of the mean square of its neighbouring channels."""
+        return local_response_norm(x, self.size, self.alpha, self.beta, self.k)

@@ -1,0 +1,115 @@
+"""Sorting, extremes and order statistics that give values together with their indices, as PyTorch's do.
+
+Values are gathered at their indices, so that the gradient goes to one element also where several are equal; jnp.max
+and jnp.min divide it between them.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+class ValuesAndIndices(NamedTuple):
+    """What `torch.max(x, dim)`, `torch.sort` and their like return."""
+
+    values: jax.Array
+    indices: jax.Array
+
+
+def take_with_indices(x: jax.Array, indices: jax.Array, axis: int, keepdims: bool) -> ValuesAndIndices:
+    """The elements of x at `indices` (of length 1 along `axis`), without that axis unless `keepdims`."""
+    values = jnp.take_along_axis(x, indices, axis)
+    if keepdims:
+        return ValuesAndIndices(values, indices)
+    return ValuesAndIndices(jnp.squeeze(values, axis), jnp.squeeze(indices, axis))
+
+
+def max_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    """The largest elements along `axis` and where they are (the first of equal ones), as `torch.max(x, dim)`."""
+    return take_with_indices(x, jnp.argmax(x, axis, keepdims=True), axis, keepdims)
+
+
+def min_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    """The smallest elements along `axis` and where they are (the first of equal ones), as `torch.min(x, dim)`."""
+    return take_with_indices(x, jnp.argmin(x, axis, keepdims=True), axis, keepdims)
+
+
+def sort_with_indices(x: jax.Array, axis: int = -1, descending: bool = False) -> ValuesAndIndices:
+    """Sorts x along `axis` and tells each element's index in x, as `torch.sort`. Equal elements keep their order."""
+    indices = jnp.argsort(x, axis, descending=descending)
+    return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
+
+
+def top_k(x: jax.Array, k: int, axis: int = -1, largest: bool = True) -> ValuesAndIndices:
+    """The k largest (or smallest) elements along `axis` in order, and their indices, as `torch.topk`."""
+    if largest:
+        return ValuesAndIndices(*lax.top_k(x, k, axis=axis))
+    indices = lax.slice_in_dim(jnp.argsort(x, axis), 0, k, axis=axis)
+    return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
+
+
+def kth_value(x: jax.Array, k: int, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """The k-th smallest elements along `axis` (counted from 1) and their indices, as `torch.kthvalue`."""
+    indices = lax.slice_in_dim(jnp.argsort(x, axis), k - 1, k, axis=axis)
+    return take_with_indices(x, indices, axis, keepdims)
+
+
+def lower_median(x: jax.Array) -> jax.Array:
+    """The median of all elements as `torch.median`: the lower of the two middle ones, NaN where there is a NaN."""
+    return median_with_indices(x.ravel(), 0).values
+
+
+def median_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    """Medians along `axis` (the lower of two middle elements; NaN if any) and their indices, as `torch.median`."""
+    middle = (x.shape[axis] - 1) // 2
+    indices = lax.slice_in_dim(jnp.argsort(x, axis), middle, middle + 1, axis=axis)
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        nan = jnp.isnan(x)
+        first_nan = jnp.argmax(nan, axis, keepdims=True)
+        indices = jnp.where(jnp.any(nan, axis, keepdims=True), first_nan, indices)
+    return take_with_indices(x, indices, axis, keepdims)
+
+
+def lower_nanmedian(x: jax.Array) -> jax.Array:
+    """The median of all elements that aren't NaN as `torch.nanmedian`: the lower of the two middle ones."""
+    return nanmedian_with_indices(x.ravel(), 0).values
+
+
+def nanmedian_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    """Medians along `axis` of the elements that aren't NaN, and their indices, as `torch.nanmedian`."""
+    middle = jnp.maximum(jnp.sum(~jnp.isnan(x), axis, keepdims=True) - 1, 0) // 2
+    indices = jnp.take_along_axis(jnp.argsort(x, axis), middle, axis)
+    return take_with_indices(x, indices, axis, keepdims)
+
+
+def mode_with_indices(x: jax.Array, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """The most frequent elements along `axis` (the smallest of equally frequent ones), as `torch.mode`.
+
+    The index is that of the last such element. Takes memory quadratic in the length of `axis`.
+    """
+    rows = jnp.moveaxis(x, axis, -1)
+    counts = jnp.sum(rows[..., :, None] == rows[..., None, :], axis=-1)
+    frequent = counts == jnp.max(counts, axis=-1, keepdims=True)
+    highest = jnp.max(rows, axis=-1, keepdims=True)
+    value = jnp.min(jnp.where(frequent, rows, highest), axis=-1, keepdims=True)
+    found = rows == value
+    last = found.shape[-1] - 1 - jnp.argmax(jnp.flip(found, -1), axis=-1, keepdims=True)
+    return take_with_indices(x, jnp.moveaxis(last, -1, axis), axis, keepdims)
+
+
+def cummax_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
+    """The largest element so far along `axis` and its index (the last of equal ones), as `torch.cummax`."""
+    return running_extreme(x, axis, lax.cummax(x, axis % x.ndim))
+
+
+def cummin_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
+    """The smallest element so far along `axis` and its index (the last of equal ones), as `torch.cummin`."""
+    return running_extreme(x, axis, lax.cummin(x, axis % x.ndim))
+
+
+def running_extreme(x: jax.Array, axis: int, extremes: jax.Array) -> ValuesAndIndices:
+    positions = lax.broadcasted_iota(jnp.int32, x.shape, axis % x.ndim)
+    indices = lax.cummax(jnp.where(x == extremes, positions, 0), axis % x.ndim)
+    return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)

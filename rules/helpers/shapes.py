@@ -1,0 +1,38 @@
+"""Splitting and squeezing with the sizes that PyTorch gives."""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def squeeze(x: jax.Array, axis: int | Sequence[int]) -> jax.Array:
+    """Drops the axes of `axis` that have size 1; others stay, as in torch.squeeze (jnp.squeeze raises)."""
+    axes = (axis,) if isinstance(axis, int) else axis
+    return x.squeeze(tuple(a for a in axes if x.ndim and x.shape[a] == 1))
+
+
+def split(x: jax.Array, sizes: int | Sequence[int], axis: int = 0) -> list[jax.Array]:
+    """Splits into parts of `sizes`, or of one size with a smaller last part, as torch.split does."""
+    cuts = range(sizes, x.shape[axis], sizes) if isinstance(sizes, int) else np.cumsum(sizes)[:-1]
+    return jnp.split(x, list(cuts), axis=axis)
+
+
+def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
+    """Splits into at most `chunks` parts of size ceil(length / chunks), as torch.chunk does: 7 in 3 is 3, 3, 1."""
+    size = max(1, -(-x.shape[axis] // chunks))
+    return jnp.split(x, list(range(size, x.shape[axis], size)), axis=axis)
+
+
+def sliding_window(x: jax.Array, axis: int, size: int, step: int) -> jax.Array:
+    """All windows of `size` along `axis`, `step` apart, on a new last axis, as torch.Tensor.unfold gives them."""
+    starts = jnp.arange(0, x.shape[axis] - size + 1, step)
+    windows = jnp.take(x, starts[:, None] + jnp.arange(size), axis=axis)
+    return jnp.moveaxis(windows, axis + 1 if axis >= 0 else axis, -1)
+
+
+def expand(x: jax.Array, shape: Sequence[int]) -> jax.Array:
+    """Broadcasts x to `shape`, where -1 keeps the size of an axis, as torch.Tensor.expand."""
+    kept = (1,) * (len(shape) - x.ndim) + x.shape
+    return jnp.broadcast_to(x, [old if new == -1 else new for old, new in zip(kept, shape, strict=True)])

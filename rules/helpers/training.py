@@ -1,0 +1,130 @@
+"""What a training loop does to gradients and learning rates, with PyTorch's numbers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+@nnx.jit
+def forward(module: Any, *inputs: Any) -> Any:
+    """Calls a module, compiled once for each shape of its inputs."""
+    return module(*inputs)
+
+
+def zero_gradients(module: nnx.Module) -> nnx.State:
+    """Zeros in the shapes of a module's parameters, to add gradients to."""
+    return jax.tree.map(jnp.zeros_like, nnx.state(module, nnx.Param))
+
+
+@nnx.jit
+def apply_gradients(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.State) -> None:
+    """Updates a module's parameters by gradients that were added up."""
+    optimizer.update(module, grads)
+
+
+def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> Any:
+    """Gradients scaled so that their norm, taken over all of them together, is at most `max_norm`.
+
+    Like `torch.nn.utils.clip_grad_norm_`, which divides by the norm plus 1e-6; optax.clip_by_global_norm doesn't.
+    """
+    scale = jnp.minimum(max_norm / (grad_norm(grads, norm_type) + 1e-6), 1.0)
+    return jax.tree.map(lambda g: g * scale.astype(g.dtype), grads)
+
+
+def grad_norm(grads: Any, norm_type: float = 2.0) -> jax.Array:
+    """The norm of all gradients together, as `torch.nn.utils.clip_grad_norm_` returns it (before clipping)."""
+    if norm_type == 2:
+        return optax.tree.norm(grads)
+    leaves = [jnp.abs(g) for g in jax.tree.leaves(grads)]
+    if norm_type == float("inf"):
+        return jnp.max(jnp.stack([jnp.max(g) for g in leaves]))
+    return sum(jnp.sum(g**norm_type) for g in leaves) ** (1 / norm_type)
+
+
+def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any) -> None:
+    """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`."""
+    for _, hyperparameter in optax.tree.get_all_with_path(optimizer.opt_state, name):
+        dtype = jnp.result_type(hyperparameter[...], float)  # one that began as a whole number is an integer
+        hyperparameter.set_value(jnp.asarray(value, dtype))
+
+
+class LRScheduler:
+    """Sets an optimizer's hyperparameters from schedules, one count further with every `step()`.
+
+    The keywords name hyperparameters that `optax.inject_hyperparams` keeps:
+    `LRScheduler(optimizer, learning_rate=optax.exponential_decay(0.1, 30, 0.1, staircase=True))`. The schedules are
+    called in Python, so they may be any functions of a number.
+    """
+
+    def __init__(self, optimizer: nnx.Optimizer, **schedules: Callable[[float], Any]):
+        self.optimizer = optimizer
+        self.schedules = schedules
+        self.step(0)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Goes on to the next count, or to `epoch`."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for name, schedule in self.schedules.items():
+            set_hyperparameter(self.optimizer, name, schedule(self.last_epoch))
+
+    def get_last_lr(self) -> list[float]:
+        """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
+        return [float(self.schedules["learning_rate"](self.last_epoch))]
+
+
+class ReduceLROnPlateau:
+    """Multiplies an optimizer's learning rate by `factor` when a metric has stopped improving.
+
+    As `torch.optim.lr_scheduler.ReduceLROnPlateau`; `optax.inject_hyperparams` keeps the learning rate.
+    """
+
+    def __init__(
+        self,
+        optimizer: nnx.Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ):
+        self.optimizer, self.factor, self.patience, self.cooldown = optimizer, factor, patience, cooldown
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.min_lr, self.eps = min_lr, eps
+        self.best = float("inf") if mode == "min" else -float("inf")
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+
+    def step(self, metrics: Any) -> None:
+        """Takes the metric of an epoch."""
+        metric = float(metrics)
+        self.last_epoch += 1
+        if self.is_better(metric):
+            self.best, self.num_bad_epochs = metric, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            old = self.get_last_lr()[0]
+            new = max(old * self.factor, self.min_lr)
+            if old - new > self.eps:
+                set_hyperparameter(self.optimizer, "learning_rate", new)
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def is_better(self, metric: float) -> bool:
+        """Whether the metric beats the best one so far by more than the threshold."""
+        sign = 1 if self.mode == "min" else -1
+        if self.threshold_mode == "rel":
+            return sign * metric < sign * self.best * (1 - sign * self.threshold)
+        return sign * metric < sign * self.best - self.threshold
+
+    def get_last_lr(self) -> list[float]:
+        """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
+        return [optax.tree.get(self.optimizer.opt_state, "learning_rate").item()]

@@ -1,0 +1,195 @@
+"""Joining and splitting arrays: ``cat``, ``stack``, ``split``, ``chunk``, ``unbind``, ...
+
+``torch.split`` takes sizes where ``jnp.split`` takes a number of equal parts or indices, and ``torch.chunk`` makes its
+last chunk smaller where ``jnp.array_split`` evens them out.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import accumulate
+
+from t2j_lsp.translate.facts import Fact, Layer, ListOf, Tensor, element
+from t2j_lsp.translate.precedence import ADD, MULTIPLY, bracket, precedence
+from t2j_lsp.translate.rule import Call, Piece, Row, is_simple, rule
+
+from ._arguments import integer, is_number, is_sequence, part_texts, parts
+from ._facts import first, same
+
+
+def _joined(call: Call) -> Fact:
+    one = element(call["tensors"].fact)
+    return Tensor(one.rank, one.dtype) if isinstance(one, Tensor) else Tensor()
+
+
+def _stacked(call: Call) -> Fact:
+    one = _joined(call)
+    return Tensor(None if one.rank is None else one.rank + 1, one.dtype) if isinstance(one, Tensor) else one
+
+
+Row(
+    "torch.cat(tensors, dim=0)",
+    "jnp.concatenate({tensors}, axis={dim?})",
+    aliases=["torch.concat", "torch.concatenate"],
+    result=_joined,
+)
+Row("torch.stack(tensors, dim=0)", "jnp.stack({tensors}, axis={dim?})", result=_stacked)
+Row("torch.hstack(tensors)", "jnp.hstack({tensors})", result=_joined)
+Row("torch.vstack(tensors)", "jnp.vstack({tensors})", aliases=["torch.row_stack"])
+Row("torch.dstack(tensors)", "jnp.dstack({tensors})")
+Row("torch.column_stack(tensors)", "jnp.column_stack({tensors})")
+
+
+@rule("torch.block_diag(*tensors)", jax="jax.scipy.linalg.block_diag(*xs)", result=lambda call: Tensor(2))
+def block_diag(call: Call) -> Piece:
+    return call.emit("jax.scipy.linalg.block_diag({tensors})", tensors=", ".join(i.text for i in call["tensors"].items))
+
+
+@rule("torch.cartesian_prod(*tensors)", jax='jnp.stack(jnp.meshgrid(*xs, indexing="ij"), axis=-1).reshape(-1, n)')
+def cartesian_prod(call: Call) -> Piece | None:
+    items = [i.text for i in call["tensors"].items]
+    if len(items) < 2 or any(text.startswith("*") for text in items):
+        return None
+    template = 'jnp.stack(jnp.meshgrid({tensors}, indexing="ij"), axis=-1).reshape(-1, {count})'
+    return call.emit(template, tensors=", ".join(items), count=str(len(items)))
+
+
+# Splitting ------------------------------------------------------------------------------------------------------
+
+
+def _parts(call: Call) -> Fact:
+    return ListOf(same(call))
+
+
+def _split_sizes(call: Call, name: str, sizes: str) -> Piece:
+    """Split into parts of the sizes that the argument ``sizes`` lists: ``jnp.split`` wants where the parts end."""
+    written = parts(call[sizes])
+    template = f"jnp.split({{{name}}}, {{cuts}}, axis={{dim?}})"
+    if written is not None and len(written) > 1:
+        texts = part_texts(call[sizes])
+        if all(text.isdigit() for text in texts):
+            return call.emit(template, cuts=str(list(accumulate(map(int, texts[:-1])))))
+        if len(texts) == 2:
+            return call.emit(template, cuts=f"[{texts[0]}]")
+        if len(texts) == 3 and is_simple(written[0]):
+            first, second = (bracket(Piece(texts[i], precedence(written[i])), ADD) for i in (0, 1))
+            return call.emit(template, cuts=f"[{texts[0]}, {first} + {second}]")
+    return call.emit(f"jnp.split({{{name}}}, np.cumsum({{{sizes}}})[:-1], axis={{dim?}})")
+
+
+@rule(
+    "torch.split(tensor, split_size_or_sections, dim=0)",
+    jax="split(x, sizes, axis)",
+    result=_parts,
+)
+def split(call: Call) -> Piece:
+    return _split(call, "tensor", "split_size_or_sections")
+
+
+@rule("torch.Tensor.split(self, split_size, dim=0)", jax="split(x, sizes, axis)", result=_parts)
+def split_method(call: Call) -> Piece:
+    return _split(call, "self", "split_size")
+
+
+def _width(call: Call, name: str) -> ast.expr | None:
+    """``out_features`` of the linear layer that the input is fresh from, if its last axis is the one that is split."""
+    node = call[name].node
+    layer = call.site.fact(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(layer, Layer) or layer.name != "torch.nn.Linear" or layer.node is None:
+        return None
+    fact = call.site.fact(node.args[0]) if isinstance(node, ast.Call) and node.args else None
+    rank = fact.rank if isinstance(fact, Tensor) else None
+    if integer(call["dim"]) not in (-1, None if rank is None else rank - 1):
+        return None
+    given = [k.value for k in layer.node.keywords if k.arg == "out_features"] + layer.node.args[1:2]
+    return given[0] if given else None
+
+
+def _is_product(node: ast.expr | None, count: int, factor: ast.expr | None) -> bool:
+    """Whether ``node`` is ``count * factor``; the factor may be the parameter that an attribute was set from."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=value), op=ast.Mult(), right=other) if value == count:
+            return _last_name(other) == _last_name(factor) != ""
+        case ast.BinOp(left=other, op=ast.Mult(), right=ast.Constant(value=value)) if value == count:
+            return _last_name(other) == _last_name(factor) != ""
+        case _:
+            return False
+
+
+def _last_name(node: ast.expr | None) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _split(call: Call, name: str, sizes: str) -> Piece:
+    argument = call[sizes]
+    if is_sequence(argument):
+        return _split_sizes(call, name, sizes)
+    count = call.site.unpacked
+    if count and _is_product(_width(call, name), count, argument.node):
+        return call.emit(f"jnp.split({{{name}}}, {count}, axis={{dim?}})")
+    if 2 <= count <= 4 and is_number(argument) and argument.simple:
+        size = argument.operand(MULTIPLY + 1)
+        cuts = [argument.text, *(f"{i} * {size}" for i in range(2, count))]
+        return call.emit(f"jnp.split({{{name}}}, {{cuts}}, axis={{dim?}})", cuts=f"[{', '.join(cuts)}]")
+    return call.emit(f"split({{{name}}}, {{{sizes}}}, axis={{dim?}})")
+
+
+@rule("torch.split_with_sizes(input, split_sizes, dim=0)", jax="jnp.split(x, cuts, axis)", method=True, result=_parts)
+def split_with_sizes(call: Call) -> Piece:
+    return _split_sizes(call, "input", "split_sizes")
+
+
+def _is_multiple(node: ast.expr | None, count: int) -> bool:
+    match node:
+        case ast.Constant(value=int() as value):
+            return value % count == 0
+        case ast.BinOp(op=ast.Mult()):
+            return _is_multiple(node.left, count) or _is_multiple(node.right, count)
+        case _:
+            return False
+
+
+@rule("torch.chunk(input, chunks, dim=0)", jax="chunk(x, chunks, axis)", method=True, result=_parts)
+def chunk(call: Call) -> Piece:
+    """Two chunks are the same in NumPy's reckoning: the first is the longer one."""
+    count = integer(call["chunks"])
+    if count is not None and call.site.unpacked == count and _is_multiple(_width(call, "input"), count):
+        return call.emit("jnp.split({input}, {chunks}, axis={dim?})")
+    if count == 2 and call.site.unpacked == 2:
+        return call.emit("jnp.array_split({input}, 2, axis={dim?})")
+    return call.emit("chunk({input}, {chunks}, axis={dim?})")
+
+
+@rule(
+    "torch.tensor_split(input, sections, dim=0)",
+    "torch.tensor_split(input, indices, dim=0)",
+    jax="jnp.array_split(x, indices_or_sections, axis)",
+    method=True,
+    result=_parts,
+)
+def tensor_split(call: Call) -> Piece:
+    name = list(call.arguments)[1]
+    return call.emit(f"jnp.array_split({{input}}, {{{name}}}, axis={{dim?}})")
+
+
+for name in ("hsplit", "vsplit", "dsplit"):
+
+    @rule(
+        f"torch.{name}(input, sections)",
+        f"torch.{name}(input, indices)",
+        jax=f"jnp.{name}(x, sections)",
+        method=True,
+        result=_parts,
+    )
+    def split_along(call: Call, name: str = name) -> Piece:
+        return call.emit(f"jnp.{name}({{input}}, {{{list(call.arguments)[1]}}})")
+
+
+def _unbound(call: Call) -> Fact:
+    one = first(call).fact
+    return ListOf(
+        Tensor(None if one.rank is None else one.rank - 1, one.dtype) if isinstance(one, Tensor) else Tensor()
+    )
+
+
+Row("torch.unbind(input, dim=0)", "jnp.unstack({input}, axis={dim?})", method=True, result=_unbound)

@@ -1,0 +1,84 @@
+"""Activation layers (torch docs: torch.nn, Non-linear Activations).
+
+Where JAX's function is the same in value and gradient the layer is that function; where PyTorch differs, or where
+``isinstance`` asks for the class, it is a small module.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Tensor
+from t2j_lsp.translate.layer import layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Call
+
+SAME = Tensor(dtype="same")
+
+for name, function, arguments in (
+    ("ReLU", "nnx.relu", "inplace=False"),
+    ("ReLU6", "nnx.relu6", "inplace=False"),
+    ("SiLU", "nnx.silu", "inplace=False"),
+    ("Mish", "jax.nn.mish", "inplace=False"),
+    ("Hardswish", "nnx.hard_swish", "inplace=False"),
+    ("Hardsigmoid", "nnx.hard_sigmoid", "inplace=False"),
+    ("SELU", "nnx.selu", "inplace=False"),
+    ("Sigmoid", "nnx.sigmoid", ""),
+    ("Tanh", "nnx.tanh", ""),
+    ("LogSigmoid", "nnx.log_sigmoid", ""),
+    ("Softsign", "nnx.soft_sign", ""),
+):
+    layer(f"torch.nn.{name}({arguments})", function, function=True, random=False, result=SAME)
+
+
+def _gelu(call: Call) -> Piece | None:
+    match call.literal("approximate"):
+        case "none":
+            return call.emit("functools.partial(nnx.gelu, approximate=False)")
+        case "tanh":
+            return call.emit("functools.partial(nnx.gelu, approximate=True)")
+        case _:
+            return None
+
+
+def _softmax(function: str) -> object:
+    def build(call: Call) -> Piece | None:
+        if call.literal("dim") is None:
+            return None
+        return call.emit(f"functools.partial({function}, axis={{dim}})")
+
+    return build
+
+
+layer(
+    "torch.nn.GELU(approximate='none')",
+    _gelu,
+    function=True,
+    random=False,
+    result=SAME,
+    jax="functools.partial(nnx.gelu, approximate=False)",
+)
+for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softmax")):
+    layer(
+        f"torch.nn.{name}(dim=None)",
+        _softmax(function),  # type: ignore[arg-type]
+        function=True,
+        random=False,
+        result=SAME,
+        jax=f"functools.partial({function}, axis=dim)",
+    )
+for signature in (
+    "LeakyReLU(negative_slope=0.01, inplace=False)",
+    "ELU(alpha=1.0, inplace=False)",
+    "CELU(alpha=1.0, inplace=False)",
+    "Hardtanh(min_val=-1.0, max_val=1.0, inplace=False)",
+    "Hardshrink(lambd=0.5)",
+    "Softshrink(lambd=0.5)",
+    "Softplus(beta=1.0, threshold=20.0)",
+    "Threshold(threshold, value, inplace=False)",
+    "Tanhshrink()",
+    "GLU(dim=-1)",
+    "Softmin(dim=None)",
+    "Softmax2d()",
+):
+    layer(f"torch.nn.{signature}", random=False, result=SAME)
+layer("torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)", result=SAME)
+layer("torch.nn.RReLU(lower=0.125, upper=0.3333333333333333, inplace=False)", result=SAME)

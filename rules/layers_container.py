@@ -1,0 +1,41 @@
+"""Containers of modules and parameters, and the parameter itself (torch docs: torch.nn, Containers)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Tensor
+from t2j_lsp.translate.layer import layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Call, Refusal, rule
+
+PARAMETER = Tensor(variable=True)
+
+
+def _list(call: Call) -> Piece | None:
+    """nnx.List, which indexes, iterates and appends as ModuleList does; slices take the helper."""
+    items = call["modules"]
+    if items.is_none:
+        return call.emit("nnx.List([])")
+    return call.emit("nnx.List({modules})")
+
+
+layer("torch.nn.Sequential(*args)", base="nnx.Sequential", random=False, jax="nnx.Sequential(*args)")
+layer("torch.nn.ModuleList(modules=None)", _list, base="nnx.List", random=False, jax="nnx.List(modules)")
+layer("torch.nn.ModuleDict(modules=None)", base="nnx.Dict", random=False)
+layer("torch.nn.ParameterList(values=None)", helper="ModuleList", base="nnx.List", random=False)
+layer("torch.nn.ParameterDict(parameters=None)", helper="ModuleDict", base="nnx.Dict", random=False)
+
+
+@rule("torch.nn.Parameter(data, requires_grad=True)", jax="nnx.Param(data)", result=lambda call: PARAMETER)
+def parameter(call: Call) -> Piece | Refusal:
+    """A parameter without gradient is state that is saved and not trained: a buffer."""
+    trained = call.literal("requires_grad")
+    if trained is True:
+        return call.emit("nnx.Param({data})")
+    if trained is False:
+        return call.emit("Buffer({data})")
+    return call.refuse("whether the parameter is trained is not known here; choose nnx.Param or Buffer")
+
+
+@rule("torch.nn.Buffer(data, persistent=True)", jax="Buffer(data)", result=lambda call: PARAMETER)
+def buffer(call: Call) -> Piece:
+    return call.emit("Buffer({data}, persistent={persistent?})")

@@ -1,0 +1,151 @@
+"""Convolutions, pooling, padding, resizing and folding layers (torch docs: torch.nn).
+
+At a module's border axes are channels first. The ``channels_last`` forms are the standard nnx layers; the layout pass
+takes them where it can move the axes at the calls.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Scalar
+from t2j_lsp.translate.layer import Build, layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Argument, Call
+
+CONV = (
+    "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,"
+    " padding_mode='zeros', device=None, dtype=None)"
+)
+TRANSPOSE = (
+    "(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,"
+    " padding_mode='zeros', device=None, dtype=None)"
+)
+
+
+def _sizes(argument: Argument, rank: int) -> tuple[int, ...] | None:
+    """A literal int or tuple as one size for each spatial axis."""
+    value = argument.literal
+    if isinstance(value, int):
+        return (value,) * rank
+    if isinstance(value, tuple | list) and len(value) == rank and all(isinstance(v, int) for v in value):
+        return tuple(value)
+    return None
+
+
+def _shown(sizes: tuple[int, ...]) -> str:
+    return f"({sizes[0]},)" if len(sizes) == 1 else str(sizes)
+
+
+def _size_texts(argument: Argument, rank: int) -> tuple[str, ...] | None:
+    """One size for each spatial axis as text: of a literal, or of a name that surely holds an int."""
+    sizes = _sizes(argument, rank)
+    if sizes is not None:
+        return tuple(map(str, sizes))
+    known_int = isinstance(argument.fact, Scalar) and argument.fact.kind == "int"
+    return (argument.text,) * rank if known_int and argument.simple else None
+
+
+def _tuple_text(sizes: tuple[str, ...]) -> str:
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def conv_channels_last(rank: int) -> Build:
+    """nnx.Conv with its channels on the last axis, where every size is surely known to be an int or a literal tuple."""
+
+    def build(call: Call) -> Piece | None:
+        if call.given("dtype") or call.given("padding_mode"):
+            return None
+        kernel, stride = _size_texts(call["kernel_size"], rank), _size_texts(call["stride"], rank)
+        dilation, padding = _sizes(call["dilation"], rank), call.literal("padding")
+        pads = _sizes(call["padding"], rank)
+        pad_is_int = isinstance(call["padding"].fact, Scalar) and call["padding"].fact.kind == "int"
+        if kernel is None or stride is None or dilation is None:
+            return None
+        text = f"nnx.Conv({{in_channels}}, {{out_channels}}, kernel_size={_tuple_text(kernel)}"
+        if set(stride) != {"1"}:
+            text += ", strides=" + (stride[0] if len(set(stride)) == 1 else _tuple_text(stride))
+        if pads is not None:
+            text += ', padding="VALID"' if set(pads) == {0} else f", padding={_pad_pairs(pads)}"
+        elif padding == "valid" or (padding == "same" and set(kernel) <= {"1", "3", "5", "7", "9", "11"}):
+            text += f', padding="{padding.upper()}"'
+        elif pad_is_int:
+            text += ", padding={padding}"
+        else:
+            return None
+        if set(dilation) != {1}:
+            text += f", kernel_dilation={_shown(dilation)}"
+        text += ", feature_group_count={groups?}"
+        bias = call.literal("bias")
+        text += "" if bias is True else ", use_bias={bias}"
+        text += ", kernel_init=uniform_fan_in"
+        groups = "" if call["groups"].piece.text == "1" else " // {groups}"
+        if bias is not False:
+            text += (
+                ", bias_init=uniform_bias({in_channels}" + groups + "".join(f" * {k}" for k in kernel if k != "1") + ")"
+            )
+        return call.emit(text + ", rngs={rngs})", rngs=call.site.rngs())
+
+    return build
+
+
+def _pad_pairs(pads: tuple[int, ...]) -> str:
+    """Explicit padding on both sides: "SAME" pads a strided convolution by other amounts."""
+    return str(pads[0]) if len(set(pads)) == 1 else "(" + ", ".join(f"({p}, {p})" for p in pads) + ")"
+
+
+def pool_channels_last(rank: int, function: str) -> Build:
+    """``nnx.max_pool`` or ``nnx.avg_pool``, where every size is a literal and no window is added at the end."""
+
+    def build(call: Call) -> Piece | None:
+        window = _sizes(call["kernel_size"], rank)
+        stride = window if call["stride"].is_none else _sizes(call["stride"], rank)
+        padding = _sizes(call["padding"], rank)
+        plain = all(not call.given(name) for name in call.arguments if name not in ("kernel_size", "stride", "padding"))
+        if window is None or stride is None or padding is None or not plain:
+            return None
+        pads = f", padding={tuple((p, p) for p in padding)}" if any(padding) else ""
+        return call.emit(
+            f"functools.partial({function}, window_shape={_shown(window)}, strides={_shown(stride)}{pads})"
+        )
+
+    return build
+
+
+for rank in (1, 2, 3):
+    layer(
+        f"torch.nn.Conv{rank}d{CONV}",
+        channels_last=conv_channels_last(rank),
+        attributes={"weight": "kernel"},
+        jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
+    )
+    layer(f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}")
+    layer(
+        f"torch.nn.MaxPool{rank}d(kernel_size, stride=None, padding=0, dilation=1, return_indices=False,"
+        " ceil_mode=False)",
+        channels_last=pool_channels_last(rank, "nnx.max_pool"),
+        random=False,
+    )
+    layer(
+        f"torch.nn.AvgPool{rank}d(kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
+        + (", divisor_override=None)" if rank > 1 else ")"),
+        channels_last=pool_channels_last(rank, "nnx.avg_pool"),
+        random=False,
+    )
+    layer(f"torch.nn.AdaptiveAvgPool{rank}d(output_size)", random=False)
+    layer(f"torch.nn.AdaptiveMaxPool{rank}d(output_size, return_indices=False)", random=False)
+    layer(f"torch.nn.LPPool{rank}d(norm_type, kernel_size, stride=None, ceil_mode=False)", random=False)
+    layer(f"torch.nn.MaxUnpool{rank}d(kernel_size, stride=None, padding=0)", random=False)
+    for kind in ("Zero", "Reflection", "Replication", "Circular"):
+        layer(f"torch.nn.{kind}Pad{rank}d(padding)", random=False)
+    layer(f"torch.nn.ConstantPad{rank}d(padding, value)", random=False)
+
+layer(
+    "torch.nn.Upsample(size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None)",
+    random=False,
+)
+layer("torch.nn.UpsamplingNearest2d(size=None, scale_factor=None)", random=False)
+layer("torch.nn.UpsamplingBilinear2d(size=None, scale_factor=None)", random=False)
+layer("torch.nn.PixelShuffle(upscale_factor)", random=False)
+layer("torch.nn.PixelUnshuffle(downscale_factor)", random=False)
+layer("torch.nn.ChannelShuffle(groups)", random=False)
+layer("torch.nn.Unfold(kernel_size, dilation=1, padding=0, stride=1)", random=False)
+layer("torch.nn.Fold(output_size, kernel_size, dilation=1, padding=0, stride=1)", random=False)

@@ -1,0 +1,65 @@
+"""Linear layers, embeddings, dropout, and layers that only pass on or reshape (torch docs: torch.nn)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import TENSOR, Tensor
+from t2j_lsp.translate.layer import layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Call
+
+SAME = Tensor(dtype="same")
+
+
+def _linear(call: Call) -> Piece | None:
+    """nnx.Linear, with PyTorch's initialisation: U(±1/sqrt(in_features)) for kernel and bias."""
+    if call.given("dtype"):
+        return None
+    bias = call.literal("bias")
+    use_bias = "" if bias is True else ", use_bias={bias}"
+    bias_init = "" if bias is False else ", bias_init=uniform_bias({fan_in})"
+    return call.emit(
+        "nnx.Linear({in_features}, {out_features}"
+        + use_bias
+        + ", kernel_init=uniform_fan_in"
+        + bias_init
+        + ", rngs={rngs})",
+        fan_in=call["in_features"],
+        rngs=call.site.rngs(),
+    )
+
+
+layer(
+    "torch.nn.Linear(in_features, out_features, bias=True, device=None, dtype=None)",
+    _linear,
+    base="nnx.Linear",
+    attributes={"weight": "kernel"},
+    jax="nnx.Linear(in_features, out_features, kernel_init=uniform_fan_in, bias_init=uniform_bias(in_features),"
+    " rngs=rngs)",
+)
+layer("torch.nn.Bilinear(in1_features, in2_features, out_features, bias=True, device=None, dtype=None)")
+layer(
+    "torch.nn.Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,"
+    " scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None)",
+    "nnx.Embed({num_embeddings}, {embedding_dim}, embedding_init=nnx.initializers.normal(1.0), rngs={rngs})",
+    base="nnx.Embed",
+    attributes={"weight": "embedding"},
+)
+layer(
+    "torch.nn.EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,"
+    " mode='mean', sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)",
+    base="EmbeddingBag",
+    attributes={"weight": "embedding"},
+)
+layer("torch.nn.Identity(*args, **kwargs)", result=SAME, random=False)
+layer("torch.nn.Flatten(start_dim=1, end_dim=-1)", result=TENSOR, random=False)
+layer("torch.nn.Unflatten(dim, unflattened_size)", result=TENSOR, random=False)
+layer(
+    "torch.nn.Dropout(p=0.5, inplace=False)",
+    "nnx.Dropout({p}, rngs={rngs})",
+    base="nnx.Dropout",
+    attributes={"p": "rate"},
+    result=SAME,
+)
+for rank in (1, 2, 3):
+    layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME)
+layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)

@@ -1,0 +1,91 @@
+"""Losses and distances as layers (torch docs: torch.nn, Loss Functions and Distance Functions).
+
+A loss that holds no arrays is its function, with the arguments that were given: ``functools.partial(cross_entropy,
+ignore_index=0)``. One with class weights, which PyTorch saves as a buffer, and one whose class is passed around, is the
+helper class of torch's name.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Tensor
+from t2j_lsp.translate.layer import Build, layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Call, Refusal, refuse
+
+FLOATS = Tensor(dtype="float")
+ARRAYS = ("weight", "pos_weight")
+OLD = ("size_average", "reduce")
+OLD_SWITCHES = "size_average=None, reduce=None, reduction='mean'"
+
+
+def _function(name: str) -> Build:
+    """The function itself, with the arguments that differ from their defaults bound."""
+
+    def build(call: Call) -> Piece | Refusal | None:
+        if any(call.given(one) for one in OLD if one in call.arguments):
+            return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
+        if any(call.given(one) for one in ARRAYS if one in call.arguments):
+            return None
+        given = [p.name for p in call.signature.parameters or () if call.given(p.name)]
+        if not given:
+            return call.emit(name)
+        return call.emit(f"functools.partial({name}, " + ", ".join(f"{one}={{{one}}}" for one in given) + ")")
+
+    return build
+
+
+def _loss(signature: str, function: str) -> None:
+    layer(
+        f"torch.nn.{signature}",
+        _function(function),
+        result=FLOATS,
+        random=False,
+        function=True,
+        jax=function,
+    )
+
+
+for signature, function in (
+    (f"L1Loss({OLD_SWITCHES})", "l1_loss"),
+    (f"MSELoss({OLD_SWITCHES})", "mse_loss"),
+    (f"SmoothL1Loss({OLD_SWITCHES}, beta=1.0)", "smooth_l1_loss"),
+    ("HuberLoss(reduction='mean', delta=1.0)", "huber_loss"),
+    (f"KLDivLoss({OLD_SWITCHES}, log_target=False)", "kl_div"),
+    ("GaussianNLLLoss(*, full=False, eps=1e-06, reduction='mean')", "gaussian_nll_loss"),
+    (
+        "PoissonNLLLoss(log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean')",
+        "poisson_nll_loss",
+    ),
+    (
+        "CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean',"
+        " label_smoothing=0.0)",
+        "cross_entropy",
+    ),
+    ("NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')", "nll_loss"),
+    (f"BCELoss(weight=None, {OLD_SWITCHES})", "binary_cross_entropy"),
+    (f"BCEWithLogitsLoss(weight=None, {OLD_SWITCHES}, pos_weight=None)", "binary_cross_entropy_with_logits"),
+    (f"SoftMarginLoss({OLD_SWITCHES})", "soft_margin_loss"),
+    (f"MultiMarginLoss(p=1, margin=1.0, weight=None, {OLD_SWITCHES})", "multi_margin_loss"),
+    (f"MultiLabelMarginLoss({OLD_SWITCHES})", "multilabel_margin_loss"),
+    (f"MultiLabelSoftMarginLoss(weight=None, {OLD_SWITCHES})", "multilabel_soft_margin_loss"),
+    (f"CosineEmbeddingLoss(margin=0.0, {OLD_SWITCHES})", "cosine_embedding_loss"),
+    (f"MarginRankingLoss(margin=0.0, {OLD_SWITCHES})", "margin_ranking_loss"),
+    (f"HingeEmbeddingLoss(margin=1.0, {OLD_SWITCHES})", "hinge_embedding_loss"),
+    (f"TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, {OLD_SWITCHES})", "triplet_margin_loss"),
+    (
+        "TripletMarginWithDistanceLoss(*, distance_function=None, margin=1.0, swap=False, reduction='mean')",
+        "triplet_margin_with_distance_loss",
+    ),
+    ("CTCLoss(blank=0, reduction='mean', zero_infinity=False)", "ctc_loss"),
+    ("CosineSimilarity(dim=1, eps=1e-08)", "cosine_similarity"),
+    ("PairwiseDistance(p=2.0, eps=1e-06, keepdim=False)", "pairwise_distance"),
+):
+    _loss(signature, function)
+
+for name, reason in {
+    "NLLLoss2d": "A deprecated name of nn.NLLLoss, which takes images too.",
+    "AdaptiveLogSoftmaxWithLoss": "Its clusters have shapes that depend on the targets; use nn.CrossEntropyLoss.",
+    "LinearCrossEntropyLoss": "Write nn.Linear and nn.CrossEntropyLoss: XLA fuses them.",
+    "LinearCrossEntropyOptions": "Options of a fused kernel of PyTorch's.",
+}.items():
+    refuse(f"torch.nn.{name}", reason)

@@ -1,0 +1,94 @@
+"""Layers and wrappers that no other file covers, and the reasons for those that have no JAX form."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Tensor
+from t2j_lsp.translate.layer import layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import CLOSE, Call, Refusal, Row, refuse
+
+SYNCHRONISED = (
+    "Under jit an array sharded over devices is one array: statistics of the batch are those of the whole batch."
+)
+
+
+def _sync_batch_norm(call: Call) -> Piece | Refusal | None:
+    if call.given("process_group"):
+        return call.refuse("a process group is a mesh axis in JAX: see jax.sharding")
+    return call.refuse("the helper has affine=False, and no scale without bias") if call.given("bias") else None
+
+
+layer(
+    "torch.nn.SyncBatchNorm(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
+    " process_group=None, device=None, dtype=None, *, bias=True)",
+    _sync_batch_norm,
+    helper="ChannelsFirstBatchNorm",
+    attributes={"weight": "scale", "running_mean": "mean", "running_var": "var"},
+    result=Tensor(dtype="same"),
+    fidelity=CLOSE,
+    note=SYNCHRONISED,
+    jax="ChannelsFirstBatchNorm(num_features, ...)",
+)
+Row(
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group=None)",
+    "{module}",
+    fidelity=CLOSE,
+    note=SYNCHRONISED,
+    result="same",
+)
+
+# Without a JAX form ---------------------------------------------------------------------------------------------
+
+SHARDED = "One JAX program drives all devices: shard the batch (jax.device_put with a NamedSharding), not the model."
+LAZY = "Its size is known only after the first call; write the class without Lazy and state the size."
+for name in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm"):
+    for rank in (1, 2, 3):
+        refuse(f"torch.nn.Lazy{name}{rank}d", LAZY)
+for name, reason in {
+    "LazyLinear": LAZY,
+    "UninitializedParameter": LAZY,
+    "UninitializedBuffer": LAZY,
+    "DataParallel": SHARDED,
+    "parallel.*": SHARDED,
+    "Container": "Deprecated since PyTorch 0.4: derive from nn.Module.",
+    "CrossMapLRN2d": "Old; nn.LocalResponseNorm is its successor.",
+    "FeatureAlphaDropout": "Dropping whole channels to SELU's saturation value has no JAX counterpart.",
+    "FractionalMaxPool2d": "JAX pools windows of one size; the random sequence of sizes has no counterpart.",
+    "FractionalMaxPool3d": "JAX pools windows of one size; the random sequence of sizes has no counterpart.",
+    "factory_kwargs": "A helper of PyTorch's own layers.",
+    "quantized.*": "JAX has no counterpart of PyTorch's quantised layers here.",
+    "quantizable.*": "JAX has no counterpart of PyTorch's quantised layers here.",
+    "qat.*": "JAX has no counterpart of PyTorch's quantised layers here.",
+    "intrinsic.*": "JAX has no counterpart of PyTorch's fused layers: XLA fuses by itself.",
+    "attention.*": "FlexAttention compiles to kernels of PyTorch's; write the mask as an array, or use Pallas.",
+}.items():
+    refuse(f"torch.nn.{name}", reason)
+refuse("torch.quantization.*", "JAX has no counterpart of PyTorch's quantisation here.")
+
+# torch.nn.utils -------------------------------------------------------------------------------------------------
+
+FLAT = "The order and layouts of a flat vector are Flax's in JAX: see jax.flatten_util.ravel_pytree."
+SPECTRAL = "nnx.SpectralNorm wraps a layer and updates on request; PyTorch's updates in every training forward."
+WEIGHT = "nnx.WeightNorm wraps a layer and normalises its last axis, under other parameter names."
+for name, reason in {
+    "parameters_to_vector": FLAT,
+    "vector_to_parameters": FLAT,
+    "spectral_norm": SPECTRAL,
+    "remove_spectral_norm": SPECTRAL,
+    "parametrizations.spectral_norm": SPECTRAL,
+    "weight_norm": WEIGHT,
+    "remove_weight_norm": WEIGHT,
+    "parametrizations.weight_norm": WEIGHT,
+    "parametrizations.orthogonal": "NNX has no parametrised parameters: compute the orthogonal matrix in __call__.",
+    "parametrize.*": "NNX has no parametrised parameters: compute the value in __call__.",
+    "prune.*": "NNX has no pruning: multiply the kernel by a mask that is kept in a variable.",
+    "fusion.*": "XLA fuses by itself; to fold a batch norm into a convolution scale its kernel.",
+    "fuse_conv_bn_eval": "XLA fuses by itself; to fold a batch norm into a convolution scale its kernel.",
+    "fuse_conv_bn_weights": "XLA fuses by itself; to fold a batch norm into a convolution scale its kernel.",
+    "fuse_linear_bn_eval": "XLA fuses by itself; to fold a batch norm into a linear layer scale its kernel.",
+    "fuse_linear_bn_weights": "XLA fuses by itself; to fold a batch norm into a linear layer scale its kernel.",
+    "stateless.*": "An NNX module is a pytree: nnx.split and nnx.merge give its function of the parameters.",
+    "skip_init": "Build the module under nnx.eval_shape, which initialises nothing.",
+}.items():
+    refuse(f"torch.nn.utils.{name}", reason)
+refuse("torch.func.functional_call", "nnx.split and nnx.merge give a module's function of its parameters.")

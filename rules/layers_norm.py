@@ -1,0 +1,81 @@
+"""Normalization layers (torch docs: torch.nn, Normalization Layers)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import INT, Scalar, Tensor
+from t2j_lsp.translate.layer import layer
+from t2j_lsp.translate.precedence import Piece
+from t2j_lsp.translate.rule import Call
+
+SAME = Tensor(dtype="same")
+BATCH = {"weight": "scale", "running_mean": "mean", "running_var": "var"}
+
+
+def _batch_channels_last(call: Call) -> Piece | None:
+    """BatchNorm (nnx's, with PyTorch's unbiased running variance) on the last axis."""
+    momentum = call.literal("momentum")
+    if call.given("dtype") or call.given("track_running_stats") or call.given("affine"):
+        return None
+    if call.given("momentum"):
+        if not isinstance(momentum, float | int) or isinstance(momentum, bool):
+            return None
+        kept = f", momentum={round(1 - momentum, 12)}"
+    else:
+        kept = ""
+    return call.emit("BatchNorm({num_features}" + kept + ", epsilon={eps?}, rngs={rngs})", rngs=call.site.rngs())
+
+
+for rank in (1, 2, 3):
+    layer(
+        f"torch.nn.BatchNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
+        " device=None, dtype=None)",
+        channels_last=_batch_channels_last,
+        attributes=BATCH,
+        result=SAME,
+    )
+    layer(
+        f"torch.nn.InstanceNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False,"
+        " device=None, dtype=None)",
+        attributes=BATCH,
+        result=SAME,
+    )
+
+
+def _one_axis(call: Call) -> bool:
+    """Whether ``normalized_shape`` is surely one int: a literal, or an expression known to be an int."""
+    argument = call["normalized_shape"]
+    return isinstance(argument.literal, int) or (isinstance(argument.fact, Scalar) and argument.fact.kind == INT.kind)
+
+
+def _layer_norm(call: Call) -> Piece | None:
+    """nnx.LayerNorm over the last axis; other shapes take the helper."""
+    if call.given("dtype") or not _one_axis(call) or call.given("elementwise_affine"):
+        return None
+    bias = "" if call.literal("bias") is True else ", use_bias={bias}"
+    return call.emit(
+        "nnx.LayerNorm({normalized_shape}, epsilon={eps}" + bias + ", use_fast_variance=False, rngs={rngs})",
+        rngs=call.site.rngs(),
+    )
+
+
+layer(
+    "torch.nn.LayerNorm(normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None)",
+    _layer_norm,
+    base="nnx.LayerNorm",
+    attributes={"weight": "scale", "eps": "epsilon"},
+    result=SAME,
+    jax="nnx.LayerNorm(normalized_shape, epsilon=1e-05, use_fast_variance=False, rngs=rngs)",
+)
+layer(
+    "torch.nn.GroupNorm(num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None)",
+    base="nnx.GroupNorm",
+    attributes={"weight": "scale", "eps": "epsilon"},
+    result=SAME,
+)
+layer(
+    "torch.nn.RMSNorm(normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None)",
+    base="nnx.RMSNorm",
+    attributes={"weight": "scale", "eps": "epsilon"},
+    result=SAME,
+)
+layer("torch.nn.LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0)", result=SAME, random=False)

@@ -1,0 +1,81 @@
+"""Old spellings: ``torch.FloatTensor(2, 3)``, ``torch.Tensor([1.0])``, ``x.new(2)``, ``autograd.Variable(x)``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from t2j_lsp.translate.facts import UNKNOWN, Fact, ListOf, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule import Call, Piece, Refusal, rule
+
+from ._arguments import KINDS, LEGACY, holder, size_rank
+from ._facts import is_integer
+from .creation import REQUIRES_GRAD
+from .dtypes import jax_dtype
+
+SIZE_OR_DATA = "Can't tell whether the argument is a size or data: write torch.empty(size) or torch.tensor(data)."
+
+
+def is_size(call: Call) -> bool | None:
+    """Whether the arguments of an old constructor are sizes (True) or data (False); None where that can't be told."""
+    items = call["data"].items
+    if not items or len(items) > 1 or is_integer(items[0].fact):
+        return True
+    return False if isinstance(items[0].fact, Tuple | ListOf) or is_tensor(items[0].fact) else None
+
+
+def built(call: Call, dtype: str | None) -> Piece | Refusal:
+    """Sizes make an array of that shape with values that nobody set; a list or a tensor gives its values."""
+    match is_size(call):
+        case None:
+            return call.refuse(SIZE_OR_DATA)
+        case False:
+            template = "lax.stop_gradient({data})" if is_tensor(call["data"].items[0].fact) else "jnp.array({data})"
+            if dtype is not None:
+                template = template[:-1] + f", dtype={dtype})" if "array" in template else f"{template}.astype({dtype})"
+            return call.emit(template, data=call["data"].items[0])
+    size = "{data:shape}" if call["data"].items else "0"
+    return call.emit(f"jnp.empty({size}, dtype={dtype})" if dtype is not None else f"jnp.empty({size})")
+
+
+def _kind(dtype: str, call: Call) -> Fact:
+    if call.signature.parameters is None:
+        return UNKNOWN
+    return Tensor(size_rank(call["data"]) if is_size(call) else None, KINDS.get(dtype, f"torch.{dtype}"))
+
+
+@rule("torch.Tensor(*data, device=None)", jax="jnp.empty(size)", result=partial(_kind, "float32"))
+def tensor(call: Call) -> Piece | Refusal:
+    """``torch.Tensor`` makes float32 of everything, integers too."""
+    floats = call.site.x64 or is_size(call) is False
+    return built(call, "jnp.float32" if floats else None)
+
+
+for name, dtype in LEGACY.items():
+
+    @rule(
+        f"torch.{name}",
+        f"torch.{name}(*data, device=None)",
+        jax=f"jnp.empty(size, dtype=jnp.{dtype})",
+        aliases=[f"torch.cuda.{name}"],
+        result=partial(_kind, dtype),
+    )
+    def typed(call: Call, dtype: str = dtype) -> Piece | Refusal:
+        if call.signature.parameters is None:
+            return call.emit("jax.Array")
+        return built(call, jax_dtype(call, dtype))
+
+
+@rule("torch.Tensor.new(self, *data, device=None)", jax="jnp.empty(size, dtype=x.dtype)", result="tensor")
+def new(call: Call) -> Piece | Refusal:
+    if is_size(call) is not True:
+        return call.refuse("x.new() takes sizes or data: write x.new_empty(size) or x.new_tensor(data).")
+    size = "{data:shape}" if call["data"].items else "0"
+    return call.emit(f"jnp.empty({size}, dtype={{holder}}.dtype)", holder=holder(call["self"]))
+
+
+@rule("torch.autograd.Variable(data, requires_grad=False)", jax="x", result="same")
+def variable(call: Call) -> Piece:
+    """A Variable is a plain tensor since PyTorch 0.4."""
+    if call.given("requires_grad"):
+        call.note(REQUIRES_GRAD)
+    return call.emit("{data}")

@@ -1,0 +1,240 @@
+"""Solvers, factorisations and numbers about matrices: ``torch.linalg.*`` and their older names in ``torch``."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Scalar, Tensor
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+
+from ._axes import axis
+from ._facts import reduced, same
+
+SINGULAR = "For a singular matrix PyTorch raises; JAX gives inf or NaN."
+NOT_POSITIVE = "For a matrix that isn't positive definite PyTorch raises; JAX gives NaN."
+SIGNS = "Signs (phases) of the vectors are arbitrary in both libraries and may differ."
+
+# Inverses and solvers -------------------------------------------------------------------------------------------
+
+Row(
+    "torch.linalg.inv(A)",
+    "jnp.linalg.inv({A})",
+    aliases=["torch.inverse", "torch.Tensor.inverse"],
+    result=same,
+    fidelity=CLOSE,
+    note=SINGULAR,
+)
+Row("torch.linalg.det(A)", "jnp.linalg.det({A})", aliases=["torch.det", "torch.Tensor.det"])
+Row(
+    "torch.linalg.slogdet(A)",
+    "jnp.linalg.slogdet({A})",
+    aliases=["torch.slogdet", "torch.Tensor.slogdet"],
+    result="tensors",
+)
+Row(
+    "torch.logdet(input)",
+    "jnp.log(jnp.linalg.det({input}))",
+    method=True,
+)
+
+
+@rule(
+    "torch.linalg.solve(A, B, *, left=True)",
+    jax="jnp.linalg.solve(A, B)",
+    fidelity=CLOSE,
+    note=SINGULAR,
+)
+def solve(call: Call) -> Piece | Refusal:
+    if call.literal("left") is not True:
+        return call.refuse("jnp.linalg.solve has no left=False: solve the transposed equation")
+    a, b = call["A"].fact, call["B"].fact
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and None not in (a.rank, b.rank) and a.rank != b.rank != 1:
+        return call.emit("jnp.linalg.solve({A}, {B}[..., None])[..., 0]")
+    return call.emit("jnp.linalg.solve({A}, {B})")
+
+
+@rule(
+    "torch.linalg.solve_triangular(input, B, *, upper, left=True, unitriangular=False)",
+    jax="jax.lax.linalg.triangular_solve(A, B, left_side=True, lower=not upper)",
+)
+def solve_triangular(call: Call) -> Piece:
+    lower = _lower(call)
+    return call.emit(
+        f"jax.lax.linalg.triangular_solve({{input}}, {{B}}, left_side={{left}}, lower={lower},"
+        " unit_diagonal={unitriangular?})"
+    )
+
+
+def _lower(call: Call) -> str:
+    """JAX's ``lower`` is PyTorch's ``upper`` negated."""
+    return {"True": "False", "False": "True"}.get(call["upper"].text, "not {upper}")
+
+
+@rule("torch.cholesky_solve(input, input2, upper=False)", jax="jax.scipy.linalg.cho_solve((L, True), B)", method=True)
+def cholesky_solve(call: Call) -> Piece:
+    lower = _lower(call)
+    return call.emit(f"jax.scipy.linalg.cho_solve(({{input2}}, {lower}), {{input}})")
+
+
+Row(
+    "torch.linalg.pinv(input, *, atol=None, rtol=None, hermitian=False)",
+    "jnp.linalg.pinv({input}, rtol={rtol?}, hermitian={hermitian?})",
+    fidelity=CLOSE,
+    note="PyTorch drops singular values below max(m, n) * eps times the largest, JAX below ten times as much.",
+)
+Row(
+    "torch.pinverse(input, rcond=1e-15)",
+    "jnp.linalg.pinv({input}, rtol={rcond})",
+    method=True,
+)
+
+
+@rule(
+    "torch.linalg.lstsq(input, b, rcond=None, *, driver=None)",
+    jax="jnp.linalg.lstsq(A, B)",
+    ignore=["driver"],
+    result="tensors",
+)
+def lstsq(call: Call) -> Piece | Refusal:
+    if call.site.unpacked == 4 or getattr(call.site, "index", None) == 0:
+        return call.emit("jnp.linalg.lstsq({input}, {b}, rcond={rcond?})")
+    return call.refuse("jnp.linalg.lstsq returns a plain tuple (solution, residuals, rank, singular values): unpack it")
+
+
+# Factorisations -------------------------------------------------------------------------------------------------
+
+Row(
+    "torch.linalg.cholesky(input, *, upper=False)",
+    "jnp.linalg.cholesky({input}, upper={upper?})",
+    result=same,
+    fidelity=CLOSE,
+    note=NOT_POSITIVE,
+)
+Row(
+    "torch.cholesky(input, upper=False)",
+    "jnp.linalg.cholesky({input}, upper={upper?})",
+    method=True,
+    result=same,
+    fidelity=CLOSE,
+    note=NOT_POSITIVE,
+)
+Row(
+    "torch.linalg.eigh(input, UPLO='L')",
+    "jnp.linalg.eigh({input}, UPLO={UPLO?})",
+    result="tensors",
+    fidelity=CLOSE,
+    note=SIGNS + " Of a matrix that isn't symmetric PyTorch reads one triangle, JAX the mean of both.",
+)
+Row("torch.linalg.eigvalsh(input, UPLO='L')", "jnp.linalg.eigvalsh({input}, UPLO={UPLO?})")
+for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
+    Row(
+        f"torch.linalg.{name}(input)",
+        f"jnp.linalg.{name}({{input}})",
+        result=result,
+        fidelity=CLOSE,
+        note="JAX has this on the CPU only; order and phases of the eigenvectors are arbitrary.",
+    )
+Row(
+    "torch.linalg.svd(A, full_matrices=True, *, driver=None)",
+    "jnp.linalg.svd({A}, full_matrices={full_matrices?})",
+    ignore=["driver"],
+    result="tensors",
+    fidelity=CLOSE,
+    note=SIGNS,
+)
+Row("torch.linalg.svdvals(A, *, driver=None)", "jnp.linalg.svdvals({A})", ignore=["driver"])
+
+
+@rule(
+    "torch.svd(input, some=True, compute_uv=True)",
+    jax="svd_with_v(x)",
+    method=True,
+    result="tensors",
+    fidelity=CLOSE,
+    note=SIGNS,
+)
+def svd(call: Call) -> Piece | Refusal:
+    """torch.svd returns V and the thin form, jnp.linalg.svd returns V^H and the full one."""
+    if call.literal("compute_uv") is not True:
+        return call.refuse("compute_uv=False: use jnp.linalg.svdvals")
+    full = {"True": None, "False": "True"}.get(call["some"].text, "not {some}")
+    return call.emit("svd_with_v({input}" + (f", full_matrices={full})" if full else ")"))
+
+
+Row(
+    "torch.linalg.qr(A, mode='reduced')",
+    "jnp.linalg.qr({A}, mode={mode?})",
+    result="tensors",
+    fidelity=CLOSE,
+    note=SIGNS,
+)
+
+
+@rule("torch.qr(input, some=True)", jax="jnp.linalg.qr(x)", method=True, result="tensors", fidelity=CLOSE, note=SIGNS)
+def qr(call: Call) -> Piece | Refusal:
+    match call.literal("some"):
+        case True:
+            return call.emit("jnp.linalg.qr({input})")
+        case False:
+            return call.emit('jnp.linalg.qr({input}, mode="complete")')
+        case _:
+            return call.refuse("spell out some=True or some=False")
+
+
+# Numbers about matrices -----------------------------------------------------------------------------------------
+
+
+@rule(
+    "torch.linalg.norm(input, ord=None, dim=None, keepdim=False, *, dtype=None)",
+    jax="jnp.linalg.norm(x, ord, axis)",
+    result=reduced,
+)
+def norm(call: Call) -> Piece:
+    tensor = "{input}.astype({dtype})" if call.given("dtype") else "{input}"
+    if call["ord"].is_none:
+        return call.emit(f"euclidean_norm({tensor}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+    one_axis = isinstance(call["dim"].fact, Scalar) and not call["dim"].is_none
+    if one_axis or (call["dim"].is_none and isinstance(call["input"].fact, Tensor) and call["input"].fact.rank == 1):
+        return call.emit(f"vector_norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+    call.note("At a zero matrix the gradient is 0 in PyTorch and may be NaN in JAX.")
+    return call.emit(f"jnp.linalg.norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+
+
+@rule(
+    "torch.linalg.matrix_norm(input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)",
+    jax="jnp.linalg.norm(x, ord, axis=(-2, -1))",
+    result=reduced,
+)
+def matrix_norm(call: Call) -> Piece:
+    tensor = "{input}.astype({dtype})" if call.given("dtype") else "{input}"
+    if call.literal("ord") == "fro":
+        return call.emit(f"euclidean_norm({tensor}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+    call.note("At a zero matrix the gradient is 0 in PyTorch and may be NaN in JAX.")
+    return call.emit(f"jnp.linalg.norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+
+
+Row(
+    "torch.linalg.diagonal(A, *, offset=0, dim1=-2, dim2=-1)",
+    "jnp.diagonal({A}, offset={offset?}, axis1={dim1}, axis2={dim2})",
+)
+Row("torch.linalg.cond(input, p=None)", "jnp.linalg.cond({input}, p={p?})")
+Row(
+    "torch.linalg.matrix_rank(input, *, atol=None, rtol=None, hermitian=False)",
+    "jnp.linalg.matrix_rank({input}, rtol={rtol?}, hermitian={hermitian?})",
+    result="int tensor",
+)
+Row("torch.linalg.tensorinv(input, ind=2)", "jnp.linalg.tensorinv({input}, ind={ind?})")
+Row("torch.linalg.tensorsolve(input, other, dims=None)", "jnp.linalg.tensorsolve({input}, {other})")
+
+for name in ("linalg.lu_factor", "linalg.lu", "linalg.lu_solve", "lu", "lu_solve", "lu_unpack"):
+    refuse(
+        f"torch.{name}", "JAX's LU (jax.scipy.linalg.lu_factor, lu_solve) orders pivots otherwise: write it by hand."
+    )
+for name in ("geqrf", "ormqr", "orgqr", "linalg.householder_product", "linalg.ldl_factor", "linalg.ldl_solve"):
+    refuse(f"torch.{name}", "JAX has no public form of this LAPACK routine.")
+for name in ("svd_lowrank", "pca_lowrank", "lobpcg"):
+    refuse(f"torch.{name}", "A randomised method without a JAX counterpart: use jnp.linalg.svd or eigh.")
+for name in ("inv_ex", "cholesky_ex", "solve_ex", "lu_factor_ex", "ldl_factor_ex"):
+    refuse(f"torch.linalg.{name}", "JAX reports no error codes: test the result with jnp.isfinite.")
+refuse("torch.linalg.vander", "PyTorch's powers rise along the last axis: use jnp.vander(x, N, increasing=True).")
+refuse("torch.cholesky_inverse", "Use jax.scipy.linalg.cho_solve with an identity matrix.")
+refuse("torch.chain_matmul", "Deprecated: use torch.linalg.multi_dot.")
+refuse("torch.triangular_solve", "Removed from PyTorch's docs: use torch.linalg.solve_triangular.")

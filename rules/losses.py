@@ -1,0 +1,174 @@
+"""Losses and distances as functions: ``F.cross_entropy``, ``F.mse_loss``, ``F.cosine_similarity``, ...
+
+A plain expression stands where it is exact; a helper with PyTorch's reductions where the loss masks, weighs or clamps.
+The loss layers (``nn.CrossEntropyLoss``) are in ``layers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from t2j_lsp.translate.facts import Tensor
+from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+
+F = "torch.nn.functional"
+OLD = "size_average=None, reduce=None, reduction='mean'"
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def _deprecated(call: Call) -> Refusal | None:
+    if any(name in call.arguments and call.given(name) for name in ("size_average", "reduce")):
+        return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
+    return None
+
+
+def loss_fact(call: Call) -> Tensor:
+    """A scalar, or with ``reduction="none"`` a tensor."""
+    return Tensor(0 if call.literal("reduction") in ("mean", "sum", "batchmean") else None, "float")
+
+
+def _loss(signature: str, helper: str, result: Callable[[Call], Tensor] = loss_fact) -> None:
+    """A loss whose helper stands for every use."""
+
+    def emit(call: Call) -> Piece | Refusal:
+        return _deprecated(call) or call.emit(helper)
+
+    shown = helper.replace("{", "").replace("}", "").replace("?", "")
+    rule(f"{F}.{signature}", jax=shown, result=result, value=helper.partition("(")[0])(emit)
+
+
+def _elementwise(signature: str, loss: str, helper: str) -> None:
+    """A loss that is a plain expression of each element under a literal reduction and without weights."""
+
+    def emit(call: Call) -> Piece | Refusal:
+        refusal = _deprecated(call)
+        if refusal is not None:
+            return refusal
+        reduction = call.literal("reduction")
+        weighted = any(name in call.arguments and not call[name].is_none for name in ("weight", "pos_weight"))
+        if weighted or reduction not in REDUCTIONS:
+            return call.emit(helper)
+        return call.emit(loss if reduction == "none" else f"jnp.{reduction}({loss})")
+
+    shown = f"jnp.mean({loss})".replace("{", "").replace("}", "")
+    rule(f"{F}.{signature}", jax=shown, result=loss_fact, value=helper.partition("(")[0])(emit)
+
+
+PAIR = "{input}, {target}"
+REDUCE = "reduction={reduction?}"
+
+_elementwise(
+    f"mse_loss(input, target, {OLD}, weight=None)",
+    "jnp.square({input} - {target})",
+    f"mse_loss({PAIR}, {REDUCE}, weight={{weight?}})",
+)
+_elementwise(
+    f"l1_loss(input, target, {OLD}, weight=None)",
+    "absolute({input} - {target})",
+    f"l1_loss({PAIR}, {REDUCE}, weight={{weight?}})",
+)
+_elementwise(
+    "huber_loss(input, target, reduction='mean', delta=1.0, weight=None)",
+    "optax.huber_loss({input}, {target}, delta={delta?})",
+    f"huber_loss({PAIR}, {REDUCE}, delta={{delta?}}, weight={{weight?}})",
+)
+_elementwise(
+    f"binary_cross_entropy_with_logits(input, target, weight=None, {OLD}, pos_weight=None)",
+    "optax.sigmoid_binary_cross_entropy({input}, {target})",
+    f"binary_cross_entropy_with_logits({PAIR}, weight={{weight?}}, {REDUCE}, pos_weight={{pos_weight?}})",
+)
+_loss(f"smooth_l1_loss(input, target, {OLD}, beta=1.0)", f"smooth_l1_loss({PAIR}, {REDUCE}, beta={{beta?}})")
+
+# Classes --------------------------------------------------------------------------------------------------------
+
+_loss(
+    "cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean',"
+    " label_smoothing=0.0)",
+    f"cross_entropy({PAIR}, weight={{weight?}}, ignore_index={{ignore_index?}}, {REDUCE},"
+    " label_smoothing={label_smoothing?})",
+)
+_loss(
+    "nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')",
+    f"nll_loss({PAIR}, weight={{weight?}}, ignore_index={{ignore_index?}}, {REDUCE})",
+)
+_loss(
+    f"binary_cross_entropy(input, target, weight=None, {OLD})",
+    f"binary_cross_entropy({PAIR}, weight={{weight?}}, {REDUCE})",
+)
+_loss(f"soft_margin_loss(input, target, {OLD})", f"soft_margin_loss({PAIR}, {REDUCE})")
+_loss(
+    f"multi_margin_loss(input, target, p=1, margin=1.0, weight=None, {OLD})",
+    f"multi_margin_loss({PAIR}, p={{p?}}, margin={{margin?}}, weight={{weight?}}, {REDUCE})",
+)
+_loss(f"multilabel_margin_loss(input, target, {OLD})", f"multilabel_margin_loss({PAIR}, {REDUCE})")
+_loss(
+    f"multilabel_soft_margin_loss(input, target, weight=None, {OLD})",
+    f"multilabel_soft_margin_loss({PAIR}, weight={{weight?}}, {REDUCE})",
+)
+_loss(
+    "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False)",
+    "ctc_loss({log_probs}, {targets}, {input_lengths}, {target_lengths}, blank={blank?}, reduction={reduction?},"
+    " zero_infinity={zero_infinity?})",
+)
+
+# Distributions --------------------------------------------------------------------------------------------------
+
+_loss(
+    f"kl_div(input, target, {OLD}, log_target=False)",
+    f"kl_div({PAIR}, {REDUCE}, log_target={{log_target?}})",
+)
+_loss(
+    "gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean')",
+    f"gaussian_nll_loss({PAIR}, {{var}}, full={{full?}}, eps={{eps?}}, {REDUCE})",
+)
+_loss(
+    "poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None,"
+    " reduction='mean')",
+    f"poisson_nll_loss({PAIR}, log_input={{log_input?}}, full={{full?}}, eps={{eps?}}, {REDUCE})",
+)
+
+# Pairs and triplets ---------------------------------------------------------------------------------------------
+
+_loss(
+    f"cosine_embedding_loss(input1, input2, target, margin=0, {OLD})",
+    f"cosine_embedding_loss({{input1}}, {{input2}}, {{target}}, margin={{margin?}}, {REDUCE})",
+)
+_loss(
+    f"margin_ranking_loss(input1, input2, target, margin=0, {OLD})",
+    f"margin_ranking_loss({{input1}}, {{input2}}, {{target}}, margin={{margin?}}, {REDUCE})",
+)
+_loss(
+    f"hinge_embedding_loss(input, target, margin=1.0, {OLD})",
+    f"hinge_embedding_loss({PAIR}, margin={{margin?}}, {REDUCE})",
+)
+_loss(
+    "triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None,"
+    " reduce=None, reduction='mean')",
+    "triplet_margin_loss({anchor}, {positive}, {negative}, margin={margin?}, p={p?}, eps={eps?}, swap={swap?},"
+    " reduction={reduction?})",
+)
+_loss(
+    "triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,"
+    " reduction='mean')",
+    "triplet_margin_with_distance_loss({anchor}, {positive}, {negative}, distance_function={distance_function?},"
+    " margin={margin?}, swap={swap?}, reduction={reduction?})",
+)
+
+Row(
+    f"{F}.cosine_similarity(x1, x2, dim=1, eps=1e-08)",
+    "cosine_similarity({x1}, {x2}, dim={dim?}, eps={eps?})",
+    aliases=["torch.cosine_similarity"],
+    result="float tensor",
+)
+Row(
+    f"{F}.pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)",
+    "pairwise_distance({x1}, {x2}, p={p?}, eps={eps?}, keepdim={keepdim?})",
+    aliases=["torch.pairwise_distance"],
+    result="float tensor",
+)
+refuse(f"{F}.linear_cross_entropy", "Write F.cross_entropy of F.linear.")
+refuse(
+    f"{F}.pdist",
+    "The distances of all pairs in one row: take jnp.triu_indices of torch.cdist.",
+    aliases=["torch.pdist"],
+)

@@ -1,0 +1,136 @@
+"""Copies, devices and the way out of JAX: ``clone``, ``detach``, ``numpy``, ``item``, ``copy_``, ...
+
+JAX arrays can't be changed, so a copy is the array itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+
+from ._arguments import array_text, without_stop_gradient
+from ._facts import is_bool, is_float, is_integer
+
+# Copies ---------------------------------------------------------------------------------------------------------
+
+
+@rule("torch.clone(input, *, memory_format=torch.preserve_format)", jax="x", method=True, result="same")
+def clone(call: Call) -> Piece:
+    """A parameter is read; of an object that only looks like a tensor a copy is made."""
+    fact = call["input"].fact
+    if isinstance(fact, Tensor) and fact.sure:
+        return call.emit("{array}", array=call["input"]) if not fact.variable else _array(call, "input", "{array}")
+    return call.emit("jnp.copy({input})")
+
+
+def _array(call: Call, name: str, template: str) -> Piece:
+    return call.emit(template, array=array_text(call[name]))
+
+
+@rule("torch.detach(input)", jax="lax.stop_gradient(x)", method=True, result="same")
+def detach(call: Call) -> Piece:
+    return _array(call, "input", "lax.stop_gradient({array})")
+
+
+@rule("torch.detach_copy(input)", jax="lax.stop_gradient(x)", result="same")
+def detach_copy(call: Call) -> Piece:
+    return _array(call, "input", "lax.stop_gradient({array})")
+
+
+# New values -----------------------------------------------------------------------------------------------------
+
+
+def _is_place(call: Call) -> bool:
+    """Whether the new value is written into a parameter or a slice, which broadcast it themselves."""
+    if not call.site.statement:
+        return False
+    node = call["self"].node
+    if isinstance(node, ast.Subscript):
+        return is_tensor(call.site.fact(node.value))
+    return node is not None and call.site.parameter(node) is not None
+
+
+@rule("torch.Tensor.copy_(self, src, non_blocking=False)", jax="x.at[...].set(src)", result="same")
+def copy_(call: Call) -> Piece:
+    return call.emit("{src}" if _is_place(call) else "{self}.at[...].set({src})")
+
+
+@rule("torch.Tensor.fill_(self, value)", jax="jnp.full_like(x, value)", result="same")
+def fill_(call: Call) -> Piece:
+    return call.emit("{value}" if _is_place(call) else "jnp.full_like({self}, {value})")
+
+
+@rule("torch.Tensor.zero_(self)", jax="jnp.zeros_like(x)", result="same")
+def zero_(call: Call) -> Piece:
+    return call.emit("0" if _is_place(call) else "jnp.zeros_like({self})")
+
+
+@rule("torch.Tensor.fill_diagonal_(self, fill_value, wrap=False)", jax="jnp.fill_diagonal(x, value, inplace=False)")
+def fill_diagonal_(call: Call) -> Piece:
+    return call.emit("jnp.fill_diagonal({self}, {fill_value}, wrap={wrap?}, inplace=False)")
+
+
+# Devices --------------------------------------------------------------------------------------------------------
+
+Row("torch.Tensor.cpu(self, memory_format=torch.preserve_format)", "{self}", result="same")
+Row(
+    "torch.Tensor.cuda(self, device=None, non_blocking=False, memory_format=torch.preserve_format)",
+    "{self}",
+    result="same",
+)
+Row("torch.Tensor.pin_memory(self)", "{self}", result="same")
+refuse("torch.Tensor.share_memory_", "JAX arrays aren't shared between processes; each process holds its own.")
+refuse("torch.Tensor.is_pinned", "JAX has no pinned tensors.")
+refuse("torch.Tensor.record_stream", "JAX has no streams: XLA orders the work itself.")
+refuse("torch.Tensor.get_device", "A JAX array has x.device; code under jit can't ask for it.")
+
+# Out of JAX -----------------------------------------------------------------------------------------------------
+
+
+@rule("torch.Tensor.numpy(self, *, force=False)", jax="np.asarray(x)", ignore=["force"], result="unknown")
+def numpy(call: Call) -> Piece:
+    return call.emit("np.asarray({array})", array=without_stop_gradient(call["self"]))
+
+
+def _number(call: Call) -> Fact:
+    fact = call["self"].fact
+    if is_integer(fact):
+        return BOOL if is_bool(fact) else INT
+    return FLOAT if is_float(fact) else UNKNOWN
+
+
+@rule("torch.Tensor.item(self)", jax="x.item()", result=_number)
+def item(call: Call) -> Piece:
+    return call.emit("{array}.item()", array=without_stop_gradient(call["self"]))
+
+
+@rule("torch.Tensor.tolist(self)", jax="x.tolist()", result="unknown")
+def tolist(call: Call) -> Piece:
+    return call.emit("{array}.tolist()", array=without_stop_gradient(call["self"]))
+
+
+Row("torch.is_tensor(obj)", "isinstance({obj}, jax.Array)", result="bool")
+
+# Autograd -------------------------------------------------------------------------------------------------------
+
+FREEZE = (
+    "Freeze parameters where the gradient is taken: nnx.grad(..., argnums=nnx.DiffState(0, filter)) and "
+    "nnx.Optimizer(..., wrt=filter)."
+)
+
+
+@rule("torch.Tensor.requires_grad_(self, requires_grad=True)", jax="x", result="same")
+def requires_grad_(call: Call) -> Piece | Refusal:
+    if call["requires_grad"].literal is not True:
+        return call.refuse(FREEZE)
+    return call.emit("{self}")
+
+
+for name in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad"):
+    refuse(f"torch.Tensor.{name}", "JAX arrays carry no hooks; use jax.custom_vjp on the function instead.")
+
+SAVING = "PyTorch pickles tensors. Save nnx.state(model) with orbax.checkpoint, or arrays with np.savez or safetensors."
+refuse("torch.save", SAVING)
+refuse("torch.load", "PyTorch unpickles tensors. Load a checkpoint with t2j_lsp.load_torch_state(model, path).")

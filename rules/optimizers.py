@@ -1,0 +1,370 @@
+"""``torch.optim``: each optimizer as an ``nnx.Optimizer`` over the ``optax`` transformation with PyTorch's update rule.
+
+What differs by default is written out (AdamW's decay of 0.01, RMSprop's eps outside the root), what optax does
+otherwise comes from a helper (dampening, AMSGrad, Adagrad, NAdam, RAdam). Options of speed and memory (``foreach``,
+``fused``, ``capturable``) go.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from t2j_lsp.translate.facts import Object
+from t2j_lsp.translate.optimizer_plan import Group, OptimizerPlan
+from t2j_lsp.translate.precedence import Piece, precedence
+from t2j_lsp.translate.rule import Argument, Call, Refusal, refuse, rule
+
+INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
+"""Options that a program may change while it runs, and their names in optax."""
+
+SPEED = ("foreach", "fused", "capturable")
+
+
+class Unsure(Exception):
+    """An option that no transformation can be chosen by."""
+
+
+@dataclass
+class Options:
+    """The options of one parameter group, as holes of a template or names of injected hyperparameters."""
+
+    call: Call
+    extra: dict[str, Piece]
+    """Values of holes that are no arguments of the call."""
+    injected: tuple[str, ...] = ()
+    group: Group | None = None
+    rate: str | None = None
+    """A schedule in place of the learning rate."""
+
+    def argument(self, name: str) -> Argument:
+        if self.group is not None and name in self.group.options:
+            node = self.group.options[name]
+            return Argument(name, Piece(ast.unparse(node), precedence(node)), node=node)
+        return self.call[name]
+
+    def given(self, name: str) -> bool:
+        """Whether an option is set to something else than PyTorch's default."""
+        if name in self.injected or (self.group is not None and name in self.group.options):
+            return True
+        return self.call.given(name)
+
+    def zero(self, name: str) -> bool:
+        """Whether an option is known to be 0 or False."""
+        return name not in self.injected and self.argument(name).literal in (0, False)
+
+    def flag(self, name: str) -> bool:
+        """An option that chooses the transformation, so that its value must be known. Raises Unsure."""
+        value = self.argument(name).literal
+        if not isinstance(value, bool):
+            raise Unsure(f"{name} decides which transformation it is: write True or False")
+        return value
+
+    def hole(self, name: str) -> str:
+        """The option as a hole of the template, or the name it is injected by."""
+        if name in self.injected:
+            return INJECTED[name]
+        if name == "lr" and self.rate is not None:
+            return self.rate
+        if self.group is not None and name in self.group.options:
+            key = f"{name}_of_{self.group.label}"
+            self.extra[key] = self.argument(name).piece
+            return "{" + key + "}"
+        return "{" + name + "}"
+
+    def part(self, name: str, index: int) -> str:
+        """One of a pair: ``betas=(0.9, beta2)``."""
+        if index == 0 and name in self.injected:
+            return INJECTED[name]
+        node = self.argument(name).node
+        if node is None:
+            node = ast.parse(self.argument(name).piece.text, mode="eval").body
+        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 2:
+            key = f"{name}_{index}" + (f"_of_{self.group.label}" if self.group is not None else "")
+            self.extra[key] = Piece(ast.unparse(node.elts[index]), precedence(node.elts[index]))
+            return "{" + key + "}"
+        return self.hole(name) + f"[{index}]"
+
+    def moments(self, *, eps: str = "1e-8") -> list[str]:
+        """``b1``, ``b2`` and ``eps``, where they are not the defaults that optax shares."""
+        out = []
+        if self.given("betas"):
+            defaults = (0.9, 0.999)
+            for index in (0, 1):
+                text = self.part("betas", index)
+                value = self.extra.get(text.strip("{}"))
+                if value is None or value.text != str(defaults[index]):
+                    out.append(f"b{index + 1}={text}")
+        if self.given("eps"):
+            out.append(f"eps={self.hole('eps')}")
+        return out
+
+
+Links = Callable[[Options], list[str]]
+"""Makes the links of the chain for one group of options."""
+
+
+def before(o: Options, coupled: bool = True) -> list[str]:
+    """What happens to the gradient first: its sign, and weight decay that is added to it."""
+    links = ["optax.scale(-1.0)"] if o.flag("maximize") else []
+    if coupled and not o.zero("weight_decay"):
+        links.append(f"optax.add_decayed_weights({o.hole('weight_decay')})")
+    return links
+
+
+def arguments(*parts: str | list[str]) -> str:
+    flat = [p for part in parts for p in ([part] if isinstance(part, str) else part)]
+    return ", ".join(p for p in flat if p)
+
+
+def rated(o: Options, *links: str) -> list[str]:
+    return [*links, f"optax.scale_by_learning_rate({o.hole('lr')})"]
+
+
+# Update rules -----------------------------------------------------------------------------------------------------
+
+
+def sgd(o: Options) -> list[str]:
+    links = before(o)
+    momentum = "" if o.zero("momentum") else o.hole("momentum")
+    if momentum and not o.zero("dampening"):
+        return links + rated(o, f"dampened_trace({momentum}, dampening={o.hole('dampening')})")
+    nesterov = f"nesterov={o.hole('nesterov')}" if momentum and o.given("nesterov") else ""
+    return [*links, f"optax.sgd({arguments(o.hole('lr'), momentum and f'momentum={momentum}', nesterov)})"]
+
+
+def adam(o: Options, decoupled: bool = False) -> list[str]:
+    links = before(o, not decoupled)
+    decay = o.hole("weight_decay") if decoupled else ""
+    if o.flag("amsgrad"):
+        links.append(f"scale_by_amsgrad({arguments(o.moments())})")
+        return links + rated(o, *([f"optax.add_decayed_weights({decay})"] if decoupled else []))
+    if decoupled:
+        return [*links, f"optax.adamw({arguments(o.hole('lr'), o.moments(), f'weight_decay={decay}')})"]
+    return [*links, f"optax.adam({arguments(o.hole('lr'), o.moments())})"]
+
+
+def rmsprop(o: Options) -> list[str]:
+    links = before(o)
+    centered = o.flag("centered")
+    eps = f"eps={o.hole('eps')}" if o.given("eps") else ""
+    decay = f"decay={o.hole('alpha')}"
+    if o.zero("momentum"):
+        rest = arguments(o.hole("lr"), decay, eps, "eps_in_sqrt=False", "centered=True" if centered else "")
+        return [*links, f"optax.rmsprop({rest})"]
+    scale = "optax.scale_by_stddev" if centered else "optax.scale_by_rms"
+    trace = f"optax.trace({o.hole('momentum')})"
+    return links + rated(o, f"{scale}({arguments(decay, eps, 'eps_in_sqrt=False')})", trace)
+
+
+def adagrad(o: Options) -> list[str]:
+    names = ("lr_decay", "initial_accumulator_value", "eps")
+    return before(o) + rated(o, f"scale_by_adagrad({arguments([f'{n}={o.hole(n)}' for n in names if o.given(n)])})")
+
+
+def adadelta(o: Options) -> list[str]:
+    rest = [f"{n}={o.hole(n)}" for n in ("rho", "eps") if o.given(n)]
+    return [*before(o), f"optax.adadelta({arguments(o.hole('lr'), rest)})"]
+
+
+def adamax(o: Options) -> list[str]:
+    return [*before(o), f"optax.adamax({arguments(o.hole('lr'), o.moments())})"]
+
+
+def moment_scaled(o: Options, scale: str, *options: str) -> list[str]:
+    """NAdam and RAdam: a scaling, and weight decay before or after it."""
+    decoupled = o.flag("decoupled_weight_decay") and not o.zero("weight_decay")
+    rest = [f"{n}={o.hole(n)}" for n in options if o.given(n)]
+    decay = [f"optax.add_decayed_weights({o.hole('weight_decay')})"] if decoupled else []
+    return before(o, not decoupled) + rated(o, f"{scale}({arguments(o.moments(), rest)})", *decay)
+
+
+def rprop(o: Options) -> list[str]:
+    if o.injected or o.rate:
+        raise Unsure("Rprop's learning rate is only the first size of its steps; it can't be changed later")
+    names = {"etas": ("eta_minus", "eta_plus"), "step_sizes": ("min_step_size", "max_step_size")}
+    rest = [f"{new[i]}={o.part(n, i)}" for n, new in names.items() if o.given(n) for i in (0, 1)]
+    return [*before(o, False), f"rprop({arguments(o.hole('lr'), rest)})"]
+
+
+# The whole optimizer ----------------------------------------------------------------------------------------------
+
+
+def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[str, Piece]) -> str:
+    """The optax transformation as a template. Raises Unsure."""
+    injected = tuple(n for n in INJECTED if n in plan.injected and n in call.arguments)
+    everything = Options(call, extra, injected, rate=plan.schedule)
+    return grouped(everything, links, plan) if plan.groups else chain(everything, links)
+
+
+def chain(o: Options, links: Links) -> str:
+    made = [inject(o, link) for link in links(o)]
+    return made[0] if len(made) == 1 else f"optax.chain({', '.join(made)})"
+
+
+def inject(o: Options, link: str) -> str:
+    """A link whose hyperparameters can be set later: ``optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)``."""
+    head, _, rest = link.partition("(")
+    parts = rest[:-1].split(", ")
+    names = {INJECTED[n]: n for n in o.injected}
+    found = [name for name in names if name in parts or f"{name}={name}" in parts]
+    if not found:
+        return link
+    plain = Options(o.call, o.extra, group=o.group)
+    values = [f"{n}={plain.part('betas', 0) if n == 'b1' else _float(plain, names[n])}" for n in found]
+    others = [p for p in parts if p not in found and p.partition("=")[0] not in found]
+    if head == "optax.trace":
+        return f"optax.inject_hyperparams(lambda momentum: optax.trace(momentum))({values[0]})"
+    return f"optax.inject_hyperparams({head})({arguments(values, others)})"
+
+
+def _float(o: Options, name: str) -> str:
+    """A hyperparameter's first value: a whole number would make it an integer."""
+    value = o.argument(name).literal
+    return f"{float(value)}" if type(value) is int else o.hole(name)
+
+
+def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
+    """One transformation for each parameter group. Raises Unsure."""
+    if o.injected and any("lr" in g.options for g in plan.groups):
+        raise Unsure("its learning rate changes while it runs, and its parameter groups have different ones")
+    masked = _masked(o, links, plan)
+    if masked is not None:
+        return masked
+    made = []
+    for group in plan.groups:
+        one = Options(o.call, o.extra, o.injected, group, o.rate)
+        made.append(f'"{group.label}": {"optax.set_to_zero()" if group.frozen else chain(one, links)}')
+    label = f'"{plan.groups[-1].label}"'
+    for group in reversed(plan.groups[:-1]):
+        label = f'"{group.label}" if {group.condition} else {label}'
+    return f"optax.multi_transform({{{', '.join(made)}}}, label_parameters(lambda name, parameter: {label}))"
+
+
+def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
+    """AdamW whose groups only say what is decayed and what is not: a mask."""
+    if len(plan.groups) != 2 or any(set(g.options) != {"weight_decay"} for g in plan.groups):
+        return None
+    decays = [Options(o.call, o.extra, group=g).zero("weight_decay") for g in plan.groups]
+    condition = plan.groups[0].condition or ""
+    if decays != [False, True] or "name" in condition or links is not adamw_links:
+        return None
+    made = chain(Options(o.call, o.extra, o.injected, plan.groups[0], o.rate), links)
+    if "optax.chain" in made:
+        return None
+    condition = condition.replace("parameter.", "p.")
+    return f"{made[:-1]}, mask=lambda params: jax.tree.map(lambda p: {condition}, params))"
+
+
+def optimizer(call: Call, links: Links) -> Piece | Refusal:
+    """``nnx.Optimizer(model, transformation, wrt=nnx.Param)``."""
+    plan = call.site.optimizer
+    if plan is None or not plan.target:
+        return call.refuse(plan.reason if plan is not None and plan.reason else NO_TARGET)
+    if "differentiable" in call.arguments and call["differentiable"].literal is not False:
+        return call.refuse("Differentiating through the update is done by jax.grad over optax's functions.")
+    extra: dict[str, Piece] = {"target": Piece(plan.target)}
+    try:
+        text = transformation(call, links, plan, extra)
+    except Unsure as problem:
+        return call.refuse(str(problem))
+    return call.emit(f"nnx.Optimizer({{target}}, {text}, wrt=nnx.Param)", **extra)
+
+
+NO_TARGET = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."
+
+
+def adamw_links(o: Options) -> list[str]:
+    return adam(o, decoupled=True)
+
+
+def adam_links(o: Options) -> list[str]:
+    return adam(o, o.flag("decoupled_weight_decay"))
+
+
+ADAM = "params, lr=0.001, betas=(0.9, 0.999), eps=1e-08"
+SIGNATURES: dict[str, tuple[str, Links, str]] = {
+    "SGD": (
+        "params, lr=0.001, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None, "
+        "differentiable=False, fused=None",
+        sgd,
+        "optax.sgd(lr, momentum)",
+    ),
+    "Adam": (
+        f"{ADAM}, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False, capturable=False, "
+        "differentiable=False, fused=None, decoupled_weight_decay=False",
+        adam_links,
+        "optax.adam(lr)",
+    ),
+    "AdamW": (
+        f"{ADAM}, weight_decay=0.01, amsgrad=False, *, maximize=False, foreach=None, capturable=False, "
+        "differentiable=False, fused=None",
+        adamw_links,
+        "optax.adamw(lr, weight_decay=0.01)",
+    ),
+    "RMSprop": (
+        "params, lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0, momentum=0, centered=False, capturable=False, "
+        "foreach=None, maximize=False, differentiable=False",
+        rmsprop,
+        "optax.rmsprop(lr, decay=0.99, eps_in_sqrt=False)",
+    ),
+    "Adagrad": (
+        "params, lr=0.01, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *, "
+        "maximize=False, differentiable=False, fused=None",
+        adagrad,
+        "optax.chain(scale_by_adagrad(), optax.scale_by_learning_rate(lr))",
+    ),
+    "Adadelta": (
+        "params, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0, foreach=None, *, capturable=False, maximize=False, "
+        "differentiable=False",
+        adadelta,
+        "optax.adadelta(lr)",
+    ),
+    "Adamax": (
+        "params, lr=0.002, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, foreach=None, *, maximize=False, "
+        "differentiable=False, capturable=False",
+        adamax,
+        "optax.adamax(lr)",
+    ),
+    "NAdam": (
+        "params, lr=0.002, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, momentum_decay=0.004, "
+        "decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False",
+        lambda o: moment_scaled(o, "scale_by_nadam", "momentum_decay"),
+        "optax.chain(scale_by_nadam(), optax.scale_by_learning_rate(lr))",
+    ),
+    "RAdam": (
+        f"{ADAM}, weight_decay=0, decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, "
+        "differentiable=False",
+        lambda o: moment_scaled(o, "scale_by_radam"),
+        "optax.chain(scale_by_radam(), optax.scale_by_learning_rate(lr))",
+    ),
+    "Rprop": (
+        "params, lr=0.01, etas=(0.5, 1.2), step_sizes=(1e-06, 50), *, capturable=False, foreach=None, maximize=False, "
+        "differentiable=False",
+        rprop,
+        "rprop(lr)",
+    ),
+}
+
+
+def _register(name: str, signature: str, links: Links, shown: str) -> None:
+    @rule(
+        f"torch.optim.{name}({signature})",
+        jax=f"nnx.Optimizer(model, {shown}, wrt=nnx.Param)",
+        result=lambda call: Object("optimizer", f"torch.optim.{name}"),
+    )
+    def emit(call: Call) -> Piece | Refusal:
+        return optimizer(call, links)
+
+
+for name, (signature, links, shown) in SIGNATURES.items():
+    _register(name, signature, links, shown)
+
+refuse("torch.optim.LBFGS", "It calls a closure several times for one step: see optax.lbfgs, which takes the function.")
+refuse("torch.optim.ASGD", "optax has no averaged SGD; optax.ema averages the parameters of another optimizer.")
+refuse("torch.optim.SparseAdam", "JAX's gradients are dense: use Adam.")
+refuse("torch.optim.Adafactor", "optax.adafactor follows the paper in other details and gives other updates.")
+refuse("torch.optim.Muon", "optax.contrib.muon scales its updates in another way.")
+refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
+refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

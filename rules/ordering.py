@@ -1,0 +1,251 @@
+"""Extremes, sorting and order statistics: ``torch.max``, ``torch.sort``, ``torch.topk``, ``torch.median``, ...
+
+Where PyTorch returns (values, indices), a helper returns the same named tuple, so that unpacking, ``[0]`` and
+``.values`` go on working; the values' gradient goes to one of several equal elements, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.precedence import Part
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+
+from ._axes import spelled
+from ._facts import broadcast, first, is_integer, reduced, reduced_int, reduced_pair, same, same_pair
+
+DYNAMIC_SIZE = "The size of the result depends on the values: under jax.jit give {} a size=."
+
+
+def _extreme_fact(call: Call) -> Fact:
+    if "other" in call.arguments:
+        return broadcast(call)
+    if "dim" not in call.arguments:
+        return reduced(call)
+    return broadcast(call) if _second_is_tensor(call) else reduced_pair(call)
+
+
+def _second_is_tensor(call: Call) -> bool | None:
+    """Whether ``y`` of ``torch.max(x, y)`` is a tensor (element by element) or a dim; None if nothing tells."""
+    argument = call["dim"]
+    if call.given("keepdim") or isinstance(argument.fact, Scalar) or "axis" in argument.text or "dim" in argument.text:
+        return False
+    if isinstance(argument.fact, Tensor):
+        return True
+    return False if call.site.unpacked == 2 else None
+
+
+def used_part(call: Call) -> str | None:
+    """Which of (values, indices) is the only one used: ``x.max(1)[1]``, ``x.max(1).values``, ``_, i = x.max(1)``."""
+    return {0: "values", 1: "indices", "values": "values", "indices": "indices"}.get(call.site.index)
+
+
+def as_part(piece: Piece) -> Part:
+    return Part(piece.text, piece.precedence)
+
+
+def _extreme(name: str) -> None:
+    def emit(call: Call) -> Piece | Refusal:
+        if "other" in call.arguments:
+            return call.emit(f"jnp.{name}imum({{input}}, {{other}})")
+        if "dim" not in call.arguments:
+            return spelled(call, name, "")
+        elementwise = _second_is_tensor(call)
+        if elementwise is None:
+            return call.refuse(f"can't tell whether {call['dim'].text} is a dim or a tensor")
+        if elementwise:
+            return call.emit(f"jnp.{name}imum({{input}}, {{dim}})")
+        arguments = "axis={dim}, keepdims={keepdim?}"
+        part = used_part(call)
+        if part == "indices":
+            return as_part(spelled(call, f"arg{name}", arguments))
+        if part == "values" and is_integer(first(call).fact):  # without gradients ties don't matter
+            return as_part(spelled(call, name, arguments))
+        return call.emit(f"{name}_with_indices({{input}}, {arguments})")
+
+    rule(
+        f"torch.{name}(input)",
+        f"torch.{name}(input, dim, keepdim=False)",
+        f"torch.{name}(input, other)",
+        jax=f"jnp.{name}(x) | {name}_with_indices(x, axis) | jnp.{name}imum(x, y)",
+        method=True,
+        result=_extreme_fact,
+    )(emit)
+
+
+_extreme("max")
+_extreme("min")
+
+
+@rule(
+    "torch.aminmax(input, *, dim=None, keepdim=False)",
+    jax="(jnp.min(x, axis), jnp.max(x, axis))",
+    method=True,
+    result=lambda call: Tuple((reduced(call), reduced(call))),
+)
+def aminmax(call: Call) -> Piece:
+    arguments = "({input}, axis={dim?}, keepdims={keepdim?})"
+    return Piece(call.emit(f"(jnp.min{arguments}, jnp.max{arguments})").text)
+
+
+for name in ("argmax", "argmin"):
+
+    def arg(call: Call, name: str = name) -> Piece:
+        return spelled(call, name, "axis={dim?}, keepdims={keepdim?}")
+
+    rule(
+        f"torch.{name}(input, dim=None, keepdim=False)",
+        jax=f"jnp.{name}(x, axis)",
+        method=True,
+        result=reduced_int,
+    )(arg)
+
+
+# Sorting --------------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "torch.sort(input, dim=-1, descending=False, *, stable=False)",
+    jax="sort_with_indices(x, axis)",
+    method=True,
+    ignore=["stable"],
+    result=same_pair,
+)
+def sort(call: Call) -> Piece:
+    """JAX's sorts are stable, which PyTorch's may be."""
+    arguments = "({input}, axis={dim?}, descending={descending?})"
+    part = used_part(call)
+    if part is None:
+        return call.emit(f"sort_with_indices{arguments}")
+    return as_part(call.emit(f"jnp.sort{arguments}" if part == "values" else f"jnp.argsort{arguments}"))
+
+
+Row("torch.msort(input)", "jnp.sort({input}, axis=0)", method=True, result=same)
+
+
+@rule(
+    "torch.argsort(input, dim=-1, descending=False, *, stable=False)",
+    jax="jnp.argsort(x, axis)",
+    method=True,
+    ignore=["stable"],
+    result=lambda call: Tensor(getattr(same(call), "rank", None), "int"),
+)
+def argsort(call: Call) -> Piece:
+    """JAX's sorts are stable, which PyTorch's may be."""
+    return call.emit("jnp.argsort({input}, axis={dim?}, descending={descending?})")
+
+
+@rule(
+    "torch.topk(input, k, dim=-1, largest=True, sorted=True)",
+    jax="jax.lax.top_k(x, k)",
+    method=True,
+    ignore=["sorted"],
+    result=same_pair,
+)
+def topk(call: Call) -> Piece:
+    """lax.top_k returns a list, which has no `.values`: the helper stands where the value is kept whole."""
+    part = used_part(call)
+    if not call.given("largest") and (call.site.unpacked == 2 or part is not None):
+        pair = call.emit("jax.lax.top_k({input}, {k}, axis={dim?})")
+        return pair if part is None else as_part(Piece(f"{pair.text}[{0 if part == 'values' else 1}]"))
+    return call.emit("top_k({input}, {k}, axis={dim?}, largest={largest?})")
+
+
+Row(
+    "torch.kthvalue(input, k, dim=-1, keepdim=False)",
+    "kth_value({input}, {k}, axis={dim?}, keepdims={keepdim?})",
+    method=True,
+    result=reduced_pair,
+)
+Row(
+    "torch.mode(input, dim=-1, keepdim=False)",
+    "mode_with_indices({input}, axis={dim?}, keepdims={keepdim?})",
+    method=True,
+    result=reduced_pair,
+)
+
+
+# Order statistics -----------------------------------------------------------------------------------------------
+
+
+def _median(name: str) -> None:
+    def emit(call: Call) -> Piece:
+        if "dim" not in call.arguments:
+            call.note("PyTorch divides the gradient between elements that equal the median; here one of them gets it.")
+            return call.emit(f"lower_{name}({{input}})")
+        return call.emit(f"{name}_with_indices({{input}}, axis={{dim}}, keepdims={{keepdim?}})")
+
+    rule(
+        f"torch.{name}(input)",
+        f"torch.{name}(input, dim, keepdim=False)",
+        jax=f"lower_{name}(x) | {name}_with_indices(x, axis)",
+        method=True,
+        fidelity=CLOSE,
+        result=lambda call: reduced_pair(call) if "dim" in call.arguments else reduced(call),
+    )(emit)
+
+
+_median("median")
+_median("nanmedian")
+
+for name in ("quantile", "nanquantile"):
+    Row(
+        f"torch.{name}(input, q, dim=None, keepdim=False, *, interpolation='linear')",
+        f"jnp.{name}({{input}}, {{q}}, axis={{dim?}}, keepdims={{keepdim?}}, method={{interpolation?}})",
+        method=True,
+    )
+
+
+# Counting -------------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "torch.unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None)",
+    jax="jnp.unique(x)",
+    method=True,
+    ignore=["sorted"],
+    fidelity=CLOSE,
+    note=DYNAMIC_SIZE.format("jnp.unique"),
+    result=lambda call: Tensor() if not _asks(call) else Tuple((Tensor(),) * (1 + _asks(call))),
+)
+def unique(call: Call) -> Piece:
+    arguments = "return_inverse={return_inverse?}, return_counts={return_counts?}, axis={dim?}"
+    return call.emit(f"jnp.unique({{input}}, {arguments})")
+
+
+def _asks(call: Call) -> int:
+    return sum(call.literal(name) is not False for name in ("return_inverse", "return_counts"))
+
+
+refuse(
+    "torch.unique_consecutive",
+    "jax.numpy has no such function: compare x[1:] with x[:-1] and use jnp.cumsum.",
+    aliases=["torch.Tensor.unique_consecutive"],
+)
+
+
+@rule(
+    "torch.bincount(input, weights=None, minlength=0)",
+    jax="jnp.bincount(x, weights, minlength)",
+    method=True,
+    fidelity=CLOSE,
+    note="The size of the result depends on the values: under jax.jit give jnp.bincount a length=.",
+    result=lambda call: Tensor(1),
+)
+def bincount(call: Call) -> Piece:
+    return call.emit("jnp.bincount({input}, weights={weights?}, minlength={minlength?})")
+
+
+@rule("torch.histc(input, bins=100, min=0, max=0)", jax="jnp.histogram(x, bins, (min, max))[0]", method=True)
+def histc(call: Call) -> Piece:
+    limits = ", range=({min}, {max})" if call.given("min") or call.given("max") else ""
+    return call.emit(f"jnp.histogram({{input}}, bins={{bins}}{limits})[0]")
+
+
+@rule(
+    "torch.histogram(input, bins, *, range=None, weight=None, density=False)",
+    jax="jnp.histogram(x, bins)",
+    method=True,
+    result="tensors",
+)
+def histogram(call: Call) -> Piece:
+    return call.emit("jnp.histogram({input}, {bins}, range={range?}, weights={weight?}, density={density?})")

@@ -1,0 +1,248 @@
+"""Elementwise functions and arithmetic: ``torch.exp``, ``Tensor.add``, ``torch.clamp``, ... (docs: Pointwise Ops)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Scalar
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, rule
+
+from ._facts import as_float, broadcast, first, is_float, is_integer, same
+
+# One operand: the same value and gradient under the same name in jax.numpy. Integers give floats on both sides.
+for name in [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "sinc",
+    "deg2rad",
+    "rad2deg",
+]:
+    Row(f"torch.{name}(input)", f"jnp.{name}({{input}})", method=True, result=as_float)
+for name in ("ceil", "floor", "square"):
+    Row(f"torch.{name}(input)", f"jnp.{name}({{input}})", method=True, result=same)
+for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
+    jax, aliases = f"jnp.arc{name}", [f"torch.arc{name}", f"torch.Tensor.arc{name}"]
+    Row(f"torch.a{name}(input)", f"{jax}({{input}})", method=True, aliases=aliases, result=as_float)
+Row("torch.trunc(input)", "jnp.trunc({input})", method=True, aliases=["torch.fix", "torch.Tensor.fix"], result=same)
+Row("torch.rsqrt(input)", "jax.lax.rsqrt({input})", method=True, result=as_float)
+Row("torch.reciprocal(input)", "1 / {input}", method=True, result=as_float)
+Row("torch.neg(input)", "-{input}", method=True, aliases=["torch.negative", "torch.Tensor.negative"], result=same)
+Row("torch.positive(input)", "+{input}", method=True, result=same)
+Row("torch.frac(input)", "{input} - jnp.trunc({input})", method=True, result=same)
+
+NAN_SIGN = "The sign of NaN is 0 in PyTorch and NaN in JAX."
+Row("torch.sign(input)", "jnp.sign({input})", method=True, result=same, fidelity=CLOSE, note=NAN_SIGN)
+Row("torch.sgn(input)", "jnp.sign({input})", method=True, result=same, fidelity=CLOSE, note=NAN_SIGN)
+Row(
+    "torch.nan_to_num(input, nan=0.0, posinf=None, neginf=None)",
+    "jnp.nan_to_num({input}, nan={nan?}, posinf={posinf?}, neginf={neginf?})",
+    method=True,
+    result=same,
+)
+
+
+@rule(
+    "torch.abs(input)",
+    jax="absolute(x)",
+    method=True,
+    aliases=["torch.absolute", "torch.Tensor.absolute"],
+    result=same,
+)
+def absolute(call: Call) -> Piece:
+    """The gradient of jnp.abs is 1 at 0 where PyTorch's is 0; integers have no gradient."""
+    return call.emit("jnp.abs({input})" if is_integer(first(call).fact) else "absolute({input})")
+
+
+Row("torch.round(input, *, decimals=0)", "jnp.round({input}, decimals={decimals?})", method=True, result=same)
+
+
+# Two operands ---------------------------------------------------------------------------------------------------
+
+
+@rule("torch.add(input, other, *, alpha=1)", jax="x + alpha * y", method=True, result=broadcast)
+def add(call: Call) -> Piece:
+    return call.emit("{input} + {alpha} * {other}" if call.given("alpha") else "{input} + {other}")
+
+
+@rule(
+    "torch.sub(input, other, *, alpha=1)",
+    jax="x - alpha * y",
+    method=True,
+    aliases=["torch.subtract", "torch.Tensor.subtract"],
+    result=broadcast,
+)
+def sub(call: Call) -> Piece:
+    return call.emit("{input} - {alpha} * {other}" if call.given("alpha") else "{input} - {other}")
+
+
+@rule("torch.rsub(input, other, *, alpha=1)", jax="y - alpha * x", result=broadcast)
+def rsub(call: Call) -> Piece:
+    return call.emit("{other} - {alpha} * {input}" if call.given("alpha") else "{other} - {input}")
+
+
+Row(
+    "torch.mul(input, other)",
+    "{input} * {other}",
+    method=True,
+    aliases=["torch.multiply", "torch.Tensor.multiply"],
+    result=broadcast,
+)
+
+
+@rule(
+    "torch.div(input, other, *, rounding_mode=None)",
+    jax="x / y",
+    method=True,
+    aliases=["torch.divide", "torch.Tensor.divide"],
+    result=broadcast,
+)
+def div(call: Call) -> Piece | Refusal:
+    match call.literal("rounding_mode"):
+        case None:
+            return call.emit("{input} / {other}")
+        case "floor":
+            return call.emit("{input} // {other}")
+        case "trunc":
+            floats = any(is_float(call[name].fact) for name in ("input", "other"))
+            return call.emit("jnp.trunc({input} / {other})" if floats else "trunc_divide({input}, {other})")
+        case _:
+            return call.refuse("rounding_mode must be spelled out: 'floor', 'trunc' or None")
+
+
+Row(
+    "torch.true_divide(input, other)",
+    "{input} / {other}",
+    method=True,
+    result=broadcast,
+)
+Row("torch.floor_divide(input, other)", "{input} // {other}", method=True, result=broadcast)
+Row("torch.remainder(input, other)", "{input} % {other}", method=True, result=broadcast)
+Row("torch.fmod(input, other)", "jnp.fmod({input}, {other})", method=True, result=broadcast)
+Row("torch.pow(input, exponent)", "{input}**{exponent}", method=True, result=broadcast)
+Row(
+    "torch.float_power(input, exponent)",
+    "jnp.float_power({input}, {exponent})",
+    method=True,
+    fidelity=CLOSE,
+    note="PyTorch computes in float64; JAX in its default float type.",
+)
+Row("torch.maximum(input, other)", "jnp.maximum({input}, {other})", method=True, result=broadcast)
+Row("torch.minimum(input, other)", "jnp.minimum({input}, {other})", method=True, result=broadcast)
+for name in ("fmax", "fmin"):
+    Row(
+        f"torch.{name}(input, other)",
+        f"jnp.{name}({{input}}, {{other}})",
+        method=True,
+        result=broadcast,
+        fidelity=CLOSE,
+        note="Where both operands are equal, PyTorch gives the gradient to the first and JAX to the second.",
+    )
+Row(
+    "torch.atan2(input, other)",
+    "jnp.arctan2({input}, {other})",
+    method=True,
+    aliases=["torch.arctan2", "torch.Tensor.arctan2"],
+    result=broadcast,
+    fidelity=CLOSE,
+    note="The gradient at (0, 0) is 0 in PyTorch and NaN in JAX.",
+)
+Row(
+    "torch.hypot(input, other)",
+    "jnp.hypot({input}, {other})",
+    method=True,
+    result=broadcast,
+    fidelity=CLOSE,
+    note="The gradient at (0, 0) is NaN in PyTorch and finite in JAX.",
+)
+Row(
+    "torch.copysign(input, other)",
+    "jnp.copysign({input}, {other})",
+    method=True,
+    result=broadcast,
+    fidelity=CLOSE,
+    note="The gradient at an input of 0 is 0 in PyTorch and 1 or -1 in JAX.",
+)
+for name in ("logaddexp", "logaddexp2", "heaviside"):
+    other = "values" if name == "heaviside" else "other"
+    Row(f"torch.{name}(input, {other})", f"jnp.{name}({{input}}, {{{other}}})", method=True, result=broadcast)
+Row(
+    "torch.nextafter(input, other)",
+    "jnp.nextafter({input}, {other})",
+    method=True,
+    result=broadcast,
+    fidelity=CLOSE,
+    note="JAX has no derivative of nextafter.",
+)
+for name in ("gcd", "lcm"):
+    Row(f"torch.{name}(input, other)", f"jnp.{name}({{input}}, {{other}})", method=True, result=broadcast)
+Row("torch.ldexp(input, other)", "{input} * 2.0**{other}", method=True, result=broadcast)
+Row("torch.frexp(input)", "jnp.frexp({input})", method=True, result="tensors")
+
+
+# Three operands -------------------------------------------------------------------------------------------------
+
+Row(
+    "torch.lerp(input, end, weight)",
+    "{input} + {weight} * ({end} - {input})",
+    method=True,
+    result=broadcast,
+)
+
+
+@rule("torch.addcmul(input, tensor1, tensor2, *, value=1)", jax="x + value * a * b", method=True, result=broadcast)
+def addcmul(call: Call) -> Piece:
+    product = "{value} * {tensor1} * {tensor2}" if call.given("value") else "{tensor1} * {tensor2}"
+    return call.emit("{input} + " + product)
+
+
+@rule("torch.addcdiv(input, tensor1, tensor2, *, value=1)", jax="x + value * a / b", method=True, result=broadcast)
+def addcdiv(call: Call) -> Piece:
+    quotient = "{value} * {tensor1} / {tensor2}" if call.given("value") else "{tensor1} / {tensor2}"
+    return call.emit("{input} + " + quotient)
+
+
+# Bounds ---------------------------------------------------------------------------------------------------------
+# jnp.clip halves the gradient of values that lie on a bound, PyTorch does not: the helper `clamp` is exact.
+
+
+def _clip(call: Call, arguments: str) -> Piece:
+    if not is_integer(first(call).fact) or any(_is_float_number(call, name) for name in ("min", "max")):
+        return call.emit(f"clamp({{input}}, {arguments})")
+    return call.emit(f"{{input}}.clip({arguments})" if call.method else f"jnp.clip({{input}}, {arguments})")
+
+
+def _is_float_number(call: Call, name: str) -> bool:
+    fact = call[name].fact if name in call.arguments else None
+    return isinstance(fact, Scalar) and fact.kind == "float"
+
+
+@rule(
+    "torch.clamp(input, min=None, max=None)",
+    jax="clamp(x, min, max)",
+    method=True,
+    aliases=["torch.clip", "torch.Tensor.clip"],
+    result=same,
+)
+def clamp(call: Call) -> Piece:
+    low, high = call.given("min"), call.given("max")
+    return _clip(call, "{min}, {max}" if low and high else "min={min}" if low else "max={max}")
+
+
+@rule("torch.clamp_min(input, min)", jax="clamp(x, min=min)", method=True, result=same)
+def clamp_min(call: Call) -> Piece:
+    return _clip(call, "min={min}")
+
+
+@rule("torch.clamp_max(input, max)", jax="clamp(x, max=max)", method=True, result=same)
+def clamp_max(call: Call) -> Piece:
+    return _clip(call, "max={max}")

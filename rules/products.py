@@ -1,0 +1,105 @@
+"""Matrix and tensor products: ``torch.matmul``, ``torch.einsum``, ``torch.baddbmm``, ``torch.cdist``, ..."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.facts import ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, rule
+
+from ._facts import multiplied, same
+
+for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"}.items():
+    aliases = ["torch.linalg.matmul"] if name == "matmul" else []
+    text = f"{{input}} @ {{{second}}}"
+    Row(f"torch.{name}(input, {second})", text, method=True, aliases=aliases, result=multiplied)
+for name, second in {"dot": "tensor", "vdot": "other", "inner": "other"}.items():
+    Row(f"torch.{name}(input, {second})", f"jnp.{name}({{input}}, {{{second}}})", method=True)
+for name, aliases in {"outer": ["torch.ger", "torch.Tensor.ger"], "kron": []}.items():
+    second = "vec2" if name == "outer" else "other"
+    Row(f"torch.{name}(input, {second})", f"jnp.{name}({{input}}, {{{second}}})", method=True, aliases=aliases)
+Row("torch.linalg.vecdot(x, y, *, dim=-1)", "jnp.vecdot({x}, {y}, axis={dim?})")
+Row("torch.tensordot(a, b, dims=2)", "jnp.tensordot({a}, {b}, axes={dims?})")
+Row("torch.linalg.multi_dot(tensors)", "jnp.linalg.multi_dot({tensors})")
+
+
+def _einsum_fact(call: Call) -> Tensor:
+    """The number of letters behind the arrow."""
+    equation = call.literal("equation")
+    if not isinstance(equation, str) or "->" not in equation or "..." in equation:
+        return Tensor()
+    return Tensor(len(equation.partition("->")[2].replace(" ", "")))
+
+
+@rule("torch.einsum(equation, *operands)", jax="jnp.einsum(equation, *operands)", result=_einsum_fact)
+def einsum(call: Call) -> Piece | Refusal:
+    operands = call["operands"].items
+    if len(operands) == 1 and isinstance(operands[0].node, ast.List | ast.Tuple):
+        inner = operands[0].text[1:-1].strip().rstrip(",")
+        return call.emit(f"jnp.einsum({{equation}}, {inner})")
+    if len(operands) == 1 and isinstance(operands[0].fact, ListOf | Tuple):
+        return call.emit(f"jnp.einsum({{equation}}, *{operands[0].atom})")
+    if not isinstance(call["equation"].literal, str) and not isinstance(call["equation"].fact, Scalar):
+        return call.refuse("only the form with an equation string is converted")
+    return call.emit(f"jnp.einsum({{equation}}, {', '.join(item.text for item in operands)})")
+
+
+def _add_product(call: Call, product: str) -> Piece:
+    """``beta * input + alpha * product``. With beta=0 PyTorch does not read ``input``."""
+    scaled = f"{{alpha}} * ({product})" if call.given("alpha") else product
+    if call.literal("beta") == 0 and call.given("beta"):
+        return call.emit(scaled)
+    return call.emit(("{beta} * {input} + " if call.given("beta") else "{input} + ") + scaled)
+
+
+for name, (parameters, product) in {
+    "addmm": ("mat1, mat2", "{mat1} @ {mat2}"),
+    "addmv": ("mat, vec", "{mat} @ {vec}"),
+    "addbmm": ("batch1, batch2", "({batch1} @ {batch2}).sum(axis=0)"),
+    "baddbmm": ("batch1, batch2", "{batch1} @ {batch2}"),
+    "addr": ("vec1, vec2", "jnp.outer({vec1}, {vec2})"),
+}.items():
+
+    def emit(call: Call, product: str = product) -> Piece:
+        return _add_product(call, product)
+
+    rule(
+        f"torch.{name}(input, {parameters}, *, beta=1, alpha=1)",
+        jax="beta * x + alpha * (a @ b)",
+        method=True,
+        result=same,
+    )(emit)
+
+
+@rule("torch.cross(input, other, dim=None)", jax="jnp.cross(x, y, axis=axis)", method=True, result=same)
+def cross(call: Call) -> Piece:
+    if call["dim"].is_none:
+        return call.emit("jnp.cross({input}, {other}, axis={input}.shape.index(3))")
+    return call.emit("jnp.cross({input}, {other}, axis={dim})")
+
+
+Row("torch.linalg.cross(input, other, *, dim=-1)", "jnp.cross({input}, {other}, axis={dim?})", result=same)
+Row(
+    "torch.cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')",
+    "cdist({x1}, {x2}, p={p?})",
+    ignore=["compute_mode"],
+)
+Row("torch.trace(input)", "jnp.trace({input})", method=True, result="scalar")
+Row(
+    "torch.linalg.matrix_power(input, n)",
+    "jnp.linalg.matrix_power({input}, {n})",
+    aliases=["torch.matrix_power", "torch.Tensor.matrix_power"],
+)
+Row(
+    "torch.linalg.matrix_exp(input)",
+    "jax.scipy.linalg.expm({input})",
+    aliases=["torch.matrix_exp", "torch.Tensor.matrix_exp"],
+    fidelity=CLOSE,
+    note="Both libraries approximate the matrix exponential, each in its own way.",
+)
+Row(
+    "torch.cov(input, *, correction=1, fweights=None, aweights=None)",
+    "jnp.cov({input}, ddof={correction}, fweights={fweights?}, aweights={aweights?})",
+    method=True,
+)
+Row("torch.corrcoef(input)", "jnp.corrcoef({input})", method=True)

@@ -1,0 +1,281 @@
+"""Random numbers: ``torch.randn``, ``torch.randint``, ``x.uniform_()``, ... (https://pytorch.org/docs/stable/torch.html#random-sampling).
+
+PyTorch draws from a global generator, JAX from explicit keys, which ``nnx.Rngs`` counts. The same seed gives other
+numbers, so the rules keep the distribution and not the draws.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.facts import Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule import Call, Piece, Refusal, refuse, rule, shape_text
+
+from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, holder, integer, is_number, rank_of, size_rank
+from .creation import REQUIRES_GRAD, made
+
+
+def draw(call: Call, template: str, **extra: str) -> Piece:
+    """Fill a template that draws from ``{rngs}``."""
+    if "requires_grad" in call.arguments and call.given("requires_grad"):
+        call.note(REQUIRES_GRAD)
+    return call.emit(template, rngs=call.site.rngs(), **extra)
+
+
+def size_and_dtype(call: Call, name: str = "size") -> str:
+    """Shape and dtype of a constructor as positional arguments: ``(2, 3), jnp.float16``. A number is a 1-tuple."""
+    argument = call[name]
+    items = argument.items or (argument,)
+    text = shape_text(argument)
+    single = len(items) == 1 and is_number(items[0]) and not isinstance(items[0].node, ast.Starred)
+    shape = f"({text},)" if single else text
+    dtype = call["dtype"].text if call.given("dtype") else "jnp.float32" if call.site.x64 else ""
+    return f"{shape}, {dtype}" if dtype else shape
+
+
+def of_tensor(call: Call, name: str = "self") -> tuple[str, str]:
+    """Text for the shape and the dtype of a tensor that is filled: ``x.shape`` and ``x.dtype``.
+
+    A tensor that is only made to be filled, ``torch.empty(2, 3).normal_()``, is never made. The dtype is empty where
+    it is the default.
+    """
+    argument = call[name]
+    text = argument.piece.text
+    node = ast.parse(text.strip(), mode="eval").body if text.startswith(("jnp.empty(", "jnp.zeros(")) else None
+    if isinstance(node, ast.Call) and len(node.args) == 1 and all(k.arg == "dtype" for k in node.keywords):
+        shape = ast.get_source_segment(text.strip(), node.args[0]) or ast.unparse(node.args[0])
+        dtype = ast.unparse(node.keywords[0].value) if node.keywords else ""
+        return f"({shape},)" if isinstance(node.args[0], ast.Constant) else shape, dtype
+    variable = call.site.parameter(argument.node) if argument.node is not None else None
+    owner = variable[0] if variable is not None else holder(argument) if argument.simple else None
+    if owner is None:
+        hoisted = call.site.hoist(argument.piece, "x")
+        owner = hoisted.text if hoisted is not None else argument.atom
+    return f"{owner}.shape", f"{owner}.dtype"
+
+
+def joined(shape_and_dtype: tuple[str, str]) -> str:
+    return ", ".join(filter(None, shape_and_dtype))
+
+
+def scaled(call: Call, drawn: str, mean: str = "mean", std: str = "std") -> str:
+    """The template ``mean + std * drawn`` without a mean of 0 and a std of 1."""
+    text = drawn if call[std].literal == 1 else f"{{{std}}} * {drawn}"
+    return text if call[mean].literal == 0 else f"{{{mean}}} + {text}"
+
+
+# New arrays -----------------------------------------------------------------------------------------------------
+
+for name, jax in {"rand": "uniform", "randn": "normal"}.items():
+
+    @rule(f"torch.{name}(*size, generator=None, {FACTORY})", jax=f"rngs.{jax}(size, dtype)", random=True, result=made)
+    def drawn(call: Call, jax: str = jax) -> Piece:
+        return draw(call, f"{{rngs}}.{jax}({{size}})", size=size_and_dtype(call))
+
+    @rule(
+        f"torch.{name}_like(input, *, {LIKE})",
+        jax=f"rngs.{jax}(x.shape, x.dtype)",
+        random=True,
+        result="same",
+    )
+    def drawn_like(call: Call, jax: str = jax) -> Piece:
+        shape, dtype = of_tensor(call, "input")
+        dtype = call["dtype"].text if call.given("dtype") else dtype
+        return draw(call, f"{{rngs}}.{jax}({{size}})", size=joined((shape, dtype)))
+
+
+def _integers(call: Call) -> Fact:
+    return Tensor(size_rank(call["size"]), dtype_kind(call["dtype"]) if call.given("dtype") else "int")
+
+
+def _cast(call: Call) -> str:
+    """``.astype(dtype)`` where a dtype is asked for that isn't the default."""
+    return f".astype({call['dtype'].text})" if call.given("dtype") and dtype_kind(call["dtype"]) != "int" else ""
+
+
+@rule(
+    f"torch.randint(high, size, *, generator=None, {FACTORY})",
+    f"torch.randint(low, high, size, *, generator=None, {FACTORY})",
+    jax="rngs.randint(size, low, high)",
+    random=True,
+    result=_integers,
+)
+def randint(call: Call) -> Piece:
+    items = call["size"].items or (call["size"],)
+    size = f"({items[0].text},)" if is_number(items[0]) else shape_text(call["size"])
+    low = "{low}" if "low" in call.arguments else "0"
+    return draw(call, f"{{rngs}}.randint({{size}}, {low}, {{high}}){_cast(call)}", size=size)
+
+
+@rule(
+    f"torch.randint_like(input, high, *, {LIKE})",
+    f"torch.randint_like(input, low, high, *, {LIKE})",
+    jax="rngs.randint(x.shape, low, high).astype(x.dtype)",
+    random=True,
+    result="same",
+)
+def randint_like(call: Call) -> Piece:
+    shape, dtype = of_tensor(call, "input")
+    dtype = call["dtype"].text if call.given("dtype") else dtype
+    low = "{low}" if "low" in call.arguments else "0"
+    return draw(call, f"{{rngs}}.randint({{shape}}, {low}, {{high}}).astype({{dtype}})", shape=shape, dtype=dtype)
+
+
+@rule(
+    f"torch.randperm(n, *, generator=None, {FACTORY.replace('dtype=None', 'dtype=torch.int64')})",
+    jax="rngs.permutation(n)",
+    random=True,
+    result=lambda call: Tensor(1, "int"),
+)
+def randperm(call: Call) -> Piece:
+    return draw(call, f"{{rngs}}.permutation({{n}}){_cast(call)}")
+
+
+def _normal(call: Call) -> Fact:
+    if "size" in call.arguments:
+        return Tensor(size_rank(call["size"]), "float")
+    return Tensor(rank_of(call["mean"]), dtype_of(call["mean"]))
+
+
+@rule(
+    f"torch.normal(mean, std, size, *, generator=None, {FACTORY})",
+    "torch.normal(mean, std=1.0, *, generator=None)",
+    jax="mean + std * rngs.normal(size)",
+    random=True,
+    result=_normal,
+)
+def normal(call: Call) -> Piece | None:
+    if "size" in call.arguments:
+        return draw(call, scaled(call, "{rngs}.normal({size})"), size=size_and_dtype(call))
+    named = next((name for name in ("mean", "std") if is_tensor(call[name].fact)), None)
+    if named is None or not call[named].simple:
+        return None
+    return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(of_tensor(call, named)))
+
+
+# Draws whose parameters are arrays ------------------------------------------------------------------------------
+
+for name in ("bernoulli", "poisson"):
+
+    @rule(
+        f"torch.{name}(input, *, generator=None)" if name == "bernoulli" else f"torch.{name}(input, generator=None)",
+        jax=f"rngs.{name}(x).astype(x.dtype)",
+        method=name == "bernoulli",
+        random=True,
+        result="same",
+    )
+    def sampled(call: Call, name: str = name) -> Piece:
+        return draw(call, f"{{rngs}}.{name}({{input}}).astype({{input}}.dtype)")
+
+
+@rule(
+    "torch.multinomial(input, num_samples, replacement=False, *, generator=None)",
+    jax="rngs.categorical(jnp.log(x))",
+    method=True,
+    random=True,
+    result=lambda call: Tensor(rank_of(call["input"]), "int"),
+)
+def multinomial(call: Call) -> Piece:
+    if integer(call["num_samples"]) == 1:
+        call.given("replacement")  # of no consequence for one draw
+        return draw(call, "{rngs}.categorical(jnp.log({input}))[..., None]")
+    return draw(call, "multinomial({rngs}, {input}, {num_samples}, replacement={replacement?})")
+
+
+# Filling a tensor -----------------------------------------------------------------------------------------------
+
+
+@rule(
+    "torch.Tensor.uniform_(self, from_=0, to=1, *, generator=None)",
+    jax="rngs.uniform(x.shape, x.dtype, minval=low, maxval=high)",
+    random=True,
+    result="same",
+)
+def uniform_(call: Call) -> Piece:
+    size = joined(of_tensor(call))
+    return draw(call, "{rngs}.uniform({size}, minval={from_?}, maxval={to?})", size=size)
+
+
+@rule(
+    "torch.Tensor.normal_(self, mean=0, std=1, *, generator=None)",
+    jax="mean + std * rngs.normal(x.shape, x.dtype)",
+    random=True,
+    result="same",
+)
+def normal_(call: Call) -> Piece:
+    return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(of_tensor(call)))
+
+
+@rule(
+    "torch.Tensor.log_normal_(self, mean=1, std=2, *, generator=None)",
+    jax="jnp.exp(mean + std * rngs.normal(x.shape, x.dtype))",
+    random=True,
+    result="same",
+)
+def log_normal_(call: Call) -> Piece:
+    return draw(call, f"jnp.exp({scaled(call, '{rngs}.normal({size})')})", size=joined(of_tensor(call)))
+
+
+@rule(
+    "torch.Tensor.cauchy_(self, median=0, sigma=1, *, generator=None)",
+    jax="median + sigma * rngs.cauchy(x.shape, x.dtype)",
+    random=True,
+    result="same",
+)
+def cauchy_(call: Call) -> Piece:
+    template = scaled(call, "{rngs}.cauchy({size})", "median", "sigma")
+    return draw(call, template, size=joined(of_tensor(call)))
+
+
+@rule(
+    "torch.Tensor.exponential_(self, lambd=1, *, generator=None)",
+    jax="rngs.exponential(x.shape, x.dtype) / lambd",
+    random=True,
+    result="same",
+)
+def exponential_(call: Call) -> Piece:
+    rate = "" if call["lambd"].literal == 1 else " / {lambd}"
+    return draw(call, f"{{rngs}}.exponential({{size}}){rate}", size=joined(of_tensor(call)))
+
+
+@rule(
+    "torch.Tensor.bernoulli_(self, p=0.5, *, generator=None)",
+    jax="rngs.bernoulli(p, x.shape).astype(x.dtype)",
+    random=True,
+    result="same",
+)
+def bernoulli_(call: Call) -> Piece:
+    shape, dtype = of_tensor(call)
+    return draw(call, "{rngs}.bernoulli({p}, {shape}).astype({dtype})", shape=shape, dtype=dtype or "jnp.float32")
+
+
+@rule(
+    "torch.Tensor.geometric_(self, p, *, generator=None)",
+    jax="rngs.geometric(p, x.shape).astype(x.dtype)",
+    random=True,
+    result="same",
+)
+def geometric_(call: Call) -> Piece:
+    shape, dtype = of_tensor(call)
+    return draw(call, "{rngs}.geometric({p}, {shape}).astype({dtype})", shape=shape, dtype=dtype or "jnp.float32")
+
+
+@rule(
+    "torch.Tensor.random_(self, from_=0, to=None, *, generator=None)",
+    jax="rngs.randint(x.shape, low, high).astype(x.dtype)",
+    random=True,
+    result="same",
+)
+def random_(call: Call) -> Piece | Refusal:
+    """``random_(n)`` draws below n, ``random_(low, high)`` from low on."""
+    if not call["from_"].given:
+        return call.refuse("random_() without bounds depends on the dtype: draw with rngs.randint(shape, low, high).")
+    shape, dtype = of_tensor(call)
+    bounds = "{from_}, {to}" if call.given("to") else "0, {from_}"
+    template = f"{{rngs}}.randint({{shape}}, {bounds}).astype({{dtype}})"
+    return draw(call, template, shape=shape, dtype=dtype or "jnp.float32")
+
+
+STATE = "JAX has no global generator: the state of the random numbers is in nnx.Rngs."
+for name in ("seed", "initial_seed", "get_rng_state", "set_rng_state", "random.fork_rng", "random.seed"):
+    refuse(f"torch.{name}", STATE)

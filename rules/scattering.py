@@ -1,0 +1,163 @@
+"""Writing by index: ``scatter``, ``index_add``, ``masked_fill``, ... as ``x.at[...]`` updates.
+
+These records give the new array; the in-place spellings (``scatter_``, ``index_add_``) rebind their target to it.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.facts import Scalar, Tensor
+from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+
+from ._arguments import axis_index, integer, part_texts, parts
+from ._facts import is_bool, is_integer
+
+# Along an axis: x[i][index[i][j]] = src[i][j] ---------------------------------------------------------------------
+
+REDUCE = {"add": "add", "multiply": "multiply"}
+SCATTER_REDUCE = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+
+
+@rule(
+    "torch.scatter(input, dim, index, src)",
+    "torch.scatter(input, dim, index, src, *, reduce)",
+    "torch.scatter(input, dim, index, value)",
+    "torch.scatter(input, dim, index, value, *, reduce)",
+    jax="x.at[along_axis(index, dim)].set(src)",
+    method=True,
+    result="same",
+)
+def scatter(call: Call) -> Piece | Refusal:
+    source = "{src}" if "src" in call.arguments else "{value}"
+    method = REDUCE.get(str(call["reduce"].literal)) if "reduce" in call.arguments else "set"
+    if method is None:
+        return call.refuse("The reduce of scatter must be 'add' or 'multiply' in plain sight.")
+    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({source})")
+
+
+Row(
+    "torch.scatter_add(input, dim, index, src)",
+    "{input}.at[along_axis({index}, {dim})].add({src})",
+    method=True,
+    result="same",
+)
+
+
+@rule(
+    "torch.scatter_reduce(input, dim, index, src, reduce, *, include_self=True)",
+    jax="x.at[along_axis(index, dim)].max(src)",
+    method=True,
+    result="same",
+)
+def scatter_reduce(call: Call) -> Piece | Refusal:
+    method = SCATTER_REDUCE.get(str(call["reduce"].literal))
+    if method is None or call.given("include_self"):
+        return call.refuse(
+            "Only reduce='sum', 'prod', 'amax' and 'amin' with include_self=True have a JAX form: "
+            "see jax.ops.segment_sum and its like."
+        )
+    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({{src}})")
+
+
+# Whole slices: x[:, index[j]] = source[:, j] ----------------------------------------------------------------------
+
+
+def _at(call: Call, method: str, value: str, **extra: str) -> Piece | Refusal:
+    dim = integer(call["dim"])
+    if dim is None or not -3 <= dim <= 3:
+        return call.refuse("The dim isn't a number: write x.at[..., index].set(source) for the axis that is meant.")
+    return call.emit(f"{{input}}.at[{axis_index(dim, '{index}')}].{method}({value})", **extra)
+
+
+@rule(
+    "torch.index_add(input, dim, index, source, *, alpha=1)",
+    jax="x.at[:, index].add(source)",
+    method=True,
+    result="same",
+)
+def index_add(call: Call) -> Piece | Refusal:
+    return _at(call, "add", "{alpha} * {source}" if call.given("alpha") else "{source}")
+
+
+@rule("torch.index_copy(input, dim, index, source)", jax="x.at[:, index].set(source)", method=True, result="same")
+def index_copy(call: Call) -> Piece | Refusal:
+    return _at(call, "set", "{source}")
+
+
+@rule("torch.index_fill(input, dim, index, value)", jax="x.at[:, index].set(value)", method=True, result="same")
+def index_fill(call: Call) -> Piece | Refusal:
+    return _at(call, "set", "{value}")
+
+
+@rule(
+    "torch.index_put(input, indices, values, accumulate=False)",
+    jax="x.at[indices].set(values)",
+    method=True,
+    result="same",
+)
+def index_put(call: Call) -> Piece | Refusal:
+    if call["accumulate"].literal not in (True, False):
+        return call.refuse("accumulate must be True or False in plain sight.")
+    method = "add" if call["accumulate"].literal else "set"
+    if parts(call["indices"]) is None:
+        return call.emit(f"{{input}}.at[tuple({{indices}})].{method}({{values}})")
+    return call.emit(f"{{input}}.at[{{at}}].{method}({{values}})", at=", ".join(part_texts(call["indices"])))
+
+
+@rule("torch.select_scatter(input, src, dim, index)", jax="x.at[:, index].set(src)", method=True, result="same")
+def select_scatter(call: Call) -> Piece | Refusal:
+    return _at(call, "set", "{src}")
+
+
+@rule(
+    "torch.slice_scatter(input, src, dim=0, start=None, end=None, step=1)",
+    jax="x.at[:, start:end].set(src)",
+    method=True,
+    result="same",
+)
+def slice_scatter(call: Call) -> Piece | Refusal:
+    bounds = ":".join(call[n].text if call.given(n) else "" for n in ("start", "end"))
+    bounds += f":{call['step'].text}" if call.given("step") else ""
+    return _at(call, "set", "{src}", index=bounds)
+
+
+@rule(
+    "torch.put(input, index, source, accumulate=False)",
+    jax="x.ravel().at[index].set(source).reshape(x.shape)",
+    method=True,
+)
+def put(call: Call) -> Piece | Refusal:
+    if call["accumulate"].literal not in (True, False):
+        return call.refuse("accumulate must be True or False in plain sight.")
+    method = "add" if call["accumulate"].literal else "set"
+    return call.emit(f"{{input}}.ravel().at[{{index}}].{method}({{source}}).reshape({{input}}.shape)")
+
+
+refuse(
+    "torch.index_reduce",
+    "Write x.at[index].max(source), .min(source) or .multiply(source) for the axis that is meant.",
+    aliases=["torch.Tensor.index_reduce"],
+)
+refuse(
+    "torch.diagonal_scatter",
+    "Write x.at[i, i].set(src) with i = jnp.arange(n).",
+    aliases=["torch.Tensor.diagonal_scatter"],
+)
+
+# By condition ---------------------------------------------------------------------------------------------------
+
+
+@rule("torch.masked_fill(input, mask, value)", jax="jnp.where(mask, value, x)", method=True, result="same")
+def masked_fill(call: Call) -> Piece:
+    """The result has the dtype of the input, whatever the value is."""
+    fact, value = call["input"].fact, call["value"]
+    if isinstance(value.fact, Tensor):
+        return call.emit("jnp.where({mask}, {value}.astype({input}.dtype), {input})")
+    whole = isinstance(value.fact, Scalar) and value.fact.kind == ("bool" if is_bool(fact) else "int")
+    if is_integer(fact) and not whole:
+        return call.emit("jnp.where({mask}, {value}, {input}).astype({input}.dtype)")
+    return call.emit("jnp.where({mask}, {value}, {input})")
+
+
+Row(
+    "torch.masked_scatter(input, mask, source)", "masked_scatter({input}, {mask}, {source})", method=True, result="same"
+)

@@ -1,0 +1,67 @@
+"""Special functions: ``torch.special.*`` and their names in ``torch`` (torch docs: torch.special)."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import CLOSE, Call, Piece, Row, refuse, rule
+
+from ._facts import as_float, broadcast
+
+SCIPY = "jax.scipy.special"
+
+for name, jax in {
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "lgamma": "gammaln",
+    "digamma": "digamma",
+}.items():
+    special = {"lgamma": "gammaln"}.get(name, name)
+    aliases = [f"torch.special.{special}", *(["torch.special.psi"] if name == "digamma" else [])]
+    Row(f"torch.{name}(input)", f"{SCIPY}.{jax}({{input}})", method=True, aliases=aliases, result=as_float)
+
+ABSOLUTE = "The gradient at 0 is 0 in PyTorch and 1 or -1 in JAX, whose function is written with jnp.abs."
+for name in ("i0", "i0e", "i1", "i1e"):
+    aliases = ["torch.i0", "torch.Tensor.i0"] if name == "i0" else []
+    Row(
+        f"torch.special.{name}(input)",
+        f"{SCIPY}.{name}({{input}})",
+        aliases=aliases,
+        result=as_float,
+        fidelity=CLOSE,
+        note=ABSOLUTE,
+    )
+for name in ("ndtr", "ndtri", "log_ndtr", "entr", "erfcx"):
+    Row(f"torch.special.{name}(input)", f"{SCIPY}.{name}({{input}})", result=as_float)
+for name in ("exp2", "expm1", "log1p", "sinc"):
+    Row(f"torch.special.{name}(input)", f"jnp.{name}({{input}})", result=as_float)
+
+Row("torch.xlogy(input, other)", f"{SCIPY}.xlogy({{input}}, {{other}})", method=True, aliases=["torch.special.xlogy"])
+Row("torch.special.xlog1py(input, other)", f"{SCIPY}.xlog1py({{input}}, {{other}})", result=broadcast)
+Row("torch.special.zeta(input, other)", f"{SCIPY}.zeta({{input}}, {{other}})", result=broadcast)
+Row("torch.polygamma(n, input)", f"{SCIPY}.polygamma({{n}}, {{input}})", aliases=["torch.special.polygamma"])
+Row("torch.mvlgamma(input, p)", f"{SCIPY}.multigammaln({{input}}, {{p}})", method=True)
+Row("torch.special.multigammaln(input, p)", f"{SCIPY}.multigammaln({{input}}, {{p}})")
+for name, alias in {"igamma": "gammainc", "igammac": "gammaincc"}.items():
+    Row(
+        f"torch.{name}(input, other)",
+        f"{SCIPY}.{alias}({{input}}, {{other}})",
+        method=True,
+        aliases=[f"torch.special.{alias}"],
+        result=broadcast,
+    )
+
+
+@rule(
+    "torch.logit(input, eps=None)",
+    jax=f"{SCIPY}.logit(x)",
+    method=True,
+    aliases=["torch.special.logit"],
+    result=as_float,
+)
+def logit(call: Call) -> Piece:
+    if not call.given("eps"):
+        return call.emit(f"{SCIPY}.logit({{input}})")
+    return call.emit(f"{SCIPY}.logit(clamp({{input}}, {{eps}}, 1 - {{eps}}))")
+
+
+refuse("torch.special.*", "jax.scipy.special has no such function.")

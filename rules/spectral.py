@@ -1,0 +1,124 @@
+"""Fourier transforms, windows, conjugates: ``torch.fft.*``, ``torch.stft``, ``torch.hann_window``, ``torch.conj``."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+
+from ._axes import axis
+from ._facts import as_float, same
+
+for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    Row(
+        f"torch.fft.{name}(input, n=None, dim=-1, norm=None)",
+        f"jnp.fft.{name}({{input}}, n={{n?}}, axis={{dim?}}, norm={{norm?}})",
+    )
+
+
+def _transform(call: Call, name: str) -> Piece:
+    arguments = "{input}, s={s?}, axes={axes?}, norm={norm?}"
+    return call.emit(f"jnp.fft.{name}({arguments})", axes=axis(call) if call.given("dim") else None)
+
+
+for name in ("fft", "ifft", "rfft", "irfft"):
+    for suffix, dim in (("2", "(-2, -1)"), ("n", "None")):
+
+        def emit(call: Call, name: str = name + suffix) -> Piece:
+            return _transform(call, name)
+
+        rule(f"torch.fft.{name}{suffix}(input, s=None, dim={dim}, norm=None)", jax=f"jnp.fft.{name}{suffix}(x)")(emit)
+
+
+for name in ("hfft2", "hfftn", "ihfft2", "ihfftn"):
+    refuse(f"torch.fft.{name}", "jax.numpy has Hermitian transforms of one axis only (jnp.fft.hfft, ihfft).")
+
+for name in ("fftshift", "ifftshift"):
+
+    def shift(call: Call, name: str = name) -> Piece:
+        return call.emit(f"jnp.fft.{name}({{input}}, axes={{axes?}})", axes=axis(call))
+
+    rule(f"torch.fft.{name}(input, dim=None)", jax=f"jnp.fft.{name}(x, axes)", result=same)(shift)
+
+FACTORY = "dtype=None, layout=torch.strided, device=None, requires_grad=False"
+for name in ("fftfreq", "rfftfreq"):
+    Row(
+        f"torch.fft.{name}(n, d=1.0, *, {FACTORY})",
+        f"jnp.fft.{name}({{n}}, d={{d?}}, dtype={{dtype?}})",
+        ignore=["requires_grad"],
+    )
+
+Row(
+    "torch.stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect',"
+    " normalized=False, onesided=None, return_complex=None, align_to_window=None)",
+    "stft({input}, {n_fft}, hop_length={hop_length?}, win_length={win_length?}, window={window?}, center={center?},"
+    " pad_mode={pad_mode?}, normalized={normalized?}, onesided={onesided?})",
+    method=True,
+    ignore=["return_complex"],
+)
+Row(
+    "torch.istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False,"
+    " onesided=None, length=None, return_complex=False)",
+    "istft({input}, {n_fft}, hop_length={hop_length?}, win_length={win_length?}, window={window?}, center={center?},"
+    " normalized={normalized?}, length={length?})",
+    method=True,
+    ignore=["onesided"],
+)
+
+
+refuse("torch.signal.windows.*", "Use torch.hann_window and its like, or jax.numpy's windows.")
+
+# Windows --------------------------------------------------------------------------------------------------------
+
+
+def _window(call: Call, function: str, extra: str = "") -> Piece | Refusal:
+    """PyTorch's windows are periodic by default: a symmetric one of n + 1 points without the last."""
+    cast = ".astype({dtype})" if call.given("dtype") else ""
+    match call.literal("periodic"):
+        case True:
+            return call.emit(f"jnp.{function}({{window_length}} + 1{extra})[:-1]{cast}")
+        case False:
+            return call.emit(f"jnp.{function}({{window_length}}{extra}){cast}")
+        case _:
+            return call.refuse("spell out periodic=True or periodic=False")
+
+
+for name in ("hann", "blackman", "bartlett"):
+
+    def window(call: Call, function: str = "hanning" if name == "hann" else name) -> Piece | Refusal:
+        return _window(call, function)
+
+    jax = "jnp.hanning(n + 1)[:-1]" if name == "hann" else f"jnp.{name}(n + 1)[:-1]"
+    rule(f"torch.{name}_window(window_length, periodic=True, *, {FACTORY})", jax=jax, result="float tensor")(window)
+
+
+@rule(
+    f"torch.hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {FACTORY})",
+    jax="jnp.hamming(n + 1)[:-1]",
+    result="float tensor",
+)
+def hamming_window(call: Call) -> Piece | Refusal:
+    if call.given("alpha") or call.given("beta"):
+        return call.refuse("jnp.hamming has alpha=0.54 and beta=0.46 only")
+    return _window(call, "hamming")
+
+
+@rule(
+    f"torch.kaiser_window(window_length, periodic=True, beta=12.0, *, {FACTORY})",
+    jax="jnp.kaiser(n + 1, beta)[:-1]",
+    result="float tensor",
+)
+def kaiser_window(call: Call) -> Piece | Refusal:
+    return _window(call, "kaiser", ", {beta}")
+
+
+# Complex numbers ------------------------------------------------------------------------------------------------
+
+Row("torch.angle(input)", "jnp.angle({input})", method=True, result=as_float)
+Row(
+    "torch.conj(input)",
+    "{input}.conj()",
+    method=True,
+    aliases=["torch.conj_physical", "torch.Tensor.conj_physical"],
+    result=same,
+)
+for name in ("resolve_conj", "resolve_neg"):
+    Row(f"torch.{name}(input)", "{input}", method=True, result=same)

@@ -1,0 +1,123 @@
+"""The Python functions ``t2j_lsp.convert`` and ``t2j_lsp.check``, and the conversion of a file that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .contract import STAGES, CheckReport, HelperPlacement, Options, Severity, SourceError, Target, Translation
+from .files import SourceFile, decode, neighbours, read_source
+from .notebook import translate_notebook
+from .translate import translate
+
+
+def convert(
+    source: str,
+    *,
+    target: Target = "nnx",
+    x64: bool = False,
+    helpers: HelperPlacement = "inline",
+    path: str | None = None,
+    resolve: Callable[[int, str], str | None] | None = None,
+) -> Translation:
+    """Convert PyTorch source text to JAX.
+
+    ``target`` is ``"nnx"`` (Flax NNX) or ``"jax"``. ``x64`` keeps 64-bit dtypes. ``helpers`` says where helper
+    functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``resolve`` gives the source text of modules
+    that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.
+    """
+    return translate(source, Options(target=target, x64=x64, helpers=helpers, path=path, resolve=resolve))
+
+
+@dataclass(frozen=True)
+class FileConversion:
+    """A file and what it became."""
+
+    path: Path
+    source: SourceFile
+    translation: Translation
+    python: str
+    """The Python that was translated: the text, or a notebook's cells as one program."""
+    cells: tuple[int, ...] | None = None
+    """In a notebook, the number of each finding's cell, counted from 1."""
+
+    @property
+    def data(self) -> bytes:
+        """The converted file, in the encoding of its source."""
+        return self.source.encode(self.translation.code)
+
+    def to_json(self, target: str) -> dict[str, Any]:
+        """The ``--json`` form; in a notebook each finding has its ``cell``, and lines count inside it."""
+        form = self.translation.to_json(str(self.path), target)
+        if self.cells is not None:
+            places = list(zip(self.translation.findings, self.cells, strict=True))
+            for key, severity in (("gaps", Severity.GAP), ("notes", Severity.NOTE)):
+                form[key] = [{"cell": cell, **f.to_json()} for f, cell in places if f.severity is severity]
+        return form
+
+
+def convert_file(path: Path, options: Options, data: bytes | None = None) -> FileConversion:
+    """Convert a ``.py`` file or a notebook; imports of its own project are looked up on disk.
+
+    ``data`` stands for the file's bytes where they don't come from disk. Raises SourceError, naming the file and
+    the line, where it can't be read, decoded or parsed.
+    """
+    options = replace(options, path=str(path), resolve=options.resolve or neighbours(path))
+    try:
+        source = read_source(path) if data is None else decode(data)
+        if path.suffix == ".ipynb":
+            notebook = translate_notebook(source.text, lambda text: translate(text, options))
+            return FileConversion(path, source, notebook.translation, notebook.python, notebook.cells)
+        return FileConversion(path, source, translate(source.text, options), source.text)
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}", error.line, error.column) from error
+
+
+def check(
+    source: Path | str,
+    converted: Path | str | None = None,
+    *,
+    objects: Sequence[str] | None = None,
+    stage: str = STAGES[-1],
+    device: str = "auto",
+    torch_python: str | None = None,
+    jax_python: str | None = None,
+    timeout: float = 120.0,
+    on_progress: Callable[[str], None] | None = None,
+) -> CheckReport:
+    """Run a PyTorch file and its conversion side by side and compare what they compute.
+
+    ``source`` and ``converted`` are paths; without ``converted``, the file is converted first. ``objects`` names the
+    classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
+    in, and ``timeout`` the seconds for each object. Runs code of the file. Raises SourceError where a
+    file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
+    """
+    # Imported here so that a conversion doesn't load numpy.
+    from .check.run import check_files
+
+    source = Path(source)
+    for path in (source, Path(converted or source)):
+        if path.suffix == ".ipynb" or path.is_dir():
+            kind = "a folder" if path.is_dir() else "a notebook"
+            raise SourceError(f"{path} is {kind}; check compares one .py file with its conversion")
+    text: Path | str
+    if converted is None:
+        conversion = convert_file(source, Options())
+        text, source_map = conversion.translation.code, conversion.translation.source_map
+    else:
+        text, source_map = Path(converted), None
+    return check_files(
+        source,
+        text,
+        objects,
+        stage=stage,
+        device=device,
+        torch_python=torch_python,
+        jax_python=jax_python,
+        timeout=timeout,
+        on_progress=on_progress,
+        source_map=source_map,
+        neighbour=lambda path: convert_file(path, Options()).translation.code,
+    )

@@ -1,0 +1,62 @@
+"""The ``t2j`` command: parses arguments, runs one command, and turns errors into one line and an exit code.
+
+Exit codes: 0 all converted, or equivalent; 1 converted with gaps, or different; 2 usage, or input that can't be read
+or parsed; 3 unchecked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+from . import __version__
+from .contract import T2JError
+
+COMMANDS = ("convert", "check", "explain", "coverage")
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
+    except T2JError as error:
+        print(f"t2j: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`t2j convert x.py | head`); keep the interpreter from flushing into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # the outermost guard: the user gets a line, and a traceback when asked
+        if os.environ.get("T2J_DEBUG"):
+            traceback.print_exc()
+        name = type(error).__name__
+        print(f"t2j: an error inside t2j, {name}: {error} (T2J_DEBUG=1 shows where)", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The argument parser, with one subparser for each module in ``commands``."""
+    parser = argparse.ArgumentParser(
+        prog="t2j",
+        description="Convert PyTorch code to Flax NNX by rules, and check the result by running both.",
+    )
+    parser.add_argument("--version", action="version", version=f"t2j {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        import_module(f".commands.{name}", __package__).add_parser(commands)
+    return parser

@@ -1,0 +1,258 @@
+"""The values that cross t2j's internal borders: translations, findings, rule documentation, verdicts.
+
+Standard library only, so that the command line, the language server, the checker and the rules can
+all import it without cost. Lines are 1-based and columns are 0-based code points, as in ``ast``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+JSON_VERSION = 1
+"""Version number in the ``--json`` output of ``convert`` and ``check``."""
+
+Target = Literal["nnx", "jax"]
+HelperPlacement = Literal["inline", "module", "import"]
+
+
+class T2JError(Exception):
+    """A failure the user can act on. Its text says what happened, where, and what to do."""
+
+
+class SourceError(T2JError):
+    """The source text can't be read or parsed: exit code 2, nothing written."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class Fidelity(enum.StrEnum):
+    """How close a rule's output is to its PyTorch source."""
+
+    EXACT = "exact"
+    CLOSE = "close"
+    MANUAL = "manual"
+
+
+class Severity(enum.StrEnum):
+    """A gap is code left as it was; a note is code converted with something to know about it."""
+
+    GAP = "gap"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A region of a text: 1-based lines, 0-based columns in code points, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to tell the user about one place of the source.
+
+    ``code`` is stable and has a page in ``docs/findings.md`` (``no-rule``, ``refused``, ``close``, ...);
+    ``name`` is the qualified torch name or the construct it is about.
+    """
+
+    span: Span
+    name: str
+    code: str
+    severity: Severity
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "line": self.span.line,
+            "column": self.span.column,
+            "end_line": self.span.end_line,
+            "end_column": self.span.end_column,
+            "name": self.name,
+            "code": self.code,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class SourceMapEntry:
+    """One statement: its lines in the source and the lines it became (all 1-based, inclusive)."""
+
+    source_line: int
+    source_end_line: int
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the output text asks for: import lines that were added and helpers that were copied."""
+
+    imports: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of a translation.
+
+    ``resolve`` maps an imported module, as ``(level, dotted name)`` with ``level`` counting leading
+    dots, to its source text, or None where it can't be found: with it a class that is imported from
+    a neighbouring file is known to be a module. ``x64`` keeps 64-bit dtypes.
+    """
+
+    target: Target = "nnx"
+    x64: bool = False
+    helpers: HelperPlacement = "inline"
+    helper_module: str = "torch_helpers"
+    path: str | None = None
+    resolve: Callable[[int, str], str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The result of converting one text. The CLI, server, checker and prompts all read this value."""
+
+    source: str
+    code: str
+    findings: tuple[Finding, ...] = ()
+    source_map: tuple[SourceMapEntry, ...] = ()
+    needs: Needs = field(default_factory=Needs)
+    converted: int = 0
+    helper_source: str | None = None
+    """Text of the sibling helper module when ``Options.helpers`` is ``"module"``."""
+
+    @property
+    def gaps(self) -> tuple[Finding, ...]:
+        """Places left as they were, each marked ``# TODO(t2j)`` in the output."""
+        return tuple(f for f in self.findings if f.severity is Severity.GAP)
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Places converted with a difference worth knowing."""
+        return tuple(f for f in self.findings if f.severity is Severity.NOTE)
+
+    def to_json(self, source: str, target: str) -> dict[str, Any]:
+        """The ``--json`` form. ``source`` and ``target`` are the file names shown."""
+        return {
+            "version": JSON_VERSION,
+            "source": source,
+            "target": target,
+            "converted": self.converted,
+            "gaps": [f.to_json() for f in self.gaps],
+            "notes": [f.to_json() for f in self.notes],
+            "helpers": list(self.needs.helpers),
+        }
+
+
+@dataclass(frozen=True)
+class RuleDoc:
+    """What hover, ``t2j explain`` and the docs pages say of one torch name; read off the rule's own record."""
+
+    name: str
+    signature: str
+    jax: str | None
+    fidelity: Fidelity
+    note: str | None = None
+    reason: str | None = None
+    subject: str = ""
+    helpers: tuple[str, ...] = ()
+
+
+class Result(enum.StrEnum):
+    """The result of one stage of a check."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_RUN = "not run"
+
+
+class VerdictKind(enum.StrEnum):
+    EQUIVALENT = "equivalent"
+    DIFFERENT = "different"
+    UNCHECKED = "unchecked"
+
+
+STAGES: tuple[str, ...] = ("spec", "numeric", "behavioral")
+
+
+@dataclass
+class StageResult:
+    """What one stage observed. Errors are the largest over everything in ``observed``."""
+
+    result: Result = Result.NOT_RUN
+    reason: str | None = None
+    max_abs_err: float | None = None
+    max_rel_err: float | None = None
+    observed: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "result": str(self.result)}
+
+
+@dataclass(frozen=True)
+class Location:
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where the two programs part: a line on each side, and what differs there."""
+
+    torch: Location | None
+    jax: Location | None
+    what: str
+
+
+@dataclass
+class ObjectVerdict:
+    """The verdict on one class or function."""
+
+    name: str
+    verdict: VerdictKind
+    reason: str | None = None
+    stages: dict[str, StageResult] = field(default_factory=lambda: {s: StageResult() for s in STAGES})
+    divergence: Divergence | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "stages": {name: self.stages.get(name, StageResult()).to_json() for name in STAGES},
+            "divergence": asdict(self.divergence) if self.divergence else None,
+        }
+
+
+@dataclass
+class CheckReport:
+    """The result of ``t2j check``: one verdict for each object and one for all of them."""
+
+    device: str
+    objects: list[ObjectVerdict] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> VerdictKind:
+        kinds = {o.verdict for o in self.objects}
+        if VerdictKind.DIFFERENT in kinds:
+            return VerdictKind.DIFFERENT
+        if VerdictKind.UNCHECKED in kinds or not kinds:
+            return VerdictKind.UNCHECKED
+        return VerdictKind.EQUIVALENT
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": JSON_VERSION,
+            "verdict": str(self.verdict),
+            "device": self.device,
+            "objects": [o.to_json() for o in self.objects],
+        }

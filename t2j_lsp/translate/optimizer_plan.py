@@ -1,0 +1,43 @@
+"""What the training code of a file asks of the optimizers that it makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Group:
+    """One parameter group of a PyTorch optimizer."""
+
+    label: str
+    """Its name among the labels of ``optax.multi_transform``."""
+    condition: str | None
+    """Which parameters are in it, as an expression of ``name`` and ``parameter``; None for all others."""
+    options: Mapping[str, ast.expr] = field(default_factory=dict)
+    """The options it sets for itself: ``lr``, ``weight_decay``, ..."""
+    frozen: bool = False
+    """Whether it holds the parameters that the optimizer doesn't get."""
+
+
+@dataclass(frozen=True)
+class OptimizerPlan:
+    """What is known of the optimizer that a call makes, or of the one that a scheduler's call is given."""
+
+    target: str = ""
+    """The module, or tuple of modules, whose parameters it updates; empty where that isn't known."""
+    reason: str = ""
+    """Why the target isn't known."""
+    injected: tuple[str, ...] = ()
+    """Hyperparameters that the program changes while it runs, by their names in torch: ``lr``, ``momentum``, ..."""
+    schedule: str | None = None
+    """A schedule of updates that takes the place of the learning rate."""
+    groups: tuple[Group, ...] = ()
+    """Parameter groups, the first that applies counts; empty for one group."""
+    rate: str = ""
+    """For a scheduler: the learning rate that its optimizer starts with."""
+    cycled: str = ""
+    """For a scheduler: the option of its optimizer that is a momentum, ``momentum`` or ``betas``."""
+    alone: bool = False
+    """For a scheduler: only its schedule is wanted, for optax or for a scheduler made of others."""

@@ -1,0 +1,220 @@
+"""The whole way of one text: parse, facts, rewrite, imports, report."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+
+from ..contract import Finding, Options, Severity, SourceError, Span, Translation
+from ..contract import Needs as ContractNeeds
+from ..plugins import load_rules
+from .aliases import shared_writes
+from .context import Context, Statement
+from .facts import Partial, Qual
+from .helpers import helper_names
+from .imports import edit_imports, helper_text, loads
+from .infer import Inference
+from .layout import plan_layout
+from .modules import Modules
+from .needs import Needs, Restart
+from .render import Renderer
+from .rngs import plan_rngs
+from .source import Source
+from .training import plan_training, refine
+from .wrap import wrap_long_lines
+
+MAX_RESTARTS = 20
+
+
+def translate(source: str, options: Options | None = None) -> Translation:
+    """Convert PyTorch source text to Flax NNX. Pure: text to value.
+
+    A text without torch comes back unchanged. Raises SourceError if the text isn't Python.
+    """
+    options = options or Options()
+    load_rules()
+    try:
+        parsed = Source(source)
+        if "torch" not in source:
+            return Translation(source=source, code=source)
+        inference = Inference(parsed, options.resolve)
+        if not inference.imports_torch and not inference.touches_torch():
+            return Translation(source=source, code=source)
+        inference = refine(inference)
+        renames: dict[str, str] = {}
+        drawing: set[int] = set()
+        for _ in range(MAX_RESTARTS):
+            try:
+                return _convert(inference, options, renames, drawing)
+            except Restart as clash:
+                if clash.name:
+                    renames[clash.name] = _free_name(clash.name, parsed)
+                else:
+                    drawing.add(clash.line)
+        raise SourceError("too many names of the file clash with names of the output")
+    except RecursionError:
+        raise SourceError("the code is nested too deeply") from None
+
+
+def _free_name(name: str, parsed: Source) -> str:
+    taken = {n.id for n in ast.walk(parsed.tree) if isinstance(n, ast.Name)}
+    taken |= {n.arg for n in ast.walk(parsed.tree) if isinstance(n, ast.arg)}
+    new = f"{name}_"
+    while new in taken:
+        new += "_"
+    return new
+
+
+def _convert(inference: Inference, options: Options, renames: dict[str, str], drawing: set[int]) -> Translation:
+    parsed = inference.source
+    for info in inference.functions.values():
+        info.draws |= info.node.lineno in drawing
+    plan_rngs(inference)
+    context = Context(parsed, inference, options, layout=plan_layout(inference), shared_writes=shared_writes(inference))
+    context.factory_dicts = inference.factory_dicts
+    context.link_parents()
+    plan_training(context)
+    needs = Needs(helper_names(), renames)
+    renderer = Renderer(context, needs)
+    Modules(context, renderer).block(parsed.tree.body)
+    _make_rngs(context, renderer)
+    output = _drop_unread(context, _parse(context))
+    _mark_todos(context)
+    _keep_comments(context)
+    imports, named, copied = edit_imports(context, output, needs)
+    code, source_map = parsed.apply(context.edits)
+    if code == parsed.bom + parsed.text:
+        source_map = []
+    tree = _check(code)
+    code, source_map = wrap_long_lines(code, parsed.text, tree, source_map, parsed.newline)
+    return Translation(
+        source=parsed.bom + parsed.text,
+        code=code,
+        findings=tuple(sorted(context.findings, key=lambda f: f.span)),
+        source_map=tuple(source_map),
+        needs=ContractNeeds(tuple(imports), tuple(h.name for h in copied)),
+        converted=context.converted,
+        helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
+    )
+
+
+def _helper_module(context: Context, copied: list, needs: Needs) -> str:  # type: ignore[type-arg]
+    from .imports import sort_imports
+
+    lines = sort_imports({line for h in copied for line in h.imports})
+    return "\n".join(lines) + "\n\n\n" + helper_text(context, copied, needs) + "\n"
+
+
+def _make_rngs(context: Context, renderer: Renderer) -> None:
+    """Create the Rngs of a script, in front of the first statement that needs them, unless a seed did."""
+    if context.module_rngs is None:
+        return
+    node: ast.AST = context.module_rngs
+    while True:
+        parent = context.parents.get(node)
+        if parent is None or isinstance(parent, ast.Module):
+            break
+        if isinstance(parent, ast.If) and _is_main(parent):
+            break
+        node = parent
+    assert isinstance(node, ast.stmt)
+    earlier = [
+        s
+        for s in context.seeds
+        if s.lineno <= node.lineno and context.parents.get(s) in (context.parents.get(node), context.source.tree)
+    ]
+    if not earlier and context.starts_line(node):
+        context.insert_before(node, [f"rngs = {renderer.need('nnx')}.Rngs(0)"], priority=-1)
+
+
+def _is_main(node: ast.If) -> bool:
+    test = node.test
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _mark_todos(context: Context) -> None:
+    """Write ``# TODO(t2j): reason`` above each gap, once."""
+    for start, reasons in context.todos.items():
+        line = context.source.line_of(start)
+        above = {context.source.line_text(n).strip() for n in range(max(1, line - len(reasons) - 4), line)}
+        indent = context.indent(line)
+        newline = context.source.newline
+        text = "".join(
+            f"{indent}{mark}{newline}" for reason in reasons if (mark := f"# TODO(t2j): {reason}") not in above
+        )
+        at = context.source.starts[line - 1]
+        if text:
+            context.edit(at, at, text, 1)
+
+
+def _keep_comments(context: Context) -> None:
+    """Comments inside replaced code that the new code doesn't have go above the statement."""
+    source = context.source
+    starts = sorted({s.lineno for s in ast.walk(source.tree) if isinstance(s, ast.stmt)})
+    lost: dict[int, list[str]] = {}
+    for edit in list(context.edits):
+        if edit.end <= edit.start:
+            continue
+        for text in source.comments_between(edit.start, edit.end):
+            if text not in edit.new and text not in context.placed_comments:
+                line = starts[max(0, bisect_right(starts, source.line_of(edit.start)) - 1)]
+                lost.setdefault(line, []).append(text)
+    for line, texts in lost.items():
+        at = source.starts[line - 1]
+        indent = context.indent(line)
+        context.edit(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
+
+
+def _parse(context: Context) -> ast.Module:
+    code, _ = context.source.apply(context.edits)
+    return _check(code)
+
+
+def _check(code: str) -> ast.Module:
+    try:
+        return ast.parse(code.lstrip("\ufeff"))
+    except SyntaxError as error:
+        raise InternalError(f"the conversion does not parse (line {error.lineno}: {error.msg})", code) from error
+
+
+class InternalError(SourceError):
+    """The translator wrote something that isn't Python: a defect of a rule. Nothing is converted."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
+    """Remove assignments (``device = ...``, an unused seed) that nothing in the output reads."""
+    if not context.removable:
+        return output
+    read = loads(output)
+    changed = False
+    for node, name in context.removable.items():
+        if read[name] == 0:
+            start, end = context.source.span(node)
+            context.edits = [e for e in context.edits if not (start <= e.start and e.end <= end and e.end > e.start)]
+            context.delete(node)
+            changed = True
+        elif node in context.seeds:
+            continue
+        elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
+            name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
+            context.statement = Statement(node)
+            context.gap(node, name, "function-value", f"a partial of {name} is used as a value here")
+            context.statement = None
+        else:
+            context.findings.append(
+                Finding(
+                    context.source.contract_span(node),
+                    "torch.device",
+                    "close",
+                    Severity.NOTE,
+                    "JAX places arrays on its default device; this name is kept because the file still reads it",
+                )
+            )
+    return _parse(context) if changed else output
+
+
+__all__ = ["InternalError", "Span", "translate"]

@@ -1,0 +1,112 @@
+"""Where random keys come from: which functions take ``rngs`` and which modules keep their own.
+
+JAX has no global generator. Constructors get a keyword ``rngs``, and so does every function that builds modules or
+draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
+"""
+
+from __future__ import annotations
+
+from .classes import ClassInfo, FunctionInfo
+from .infer import Inference
+
+
+def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> None:
+    """Decide ``takes_rngs`` of every function and ``keeps_rngs`` of every class, here and in imported files."""
+    planned = set() if planned is None else planned
+    planned.add(inference)
+    for other in inference.imported.values():
+        if other is not None and other not in planned:
+            plan_rngs(other, planned)
+    functions = list(inference.functions.values())
+    changed = True
+    while changed:
+        changed = False
+        for info in functions:
+            if not info.takes_rngs and not (info.owner and info.owner.keeps_rngs) and _decide(info):
+                changed = True
+        changed |= _spread_overrides(inference)
+    for cls in inference.classes.values():
+        if cls.is_module:
+            init = cls.methods.get("__init__")
+            if init is not None:
+                init.takes_rngs = True
+
+
+def _spread_overrides(inference: Inference) -> bool:
+    """A method that takes rngs takes them in every class that overrides it; whether something changed."""
+    changed = False
+    for info in inference.classes.values():
+        for name, method in info.methods.items():
+            for base in info.ancestry()[1:]:
+                other = base.methods.get(name)
+                if name != "__init__" and other is not None and other.takes_rngs != method.takes_rngs:
+                    method.takes_rngs = other.takes_rngs = changed = True
+    return changed
+
+
+def _decide(info: FunctionInfo) -> bool:
+    """Whether something changed."""
+    if not _needs(info) or info.seeds:
+        return False
+    if info.outer is not None:
+        # A nested function sees the rngs of the one around it.
+        if not info.outer.builds:
+            info.outer.builds = True
+            return True
+        return False
+    owner = info.owner
+    if owner is not None and owner.is_module:
+        if info.name == "__init__":
+            info.takes_rngs = True
+            return True
+        if info.name in build_methods(owner):
+            info.takes_rngs = True
+            return True
+        if not owner.keeps_rngs:
+            owner.keeps_rngs = True
+            return True
+        return False
+    info.takes_rngs = True
+    return True
+
+
+def _needs(info: FunctionInfo) -> bool:
+    if info.builds or info.draws:
+        return True
+    for callee in info.callees:
+        if isinstance(callee, FunctionInfo):
+            if callee.takes_rngs and not callee.seeds:
+                return True
+        elif not callee.is_module:
+            init = callee.method("__init__")
+            if init is not None and init.takes_rngs:
+                return True
+    if info.owner is not None:
+        for name in info.self_calls:
+            method = info.owner.method(name)
+            if method is not None and method.takes_rngs:
+                return True
+    return False
+
+
+def build_methods(owner: ClassInfo) -> set[str]:
+    """Methods that only run while the module is being built: reached from ``__init__`` and from nowhere else."""
+    built = _reach(owner, ["__init__"])
+    called = _reach(owner, [n for c in owner.ancestry() for n in c.methods if n not in built])
+    return built - called - {"__init__"}
+
+
+def _reach(owner: ClassInfo, start: list[str]) -> set[str]:
+    seen: set[str] = set()
+    queue = list(start)
+    while queue:
+        name = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for info in owner.ancestry():
+            method = info.methods.get(name)
+            if method is not None:
+                queue.extend(method.self_calls)
+                queue.extend(c.name for c in method.callees if isinstance(c, FunctionInfo) and c.owner is not None)
+    return seen

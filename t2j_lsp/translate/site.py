@@ -1,0 +1,132 @@
+"""The place of one call, as rule functions see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .context import Context
+from .facts import Fact
+from .needs import Restart
+from .optimizer_plan import OptimizerPlan
+from .precedence import Piece
+from .rngs import build_methods
+
+if TYPE_CHECKING:
+    from .calls import CallRenderer
+
+
+class CallSite:
+    """Implements ``rule.Site`` for one call node."""
+
+    def __init__(self, renderer: CallRenderer, node: ast.expr, name: str) -> None:
+        self.renderer = renderer
+        self.ctx: Context = renderer.ctx
+        self.node = node
+        self.name = name
+
+    @property
+    def x64(self) -> bool:
+        return self.ctx.options.x64
+
+    @property
+    def renames(self) -> Mapping[str, str]:
+        return self.renderer.needs.renames
+
+    def claim(self, names: frozenset[str]) -> None:
+        """Use a template's free names here; a clash with the user's names restarts the translation."""
+        self.renderer.needs.claim(names, self.ctx)
+
+    @property
+    def statement(self) -> bool:
+        current = self.ctx.statement
+        return current is not None and isinstance(current.node, ast.Expr) and current.node.value is self.node
+
+    @property
+    def unpacked(self) -> int:
+        current = self.ctx.statement
+        if current is not None and isinstance(current.node, ast.Assign) and current.node.value is self.node:
+            target = current.node.targets[0]
+            if isinstance(target, ast.Tuple | ast.List) and len(current.node.targets) == 1:
+                return len(target.elts)
+        return 0
+
+    @property
+    def index(self) -> int | str | None:
+        """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
+        parent = self.ctx.parents.get(self.node)
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+            return used_of_pair(parent.targets[0])
+        if isinstance(parent, ast.Subscript) and parent.value is self.node:
+            index = parent.slice
+            if isinstance(index, ast.Constant) and isinstance(index.value, int):
+                return index.value
+        if isinstance(parent, ast.Attribute) and parent.value is self.node:
+            return parent.attr
+        return None
+
+    @property
+    def in_module(self) -> bool:
+        """Whether the call stands in a method of an nn.Module."""
+        return self.ctx.class_info is not None and self.ctx.class_info.is_module
+
+    @property
+    def optimizer(self) -> OptimizerPlan | None:
+        """What the file does with the optimizer that this call makes."""
+        return self.ctx.optimizers.get(self.node)
+
+    def fact(self, node: ast.expr) -> Fact:
+        """What is known of any expression."""
+        return self.ctx.fact(node)
+
+    def note(self, reason: str) -> None:
+        self.ctx.note(self.node, self.name, "close", reason)
+
+    def fresh(self, hint: str) -> str:
+        return self.ctx.fresh(hint)
+
+    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+        current = self.ctx.statement
+        if current is None or not current.hoistable:
+            return None
+        name = self.ctx.fresh(hint)
+        current.before.append(f"{name} = {piece.text}")
+        return Piece(name)
+
+    def rngs(self) -> str:
+        return rngs_expression(self.ctx)
+
+    def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
+        """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
+        return self.renderer.parameter(node, constant)
+
+
+def used_of_pair(target: ast.expr) -> int | None:
+    """Which of two names is used in ``_, indices = f(x)``; None if both are, or if it isn't such a pair."""
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return None
+    ignored = [isinstance(e, ast.Name) and e.id == "_" for e in target.elts]
+    return ignored.index(False) if sum(ignored) == 1 else None
+
+
+def rngs_expression(ctx: Context) -> str:
+    """How to reach an ``nnx.Rngs`` from the current statement."""
+    function = ctx.function
+    if function is None:
+        if ctx.class_info is None and ctx.module_rngs is None and ctx.statement is not None and not ctx.quiet:
+            ctx.module_rngs = ctx.statement.node
+        return "rngs"
+    while function.outer is not None and not function.seeds and function.owner is None:
+        function = function.outer
+    owner = function.owner
+    if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs:
+        first = function.node.args.posonlyargs + function.node.args.args
+        return f"{first[0].arg}.rngs" if first else "self.rngs"
+    if owner is not None and owner.is_module and function.name not in build_methods(owner) and not function.takes_rngs:
+        raise Restart(function=function.node)
+    if owner is None and not function.takes_rngs and not function.seeds:
+        raise Restart(function=function.node)
+    if function.seeds and not ctx.quiet and function not in ctx.function_rngs and ctx.statement is not None:
+        ctx.function_rngs[function] = ctx.statement.node
+    return "rngs"

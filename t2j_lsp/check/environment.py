@@ -1,0 +1,62 @@
+"""The environment variables that a worker gets: an allow-list of the user's, and the frameworks' settings."""
+
+from __future__ import annotations
+
+import os
+import site
+from pathlib import Path
+
+from .processes import TAG
+
+_PASSED = (
+    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "CUDA_HOME", "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+)  # fmt: skip
+
+
+def cache_folder() -> Path:
+    """Where compiled XLA programs are kept between runs: ``T2J_CACHE``, or the user's cache folder."""
+    chosen = os.environ.get("T2J_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
+    return Path(chosen) if chosen else Path(base) / "t2j"
+
+
+def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[str, str]:
+    """All variables of a worker. Keys and tokens of the user's are not among them; its home is the scratch folder."""
+    names = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    names |= {
+        TAG: tag,
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "TEMP": scratch,
+        "TMP": scratch,
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    if kind == "torch":
+        # Scripted and compiled functions run as the Python they were written as.
+        names |= {"PYTORCH_JIT": "0", "TORCH_COMPILE_DISABLE": "1", "TORCHDYNAMO_DISABLE": "1"}
+        names |= {"NVIDIA_TF32_OVERRIDE": "0"}
+    else:
+        cache = cache_folder() / "xla"
+        names |= {
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+            "JAX_DEFAULT_MATMUL_PRECISION": "highest",
+            "NVIDIA_TF32_OVERRIDE": "0",
+            "JAX_COMPILATION_CACHE_DIR": str(cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
+        if device != "gpu":
+            # Programs run a few times on small inputs: compile time is what a check waits for. And XLA's algebraic
+            # simplifier would hide NaN gradients that the same code gives without jit (0 * inf becomes 0).
+            names |= {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": "--xla_disable_hlo_passes=algsimp"}
+    if device != "gpu":
+        names |= {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    return names

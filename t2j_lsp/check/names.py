@@ -1,0 +1,81 @@
+"""What parameters of constructors usually mean, by their names: values to try where a program gives none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from .inputs import Code
+from .scopes import Scope
+
+_VALUES: tuple[tuple[str, Any], ...] = (
+    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", 3),
+    (r"(dim|d|size_per|head)_?(head|dim_head)|head_(dim|size)|d_k|d_v", 8),
+    (r"(num_|n_)?(layers?|blocks?|stages?)|depth|repeats?|num_repeats", 2),
+    (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
+    (r"strides?|s|downsample_factor|scale_factor|upscale_factor|reduction(_ratio)?|squeeze_factor|r", 2),
+    (r"padding|pad|p_size", 1),
+    (r"dilation|groups|num_groups|cardinality|base_width", 1),
+    (r"(\w+_)?(dropout|drop|drop_?path|drop_?rate|drop_prob|dropout_rate|p|prob|rate)(_prob|_rate|_p)?", 0.1),
+    (r"momentum", 0.1),
+    (r"eps|epsilon", 1e-5),
+    (r"alpha|beta|gamma|temperature|temp|tau|scale|slope|lam(bda)?_?|sigma|std|smoothing", 0.7),
+    (r"(vocab|vocabulary|dict)(_size)?|num_(embeddings|tokens|items|users|words)|n_?tokens?|n_vocab|v", 50),
+    (r"max_(seq_?)?(len|length|positions?)|(seq|context|sequence)_?(len|length)|block_size"
+     r"|max_position_embeddings", 16),
+    (r"(image|img|input|in)_(size|resolution|res)|resolution|image_height|image_width|crop_size", 32),
+    (r"patch(_size)?|p1|p2", 8),
+    (r"(num|n)_?(class(es)?|outputs?|labels|actions|categories)|nclass|classes|n_out|out(put)?s?", 10),
+    (r"(mlp|ff|ffn|feedforward|inner|intermediate|expansion)_?(dim|size|hidden|hidden_dim|features|channels)?"
+     r"|dim_feedforward|d_ff|hidden_features|d_inner", 40),
+    (r"(mlp|expand|expansion|widen)_?(ratio|factor|mult)|mult|expansion|growth", 2),
+    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|ch|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin"
+     r"|num_input_features|channels_in|n_channels|latent_dim|z_dim|nz|cond_dim|ctx_dim|context_dim", 6),
+    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|ch|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup"
+     r"|channels_out", 10),
+    (r"growth_rate|bn_size", 4),
+    (r"dim|d|d_?model|(embed|emb|embedding|hidden|model|base|feature|state|key|query|value|proj)_?(dims?|size|channels?)"
+     r"|n_?embd|channels?|ch|c|features?|n_features|num_features|planes|width|filters|hidden|n_?hidden|nhid|ninp|emsize"
+     r"|num_channels|normalized_shape|num_hiddens|embed|emb|size", 24),
+    (r"bias|affine|causal|batch_first|bidirectional|norm_first", True),
+)  # fmt: skip
+_BY_TYPE = {"int": 6, "float": 0.5, "bool": False}
+_LAYERS: tuple[tuple[str, str], ...] = (
+    (r"(\w+_)?norm(_layer|_cls|_class|_func)?", "nn.BatchNorm2d"),
+    (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),
+    (r"(\w+_)?conv(_layer|_cls)?", "nn.Conv2d"),
+)
+_CHANNELS = (6, 10, 24, 40)
+
+
+def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: bool = False) -> Any:
+    """A value for a required constructor parameter; None if nothing is known of it.
+
+    With ``equal``, all numbers of channels and features are the same, as residual connections want them.
+    """
+    kind = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
+    lowered = name.lower().lstrip("_")
+    if re.search(r"Callable|[Tt]ype\[|Module", kind) or kind == "":
+        for pattern, layer in _LAYERS:
+            if re.fullmatch(pattern, lowered) and (kind or lowered.endswith(("layer", "cls"))):
+                return Code(layer if "Module" not in kind or "Callable" in kind else f"{layer}()")
+    made = _class_value(kind, scope)
+    if made is not None:
+        return made
+    for pattern, value in _VALUES:
+        if re.fullmatch(pattern, lowered):
+            value = 24 if equal and value in _CHANNELS else value
+            if kind == "float":
+                return float(value)
+            several = re.match(r"(\w+\.)?(tuple|Tuple|list|List|Sequence)\[int", kind)
+            return [value] * max(2, kind.count("int")) if several else value
+    return _BY_TYPE.get(kind)
+
+
+def _class_value(kind: str, scope: Scope) -> Code | None:
+    """A class of the file as a parameter's type: an instance with all defaults, or for ``type[X]`` the class."""
+    for word in re.findall(r"\w+", kind):
+        if any(isinstance(scope.body[i], ast.ClassDef) for i in scope.bindings.get(word, ())):
+            return Code(word if re.search(r"[Tt]ype\[|Callable", kind) else f"{word}()")
+    return None

@@ -1,0 +1,259 @@
+"""The two worker processes: started on first use, kept warm, replaced when anything about them goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from .environment import worker_environment
+from .processes import kill_tagged, resident, tree
+from .protocol import ProtocolError, frame, read_frame
+
+Kind = Literal["torch", "jax"]
+_START = Path(__file__).parent / "workers" / "start.py"
+
+
+class WorkerError(Exception):
+    """The worker could not answer: it died, hung, grew, or sent garbage. The text is the reason for the user."""
+
+
+class Cancelled(WorkerError):
+    """The caller asked to stop."""
+
+    def __init__(self) -> None:
+        super().__init__("the check was cancelled")
+
+
+class RemoteError(Exception):
+    """Code in the worker raised. ``frames`` are ``(file, line, function)``, outermost first."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.type: str = data["type"]
+        self.bases: list[str] = data["bases"]
+        self.message: str = data["message"]
+        self.frames: list[tuple[str, int, str]] = [(f, n, name) for f, n, name in data["frames"]]
+        super().__init__(f"{self.type}: {self.message}" if self.message else self.type)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds to start, bytes of resident memory, processes, and the memory at which an idle worker is replaced."""
+
+    start: float = 120.0
+    memory: int = 8 * 1024**3
+    processes: int = 32
+    growth: int = 3 * 1024**3
+
+
+class Worker:
+    """One process. Not thread-safe: `Pool` holds a lock around each request."""
+
+    def __init__(self, kind: Kind, python: str, device: str, limits: Limits) -> None:
+        self.kind = kind
+        self.limits = limits
+        self.tag = secrets.token_bytes(8)
+        self.scratch = tempfile.mkdtemp(prefix=f"t2j-{kind}-")
+        self.count = 0
+        self.dirty = False
+        """Whether the worker is to be replaced: a program left something running in it."""
+        command = [python, "-P", str(_START), kind, self.tag.hex(), self.scratch]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.scratch,
+            env=worker_environment(kind, device, self.scratch, self.tag.hex()),
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        os.set_blocking(self.process.stdin.fileno(), False)
+        os.set_blocking(self.process.stdout.fileno(), False)
+
+    def request(self, message: dict[str, Any], timeout: float, cancelled: Callable[[], bool]) -> Any:
+        """Sends a message and waits for its answer. Raises WorkerError or RemoteError."""
+        self.count += 1
+        deadline = time.monotonic() + timeout
+        try:
+            self._write(frame(self.tag, {"id": self.count, **message}), deadline, timeout, cancelled)
+            answer = read_frame(self.tag, lambda n: self._read(n, deadline, timeout, cancelled), 4 * 1024**3)
+            if not isinstance(answer, dict) or answer.get("id") != self.count:
+                raise ProtocolError("an answer to no question")
+        except ProtocolError as error:
+            raise WorkerError(f"the {self.kind} worker sent garbage: {error}") from error
+        self.dirty = bool(answer.get("dirty"))
+        if "error" in answer:
+            raise RemoteError(answer["error"])
+        return answer["value"]
+
+    def _wait(self, event: int, deadline: float, timeout: float, cancelled: Callable[[], bool]) -> None:
+        stream = self.process.stdin if event == selectors.EVENT_WRITE else self.process.stdout
+        assert stream is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, event)
+            while not selector.select(0.1):
+                if cancelled():
+                    raise Cancelled
+                if time.monotonic() > deadline:
+                    raise WorkerError(f"the {self.kind} side did not finish in {timeout:.0f} s")
+                self._watch()
+
+    def _watch(self) -> None:
+        pids = tree(self.process.pid)
+        if len(pids) > self.limits.processes:
+            raise WorkerError(f"the {self.kind} side started more than {self.limits.processes} processes")
+        if resident(pids) > self.limits.memory:
+            raise WorkerError(f"the {self.kind} side used more than {self.limits.memory / 1024**3:.0f} GB of memory")
+
+    def _write(self, parts: list[bytes], deadline: float, timeout: float, cancelled: Callable[[], bool]) -> None:
+        assert self.process.stdin is not None
+        for part in parts:
+            view = memoryview(part)
+            while view:
+                self._wait(selectors.EVENT_WRITE, deadline, timeout, cancelled)
+                try:
+                    view = view[os.write(self.process.stdin.fileno(), view[: 1 << 16]) :]
+                except BrokenPipeError:
+                    raise WorkerError(self._death()) from None
+
+    def _read(self, count: int, deadline: float, timeout: float, cancelled: Callable[[], bool]) -> bytes:
+        assert self.process.stdout is not None
+        parts: list[bytes] = []
+        while count:
+            self._wait(selectors.EVENT_READ, deadline, timeout, cancelled)
+            part = os.read(self.process.stdout.fileno(), min(count, 1 << 20))
+            if not part:
+                raise WorkerError(self._death())
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def _death(self) -> str:
+        try:
+            code = self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            return f"the {self.kind} worker closed its pipe"
+        number = -code if code < 0 else code - 128
+        if number in list(signal.Signals):
+            return f"the {self.kind} worker was killed by {signal.Signals(number).name}"
+        return f"the {self.kind} worker ended with exit code {code}"
+
+    def close(self) -> None:
+        """Ends the process and everything it started, and removes its folder."""
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            self.process.wait(3)  # The supervisor sees its pipe close, and kills the worker.
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        kill_tagged(self.tag.hex())
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Pool:
+    """A torch worker and a JAX worker, for use from any thread. Use as a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        torch_python: str | None = None,
+        jax_python: str | None = None,
+        device: str = "auto",
+        limits: Limits | None = None,
+    ) -> None:
+        self._pythons: dict[Kind, str] = {"torch": torch_python or sys.executable, "jax": jax_python or sys.executable}
+        self.device = device
+        self.limits = limits or Limits()
+        self._workers: dict[Kind, Worker] = {}
+        self._locks: dict[Kind, threading.Lock] = {"torch": threading.Lock(), "jax": threading.Lock()}
+        self.hello: dict[Kind, dict[str, Any]] = {}
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Starts both workers at once, without waiting for them to be ready. What fails here fails again on use."""
+        for kind, lock in self._locks.items():
+            with lock, contextlib.suppress(WorkerError):
+                self._spawn(kind)
+
+    def request(
+        self, kind: Kind, operation: str, timeout: float, cancelled: Callable[[], bool] = lambda: False, **message: Any
+    ) -> Any:
+        """Asks a worker. Raises WorkerError (the worker is replaced on the next request) or RemoteError."""
+        with self._locks[kind]:
+            worker = self._spawn(kind)
+            try:
+                if worker.count == 0:
+                    self.hello[kind] = self._greet(worker, cancelled)
+                return worker.request({"operation": operation, **message}, timeout, cancelled)
+            except WorkerError:
+                worker.dirty = True
+                raise
+            finally:
+                if worker.dirty or resident(tree(worker.process.pid)) > self.limits.growth:
+                    self._drop(kind)
+
+    def _spawn(self, kind: Kind) -> Worker:
+        worker = self._workers.get(kind)
+        if worker is not None and worker.process.poll() is not None:
+            self._drop(kind)
+            worker = None
+        if worker is None:
+            try:
+                worker = Worker(kind, self._pythons[kind], self.device, self.limits)
+            except OSError as error:
+                raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
+            self._workers[kind] = worker
+        return worker
+
+    def _greet(self, worker: Worker, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        try:
+            hello: dict[str, Any] = worker.request({"operation": "hello"}, self.limits.start, cancelled)
+        except Cancelled:
+            raise
+        except WorkerError as error:
+            log = Path(worker.scratch, "output.log")
+            last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
+            raise WorkerError(
+                ": ".join([f"{self._pythons[worker.kind]} can't run {worker.kind}: {error}", *last])
+            ) from error
+        return hello
+
+    def _drop(self, kind: Kind) -> None:
+        worker = self._workers.pop(kind, None)
+        if worker is not None:
+            worker.close()
+
+    @property
+    def device_name(self) -> str:
+        """What the JAX side ran on: ``cpu``, or ``gpu`` with its name."""
+        hello = self.hello.get("jax", {})
+        return "cpu" if hello.get("platform", "cpu") == "cpu" else f"gpu: {hello['device']}"
+
+    def close(self) -> None:
+        """Ends both workers."""
+        for kind, lock in self._locks.items():
+            with lock:
+                self._drop(kind)

@@ -1,0 +1,66 @@
+"""Finds and ends the processes of a worker. Elsewhere than on Linux, only process groups are known."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+TAG = "T2J_WORKER"
+"""The environment variable by which a worker's processes are found, however they were started."""
+
+
+def kill_tagged(tag: str, but: int = 0) -> int:
+    """Kills every process with a worker's tag in its environment, but one; gives how many there were."""
+    wanted = f"{TAG}={tag}".encode()
+    killed = 0
+    for _ in range(50):
+        found = [pid for pid in _processes() if pid != but and wanted in _environment(pid)]
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            except OSError:
+                continue
+        if not found:
+            break
+    return killed
+
+
+def tree(pid: int) -> list[int]:
+    """A process and its descendants."""
+    found, todo = [], [pid]
+    while todo:
+        item = todo.pop()
+        found.append(item)
+        for file in Path(f"/proc/{item}/task").glob("*/children"):
+            try:
+                todo += [int(child) for child in file.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def resident(pids: list[int]) -> int:
+    """Bytes of memory that processes hold; 0 where the system doesn't say."""
+    total = 0
+    for pid in pids:
+        try:
+            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -1,0 +1,210 @@
+"""What crosses between the checker and its worker processes: plain data in length-prefixed frames.
+
+A frame is a 24-byte head (magic, tag of the worker, two lengths), a JSON text, and the bytes of the arrays
+that the text refers to. Nothing is pickled, so no object of a user's program can cross, and bytes
+that a user's program writes to the wrong place are recognised as garbage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAGIC = b"t2j\x01"
+HEAD = struct.Struct("<4s8sIQ")
+MAX_TEXT = 256 * 1024 * 1024
+
+NdArray = npt.NDArray[Any]
+
+
+class ProtocolError(Exception):
+    """The bytes received are no frame of ours: the other side wrote garbage, or was cut off."""
+
+
+@dataclass(frozen=True)
+class RawArray:
+    """An array of a dtype that numpy lacks (bfloat16, float8): its bits as unsigned integers and its dtype's name."""
+
+    dtype: str
+    bits: NdArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.bits.shape
+
+
+@dataclass(frozen=True)
+class Record:
+    """An output object with named fields: a dataclass, a namedtuple or a mapping subclass of a user's program."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value that is no plain data: only the name of its type crosses."""
+
+    type_name: str
+
+
+Array = NdArray | RawArray
+
+
+def dtype_name(array: Array) -> str:
+    """The dtype as torch and jax both spell it: ``float32``, ``bfloat16``, ``bool``, ``int64``..."""
+    return array.dtype if isinstance(array, RawArray) else array.dtype.name
+
+
+def as_float64(array: Array) -> NdArray:
+    """The values as float64 (complex128 for complex input); integers beyond 2**53 lose digits."""
+    if isinstance(array, RawArray):
+        if array.dtype == "bfloat16":
+            wide: NdArray = (array.bits.astype(np.uint32) << 16).view(np.float32)
+            return wide.astype(np.float64)
+        return array.bits.astype(np.float64)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def pack(value: Any) -> tuple[bytes, list[bytes]]:
+    """The JSON text of ``value`` and the bytes of its arrays."""
+    buffers: list[bytes] = []
+
+    def array_node(array: NdArray, dtype: str) -> dict[str, Any]:
+        buffers.append(np.ascontiguousarray(array).tobytes())
+        return {"$": "array", "dtype": dtype, "shape": list(array.shape), "store": array.dtype.str}
+
+    def node(item: Any) -> Any:
+        if item is None or isinstance(item, bool | str):
+            return item
+        if isinstance(item, int):
+            return item if abs(item) < 2**53 else {"$": "int", "v": str(item)}
+        if isinstance(item, float):
+            return item
+        if isinstance(item, complex):
+            return {"$": "complex", "v": [item.real, item.imag]}
+        if isinstance(item, np.ndarray):
+            return array_node(item, item.dtype.name)
+        if isinstance(item, np.generic):
+            return array_node(np.asarray(item), item.dtype.name)
+        if isinstance(item, RawArray):
+            return array_node(item.bits, item.dtype)
+        if isinstance(item, list):
+            return [node(v) for v in item]
+        if isinstance(item, tuple):
+            return {"$": "tuple", "v": [node(v) for v in item]}
+        if isinstance(item, dict):
+            return {"$": "dict", "v": [[node(k), node(v)] for k, v in item.items()]}
+        if isinstance(item, Record):
+            return {"$": "record", "name": item.name, "v": [[k, node(v)] for k, v in item.fields.items()]}
+        if isinstance(item, Opaque):
+            return {"$": "opaque", "name": item.type_name}
+        raise TypeError(f"{type(item).__name__} is no plain data")
+
+    return json.dumps(node(value), separators=(",", ":")).encode(), buffers
+
+
+def unpack(text: bytes, data: bytes) -> Any:
+    """The value that ``pack`` took apart. Raises `ProtocolError` for anything malformed."""
+    at = 0
+
+    def array(item: dict[str, Any]) -> Array:
+        nonlocal at
+        store = np.dtype(item["store"])
+        shape = tuple(item["shape"])
+        size = int(np.prod(shape, dtype=np.int64)) * store.itemsize
+        if store.hasobject or at + size > len(data):
+            raise ProtocolError("an array is cut off")
+        values = np.frombuffer(data, store, count=size // store.itemsize, offset=at).reshape(shape).copy()
+        at += size
+        return values if item["dtype"] == store.name else RawArray(item["dtype"], values)
+
+    readers: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "array": array,
+        "int": lambda item: int(item["v"]),
+        "complex": lambda item: complex(*item["v"]),
+        "tuple": lambda item: tuple(value(v) for v in item["v"]),
+        "dict": lambda item: {value(k): value(v) for k, v in item["v"]},
+        "record": lambda item: Record(item["name"], {k: value(v) for k, v in item["v"]}),
+        "opaque": lambda item: Opaque(item["name"]),
+    }
+
+    def value(item: Any) -> Any:
+        if isinstance(item, list):
+            return [value(v) for v in item]
+        return readers[item["$"]](item) if isinstance(item, dict) else item
+
+    try:
+        return value(json.loads(text))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ProtocolError(f"a malformed message ({type(error).__name__}: {error})") from error
+
+
+def frame(tag: bytes, value: Any) -> list[bytes]:
+    """The byte strings to write for one message; ``tag`` is the worker's 8-byte tag."""
+    text, buffers = pack(value)
+    return [HEAD.pack(MAGIC, tag, len(text), sum(map(len, buffers))), text, *buffers]
+
+
+def read_frame(tag: bytes, read: Callable[[int], bytes], limit: int) -> Any:
+    """Reads one message with ``read(n)``, which must give exactly ``n`` bytes or raise.
+
+    ``limit`` is the largest number of array bytes accepted.
+    """
+    magic, got_tag, text_length, data_length = HEAD.unpack(read(HEAD.size))
+    if magic != MAGIC or got_tag != tag:
+        raise ProtocolError("something else than a message was written to the worker's pipe")
+    if text_length > MAX_TEXT or data_length > limit:
+        raise ProtocolError(f"a message of {text_length + data_length} bytes is over the limit")
+    text = read(text_length)
+    return unpack(text, read(data_length))
+
+
+def plain(value: Any, leaf: Callable[[Any], Array | None], depth: int = 0) -> Any:
+    """Turns a program's output into plain data: containers stay, arrays go through ``leaf``, the rest is `Opaque`.
+
+    ``leaf`` answers None for what is no array of its framework.
+    """
+    if depth > 50:
+        return Opaque(type(value).__name__)
+    array = leaf(value)
+    if array is not None:
+        return array
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = value._fields
+        return Record(type(value).__name__, {f: plain(v, leaf, depth + 1) for f, v in zip(fields, value, strict=True)})
+    if isinstance(value, tuple):
+        return tuple(plain(v, leaf, depth + 1) for v in value)
+    if isinstance(value, list):
+        return [plain(v, leaf, depth + 1) for v in value]
+    if isinstance(value, Mapping):
+        return {
+            k if isinstance(k, str | int | float | bool) else str(k): plain(v, leaf, depth + 1)
+            for k, v in value.items()
+        }
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value)]
+        return Record(type(value).__name__, {n: plain(getattr(value, n, None), leaf, depth + 1) for n in names})
+    return Opaque(type(value).__name__)
+
+
+def leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
+    """The leaves of a plain tree with their paths, in order: ``[("[0].logits", array), ...]``."""
+    if isinstance(tree, list | tuple):
+        return [leaf for i, item in enumerate(tree) for leaf in leaves(item, f"{path}[{i}]")]
+    if isinstance(tree, dict):
+        return [leaf for key, item in tree.items() for leaf in leaves(item, f"{path}[{key!r}]")]
+    if isinstance(tree, Record):
+        return [leaf for key, item in tree.fields.items() for leaf in leaves(item, f"{path}.{key}")]
+    return [(path, tree)]

@@ -1,0 +1,85 @@
+"""The check of a file: `check_files`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
+
+from .filecheck import FileCheck, Settings
+from .objects import checking_order, find_objects
+from .pool import Pool
+from .slice import Slicer
+from .workspace import read_text
+
+
+def check_files(
+    source: Path,
+    converted: Path | str,
+    objects: Sequence[str] | None = None,
+    *,
+    stage: str | None = None,
+    device: str = "auto",
+    torch_python: str | None = None,
+    jax_python: str | None = None,
+    timeout: float | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    source_map: Sequence[SourceMapEntry] | None = None,
+    neighbour: Callable[[Path], str] | None = None,
+    pool: Pool | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+    eager: bool = True,
+    initial: bool = True,
+) -> CheckReport:
+    """Runs objects of a PyTorch file and of its conversion side by side and compares them.
+
+    Args:
+        source: the PyTorch file.
+        converted: the converted file, or its text, whose imports are then found as those of ``source`` are.
+        objects: names of classes and functions; None for every module class and tensor function of the file.
+        stage: the last stage to run: ``spec``, ``numeric`` or ``behavioral`` (the default).
+        device: ``auto``, ``cpu`` or ``gpu``.
+        torch_python, jax_python: interpreters of the two workers; None for this one.
+        timeout: seconds for each run of an object; 120 by default.
+        on_progress: called with one line for each step.
+        source_map: which lines of ``source`` became which of ``converted``.
+        neighbour: gives the converted text of a file of the project that ``converted`` imports; without it, such
+            files are taken as they are.
+        pool: workers to use, which stay; without it, two are started and ended.
+        cancelled: asked often; True ends the check.
+        seed: of inputs, parameters and cotangents.
+        eager: run the JAX side without ``jit`` too.
+        initial: compare the distributions of initial values: False for code that is only to load torch's weights.
+
+    Raises:
+        SourceError: a file can't be read or parsed.
+        T2JError: ``objects`` names something that the file has not.
+
+        Whatever goes wrong later is a verdict ``unchecked``.
+    """
+    torch_side = Slicer(source)
+    jax_side = Slicer(converted) if isinstance(converted, Path) else Slicer(source, converted, neighbour or read_text)
+    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial)
+    found = find_objects(torch_side, objects)
+    own = pool is None
+    pool = pool or Pool(torch_python, jax_python, device)
+    unknown = [name for name in objects or () if all(item.name != name for item in found)]
+    if unknown:
+        raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
+    verdicts: dict[str, ObjectVerdict] = {}
+    check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or ())
+    try:
+        if own:
+            pool.start()
+        for item in checking_order(found):
+            if on_progress is not None:
+                on_progress(f"checking {item.name}")
+            verdicts[item.name] = check.object(item)
+    finally:
+        if own:
+            pool.close()
+    check.settle(verdicts)
+    order = list(objects) if objects is not None else [item.name for item in found]
+    return CheckReport(pool.device_name, [verdicts[name] for name in order])

@@ -1,0 +1,215 @@
+"""What the top-level statements of a file bind, change and use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from t2j_lsp.contract import SourceError
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A name that is read, with the attributes read from it; or an import inside a function."""
+
+    name: str
+    attributes: tuple[str, ...] = ()
+    statement: ast.Import | ast.ImportFrom | None = None
+
+
+@dataclass
+class Scope:
+    """The statements of a module and the names they bind: statement indices, in order."""
+
+    body: list[ast.stmt]
+    bindings: dict[str, list[int]] = field(default_factory=dict)
+    mutations: dict[str, list[int]] = field(default_factory=dict)
+    stars: list[int] = field(default_factory=list)
+    future: list[int] = field(default_factory=list)
+    future_annotations: bool = False
+
+
+def read_scope(text: str, path: str) -> Scope:
+    """Reads a file's top level. Raises SourceError where it is not Python."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise SourceError(f"{path} is not Python: {getattr(error, 'msg', error)}", line) from error
+    scope = Scope(body)
+    for index, statement in enumerate(body):
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            scope.future.append(index)
+            scope.future_annotations |= any(a.name == "annotations" for a in statement.names)
+        elif isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+            scope.stars.append(index)
+        else:
+            for name in _bound(statement):
+                scope.bindings.setdefault(name, []).append(index)
+    for index, statement in enumerate(body):
+        for name in _changed(statement):
+            made_here = any(not isinstance(body[i], ast.Import | ast.ImportFrom) for i in scope.bindings.get(name, ()))
+            if made_here and index not in scope.bindings[name]:
+                scope.mutations.setdefault(name, []).append(index)
+    return scope
+
+
+def _is_main_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
+def _level(node: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes that run when the module does: without function bodies, class bodies and ``if __name__`` bodies."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        item = todo.pop(0)
+        if _is_main_guard(item):
+            continue
+        yield item
+        if not isinstance(item, _INNER):
+            todo += ast.iter_child_nodes(item)
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    names: list[str] = []
+    for node in _level(statement):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.append(node.name)
+            case ast.Name(ctx=ast.Store()):
+                names.append(node.id)
+            case ast.Import() | ast.ImportFrom():
+                names += [a.asname or a.name.partition(".")[0] for a in node.names if a.name != "*"]
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def _changed(statement: ast.stmt) -> list[str]:
+    """Names of objects that the statement may change: ``x.a = 1``, ``x[0] = 1``, ``x.update(...)``, ``del x[0]``."""
+    names: list[str] = []
+    for node in _level(statement):
+        target: ast.AST | None = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            target = node.value
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            target = node.value.func.value if isinstance(node.value.func, ast.Attribute) else None
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name):
+            names.append(target.id)
+    return names
+
+
+def uses(node: ast.AST, annotations: bool) -> list[Use]:
+    """Every global name that ``node`` may read when it runs or when what it defines runs.
+
+    ``annotations`` says whether annotations are evaluated (no ``from __future__ import annotations``).
+    """
+    finder = _Uses(annotations)
+    finder.visit(node)
+    return finder.found
+
+
+class _Uses(ast.NodeVisitor):
+    def __init__(self, annotations: bool) -> None:
+        self.annotations = annotations
+        self.found: list[Use] = []
+        self.local: list[set[str]] = []
+
+    def _add(self, name: str, attributes: tuple[str, ...]) -> None:
+        if not any(name in names for names in self.local):
+            self.found.append(Use(name, attributes))
+
+    def visit_If(self, node: ast.If) -> None:
+        if not _is_main_guard(node):
+            self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._add(node.id, ())
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self._add(node.target.id, ())
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        attributes: list[str] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            attributes.insert(0, inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name):
+            self._add(inner.id, tuple(attributes))
+        else:
+            self.visit(inner)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.found.append(Use("", (), node))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module != "__future__":
+            self.found.append(Use("", (), node))
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if self.annotations and not self.local:
+            self.visit(node.annotation)
+        self.visit(node.target)
+        if node.value is not None:
+            self.visit(node.value)
+
+    def _visit_function(self, node: _Function | ast.Lambda) -> None:
+        arguments = node.args
+        for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
+            self.visit(default)
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        parameters += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+        body: list[ast.stmt] | list[ast.expr]
+        if isinstance(node, ast.Lambda):
+            body = [node.body]
+        else:
+            for decorator in node.decorator_list:
+                self.visit(decorator)
+            if self.annotations:
+                for annotation in (*(p.annotation for p in parameters), node.returns):
+                    if annotation is not None:
+                        self.visit(annotation)
+            body = node.body
+        names = {p.arg for p in parameters}
+        if not isinstance(node, ast.Lambda):
+            names |= _locals(node)
+        self.local.append(names)
+        for statement in body:
+            self.visit(statement)
+        self.local.pop()
+
+    visit_FunctionDef = _visit_function
+    visit_AsyncFunctionDef = _visit_function
+    visit_Lambda = _visit_function
+
+    def _visit_comprehension(self, node: _Comprehension) -> None:
+        names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        self.visit(node.generators[0].iter)
+        self.local.append(names)
+        self.generic_visit(node)
+        self.local.pop()
+
+    visit_ListComp = _visit_comprehension
+    visit_SetComp = _visit_comprehension
+    visit_DictComp = _visit_comprehension
+    visit_GeneratorExp = _visit_comprehension
+
+
+def _locals(node: _Function) -> set[str]:
+    bound: set[str] = set()
+    outer: set[str] = set()
+    for statement in node.body:
+        bound.update(_bound(statement))
+        outer.update(n for g in _level(statement) if isinstance(g, ast.Global) for n in g.names)
+    return bound - outer

@@ -1,0 +1,284 @@
+"""Cuts out of a file (and of the files it imports) just the statements that one class or function depends on.
+
+A check runs only what it needs of a user's program: no ``if __name__`` body, no training loop at module level, no
+``__init__.py`` that imports a whole library. The result is a list of statement numbers per file; ``loading`` runs
+them under the files' real names, so that tracebacks and ``inspect.getsource`` stay right.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .scopes import Scope, Use, read_scope, uses
+from .workspace import Workspace, find_workspace, read_text
+
+_BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__", "__path__", "__spec__"}
+
+
+_Item = tuple[str, str, tuple[str, ...]]
+"""A module, a name that is needed of it, and the attributes read from that name's value."""
+
+
+@dataclass(frozen=True)
+class SlicedModule:
+    """One file's part of a slice.
+
+    ``keep`` lists the top-level statements to run, by index into the module's body; for an import statement also the
+    names to import, and None for all of them.
+    """
+
+    name: str
+    path: str
+    text: str
+    keep: tuple[tuple[int, tuple[str, ...] | None], ...]
+    package: bool = False
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What one object needs. ``module`` is the dotted name of the file that defines ``name``."""
+
+    module: str
+    name: str
+    modules: tuple[SlicedModule, ...]
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(data: dict[str, Any]) -> Slice:
+        modules = tuple(
+            SlicedModule(m["name"], m["path"], m["text"], tuple((i, n) for i, n in m["keep"]), m["package"])
+            for m in data["modules"]
+        )
+        return Slice(data["module"], data["name"], modules)
+
+    @property
+    def files(self) -> dict[str, SlicedModule]:
+        """The files with statements to run, by path."""
+        return {m.path: m for m in self.modules if m.keep}
+
+
+@dataclass
+class _Kept:
+    scope: Scope
+    path: Path
+    text: str
+    package: bool
+    names: dict[int, set[str] | None] = field(default_factory=dict)
+
+
+class Slicer:
+    """Slices of one file. ``text`` stands for the file's content where given; ``read`` reads its neighbours.
+
+    Raises:
+        SourceError: the file can't be read or parsed. A neighbour that can't be is left to fail at import.
+    """
+
+    def __init__(self, path: Path, text: str | None = None, read: Callable[[Path], str] = read_text) -> None:
+        self.path = path.resolve()
+        self.workspace: Workspace = find_workspace(self.path)
+        self.main = self.workspace.main
+        self._read = read
+        self.text = read(self.path) if text is None else text
+        self._scopes: dict[str, tuple[Scope, str] | None] = {
+            self.main: (read_scope(self.text, str(self.path)), self.text)
+        }
+
+    @property
+    def scope(self) -> Scope:
+        """The names of the file itself."""
+        found = self._scopes[self.main]
+        assert found is not None
+        return found[0]
+
+    def cut(self, name: str, extra: Iterable[str] = ()) -> Slice:
+        """What ``name`` depends on. ``extra`` are expressions that will be evaluated in the file's namespace."""
+        kept: dict[str, _Kept] = {}
+        self._keep(kept, self.main)
+        todo: list[_Item] = [(self.main, name, ())]
+        for text in extra:
+            todo += [(self.main, use.name, use.attributes) for use in uses(ast.parse(text, mode="eval"), True)]
+        done: set[tuple[str, str, tuple[str, ...]]] = set()
+        while todo:
+            item = todo.pop()
+            if item not in done:
+                done.add(item)
+                todo += self._need(kept, *item)
+        return Slice(self.main, name, tuple(self._sliced(m, k) for m, k in sorted(kept.items())))
+
+    def _sliced(self, name: str, kept: _Kept) -> SlicedModule:
+        keep = {i: None if n is None else tuple(sorted(n)) for i, n in kept.names.items()}
+        if keep:
+            keep |= {i: None for i in kept.scope.future}
+        return SlicedModule(name, str(kept.path), kept.text, tuple(sorted(keep.items())), kept.package)
+
+    def load(self, module: str) -> tuple[Scope, str] | None:
+        """The names and the text of a module of the workspace; None where it has no such module or it can't be read."""
+        if module not in self._scopes:
+            file = self.workspace.find(module)
+            self._scopes[module] = None
+            if file is not None:
+                try:
+                    text = self._read(file)
+                    self._scopes[module] = (read_scope(text, str(file)), text)
+                except (OSError, SyntaxError, ValueError):
+                    pass
+        return self._scopes[module]
+
+    def _keep(self, kept: dict[str, _Kept], module: str) -> _Kept | None:
+        if module in kept:
+            return kept[module]
+        found = self.load(module)
+        path = self.path if module == self.main else self.workspace.find(module)
+        if found is None or path is None:
+            return None
+        kept[module] = _Kept(found[0], path, found[1], path.name == "__init__.py")
+        parent = module.rpartition(".")[0]
+        if parent and self._keep(kept, parent) is None:
+            # A folder without __init__.py.
+            kept[parent] = _Kept(read_scope("", ""), self.workspace.folder(parent), "", True)
+        return kept[module]
+
+    def _need(self, kept: dict[str, _Kept], module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
+        here = self._keep(kept, module)
+        if here is None:
+            return []
+        scope = here.scope
+        more: list[_Item] = []
+        statements = scope.bindings.get(name)
+        if statements is None:
+            return self._from_star(here, module, name, attributes)
+        for index in (*statements, *scope.mutations.get(name, ())):
+            statement = scope.body[index]
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                names = here.names.setdefault(index, set())
+                assert names is not None
+                names.add(name)
+                more += self._follow(kept, module, here, statement, name, attributes)
+            elif index not in here.names:
+                here.names[index] = None
+                for use in uses(statement, not scope.future_annotations):
+                    more += self._use(kept, module, here, use)
+        return more
+
+    def _use(self, kept: dict[str, _Kept], module: str, here: _Kept, use: Use) -> list[_Item]:
+        if use.statement is None:
+            return (
+                []
+                if use.name in _BUILTINS and use.name not in here.scope.bindings
+                else [(module, use.name, use.attributes)]
+            )
+        more = []
+        for alias in use.statement.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            more += self._follow(kept, module, here, use.statement, bound, ())
+        return more
+
+    def _follow(
+        self,
+        kept: dict[str, _Kept],
+        module: str,
+        here: _Kept,
+        statement: ast.Import | ast.ImportFrom,
+        name: str,
+        attributes: tuple[str, ...],
+    ) -> list[_Item]:
+        """What the import of ``name`` by ``statement`` needs of the workspace."""
+        if isinstance(statement, ast.Import):
+            more = []
+            for alias in statement.names:
+                if (alias.asname or alias.name.partition(".")[0]) == name:
+                    first = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._keep(kept, alias.name)
+                    more += self._module_value(kept, first, attributes)
+            return more
+        target = self.workspace.absolute(module, here.package, statement.level, statement.module)
+        more = []
+        for alias in statement.names:
+            if (alias.asname or alias.name) != name or target is None:
+                continue
+            found = self.load(target)
+            if found is None and self.workspace.find(f"{target}.{alias.name}") is None:
+                continue
+            if found is not None and (alias.name in found[0].bindings or not self._is_module(target, alias.name)):
+                self._keep(kept, target)
+                more.append((target, alias.name, attributes))
+            else:
+                more += self._module_value(kept, f"{target}.{alias.name}", attributes)
+        return more
+
+    def _is_module(self, package: str, name: str) -> bool:
+        return self.workspace.find(f"{package}.{name}") is not None
+
+    def _module_value(self, kept: dict[str, _Kept], module: str, attributes: tuple[str, ...]) -> list[_Item]:
+        """A module used as a value: the name that is read from it, or all its names."""
+        here = self._keep(kept, module)
+        if here is None:
+            return []
+        if not attributes:
+            return [(module, name, ()) for name in here.scope.bindings]
+        first, rest = attributes[0], attributes[1:]
+        if first not in here.scope.bindings and self._is_module(module, first):
+            return self._module_value(kept, f"{module}.{first}", rest)
+        return [(module, first, rest)]
+
+    def _from_star(self, here: _Kept, module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
+        """Looks for ``name`` behind the ``from m import *`` of a module."""
+        if name in _BUILTINS:
+            return []
+        for index in here.scope.stars:
+            statement = here.scope.body[index]
+            assert isinstance(statement, ast.ImportFrom)
+            target = self.workspace.absolute(module, here.package, statement.level, statement.module)
+            if target is None or self.load(target) is None:
+                here.names[index] = None  # Another library's: all of its names.
+            elif self.defines(target, name):
+                names = here.names.setdefault(index, set())
+                assert names is not None
+                names.add(name)
+                return [(target, name, attributes)]
+        if "__getattr__" in here.scope.bindings:
+            return [(module, "__getattr__", ())]
+        return []
+
+    def defines(self, module: str, name: str, depth: int = 0) -> bool:
+        """Whether a module of the workspace has ``name``, itself or by ``from m import *``."""
+        found = self.load(module)
+        if found is None or depth > 20:
+            return False
+        if name in found[0].bindings:
+            return True
+        path = self.workspace.find(module)
+        package = path is not None and path.name == "__init__.py"
+        for index in found[0].stars:
+            statement = found[0].body[index]
+            assert isinstance(statement, ast.ImportFrom)
+            target = self.workspace.absolute(module, package, statement.level, statement.module)
+            if target is not None and self.defines(target, name, depth + 1):
+                return True
+        return False
+
+    def home(self, module: str, name: str, depth: int = 0) -> tuple[str, str] | None:
+        """The module of the workspace that defines what ``name`` means in ``module``, and its name there."""
+        found = self.load(module)
+        first, _, rest = name.partition(".")
+        if found is None or depth > 20 or first not in found[0].bindings:
+            return None
+        statement = found[0].body[found[0].bindings[first][-1]]
+        if not isinstance(statement, ast.ImportFrom):
+            return None if rest or isinstance(statement, ast.Import) else (module, first)
+        path = self.workspace.find(module)
+        package = path is not None and path.name == "__init__.py"
+        target = self.workspace.absolute(module, package, statement.level, statement.module)
+        original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
+        if target is None:
+            return None
+        if rest:
+            return self.home(f"{target}.{original}", rest, depth + 1)
+        return self.home(target, original, depth + 1)

@@ -1,0 +1,178 @@
+"""Compares the observations of the two workers, stage by stage and precision by precision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from t2j_lsp.contract import Result, StageResult
+
+from .compare import (
+    EXACT,
+    FLOOR,
+    Allowed,
+    Comparison,
+    Difference,
+    arrays_of,
+    compare,
+    exact,
+    kind_of,
+    scale_of,
+)  # fmt: skip
+from .protocol import NdArray, as_float64, dtype_name
+
+ILL = 1e-3
+"""Where torch's own float32 and float64 part by more than this part of the scale, nothing can be decided."""
+FLOAT32 = 2e-5
+"""Difference always allowed in float32, as a part of the tensor's scale."""
+FACTOR = 64
+"""JAX in float32 may be this much farther from the truth (torch in float64) than torch in float32 is."""
+
+NOTHING = "nothing could be compared"
+
+_WIDTHS = {
+    "int64": ("int64", "int32"),
+    "uint64": ("uint64", "uint32"),
+    "float64": ("float64", "float32"),
+    "complex128": ("complex128", "complex64"),
+}
+"""What JAX may give for torch's dtypes when 64-bit types are not enabled."""
+
+
+def stage_of(name: str) -> str:
+    """The stage that an observation belongs to."""
+    return "behavioral" if re.match(r"(step|after) \d+", name) else "numeric"
+
+
+def mode_of(name: str) -> str:
+    """The mode that an observation was made in."""
+    return "eval" if "eval" in name.split(":")[0] else "train"
+
+
+def group_of(name: str) -> str:
+    """Observations of one group share a scale."""
+    return re.sub(r"(?<=gradient of input) \d+$", "", name.partition(": ")[0])
+
+
+class Conditioning:
+    """How far torch in float32 is from torch in float64, by leaf: what rounding alone does to it."""
+
+    def __init__(self, wide: Mapping[str, Any], narrow: Mapping[str, Any]) -> None:
+        self.errors: dict[str, float] = {}
+        self.ill: set[str] = set()
+        """Observations that nothing can be decided about."""
+        scales = group_scales(wide)
+        for name in narrow.keys() & wide.keys():
+            right = arrays_of(narrow[name])
+            for path, left in arrays_of(wide[name]).items():
+                self._leaf(name, path, left, right.get(path), scales[group_of(name)])
+
+    def _leaf(self, observation: str, path: str, left: Any, right: Any, group: float) -> None:
+        name = observation + path
+        if right is None or tuple(right.shape) != tuple(left.shape):
+            self.ill.add(observation)
+        elif kind_of(left) in ("bool", "integer"):
+            if not np.array_equal(as_float64(left), as_float64(right)):
+                self.ill.add(observation)
+        else:
+            a, b = as_float64(left), as_float64(right)
+            if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+                self.ill.add(observation)
+                return
+            finite = np.isfinite(a)
+            error = float(np.abs(a - b)[finite].max()) if finite.any() else 0.0
+            self.errors[name] = error
+            scale = scale_of(a, group)
+            if error > max(ILL * scale, FLOOR / EXACT):
+                self.ill.add(observation)
+
+    def is_ill(self, name: str) -> bool:
+        """Whether an observation, or a part of one, is such."""
+        return any(name == i or name.startswith((f"{i}[", f"{i}.")) for i in self.ill)
+
+    def meaning(self, name: str, values: NdArray, group: float) -> float:
+        """The bound in float64: `exact`, or more where rounding is amplified."""
+        amplified = 100 * self.errors.get(name, 0.0) * 2.0**-29
+        return max(exact(name, values, group), amplified)
+
+    def precision(self, name: str, values: NdArray, group: float) -> float:
+        """The bound in float32."""
+        return max(FACTOR * self.errors.get(name, 0.0), FLOAT32 * scale_of(values, group), 1e-7)
+
+
+def group_scales(observed: Mapping[str, Any]) -> dict[str, float]:
+    """The largest magnitude in each group of observations."""
+    scales: dict[str, float] = {}
+    for name, tree in observed.items():
+        largest = max((scale_of(as_float64(a)) for a in arrays_of(tree).values()), default=0.0)
+        scales[group_of(name)] = max(scales.get(group_of(name), 0.0), largest)
+    return scales
+
+
+def compare_all(
+    torch: Mapping[str, Any], jax: Mapping[str, Any], skip: Iterable[str] = (), allowed: Allowed = exact
+) -> Comparison:
+    """Compares every observation that both sides have, but those in ``skip``."""
+    result = Comparison()
+    scales = group_scales(torch)
+    ignored = set(skip)
+    for name, tree in torch.items():
+        if name in ignored or name not in jax:
+            continue
+        result.observed.append(name)
+        compare(name, tree, jax[name], result, scales[group_of(name)], allowed)
+    return result
+
+
+def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any]) -> list[Difference]:
+    """Dtypes of outputs in the user's precision. Without 64-bit types JAX's are narrower, which is no difference."""
+    found = []
+    for name in torch:
+        if not name.endswith("output") or name not in jax:
+            continue
+        right = arrays_of(jax[name])
+        for path, left in arrays_of(torch[name]).items():
+            have, want = dtype_name(right[path]) if path in right else None, dtype_name(left)
+            if have is not None and have not in _WIDTHS.get(want, (want,)):
+                found.append(Difference(f"{name}{path}", f"is {want} in torch and {have} in JAX", "dtype"))
+    return found
+
+
+def summarise(names: Iterable[str]) -> list[str]:
+    """Observations in the words of a report: one line for all gradients of parameters, with their number."""
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[group_of(name)] = counts.get(group_of(name), 0) + 1
+    return [group if count == 1 else f"{group} ({count})" for group, count in counts.items()]
+
+
+def merge(results: Iterable[Comparison]) -> Comparison:
+    """Several comparisons as one."""
+    total = Comparison()
+    for result in results:
+        total.observed += [o for o in result.observed if o not in total.observed]
+        total.differences += result.differences
+        if result.max_abs_err is not None and result.max_rel_err is not None:
+            total.record(result.max_abs_err, result.max_rel_err)
+    return total
+
+
+def stage_result(comparison: Comparison) -> StageResult:
+    """A stage's result from its comparison."""
+    if not comparison.observed:
+        return StageResult(reason=NOTHING)
+    result = Result.FAIL if comparison.differences else Result.PASS
+    reason = describe(comparison.differences) if comparison.differences else None
+    return StageResult(result, reason, comparison.max_abs_err, comparison.max_rel_err, summarise(comparison.observed))
+
+
+def describe(differences: list[Difference]) -> str:
+    """The first difference, and how many more observations differ."""
+    others = len({d.name for d in differences} - {differences[0].name})
+    more = (
+        f" ({others} more observations differ)" if others > 1 else " (one more observation differs)" if others else ""
+    )
+    return f"{differences[0]}{more}"

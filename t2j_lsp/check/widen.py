@@ -1,0 +1,48 @@
+"""Rewrites explicit narrow float types to float64, so that a program that says ``.float()`` can be decided in float64.
+
+Both sides are rewritten alike when they run in float64, and neither when they run in the user's precision.
+"""
+
+from __future__ import annotations
+
+import ast
+
+_NARROW = frozenset({"float32", "float16", "bfloat16", "half"})
+_OWNERS = frozenset({"torch", "jnp", "np", "numpy", "jax.numpy", "onp"})
+_CASTS = frozenset({"float", "half", "bfloat16"})
+_COMPLEX = frozenset({"complex64", "cfloat", "chalf", "complex32"})
+
+
+class _Widen(ast.NodeTransformer):
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        owner = ast.unparse(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else ""
+        if owner in _OWNERS:
+            if node.attr in _NARROW or (owner == "torch" and node.attr == "float"):
+                node.attr = "float64"
+            elif node.attr in _COMPLEX:
+                node.attr = "complex128"
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in _CASTS and not node.args and not node.keywords:
+            function.attr = "double"
+        for keyword in node.keywords:
+            if keyword.arg in ("dtype", "param_dtype"):
+                _widen_text(keyword.value)
+        if isinstance(function, ast.Attribute) and function.attr in ("astype", "to", "type"):
+            for argument in node.args:
+                _widen_text(argument)
+        return node
+
+
+def _widen_text(node: ast.expr) -> None:
+    if isinstance(node, ast.Constant) and node.value in _NARROW:
+        node.value = "float64"
+
+
+def widen(tree: ast.Module, path: str) -> ast.Module:
+    """The tree with narrow float types replaced by float64 and narrow complex types by complex128."""
+    return ast.Module(body=[_Widen().visit(s) for s in tree.body], type_ignores=[])

@@ -1,0 +1,183 @@
+"""Builds a converted module or function in JAX, with given arguments and the torch program's state."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from flax import nnx
+
+from t2j_lsp.check.inputs import Arguments, Code, map_values
+from t2j_lsp.check.loading import Transform, loaded
+from t2j_lsp.check.protocol import Array, RawArray
+from t2j_lsp.check.slice import Slice
+from t2j_lsp.check.widen import widen
+from t2j_lsp.weights import load_torch_state
+
+WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
+
+
+def to_array(value: Any) -> Array | None:
+    """An array's values; None for what is no array."""
+    if isinstance(value, nnx.Variable):
+        value = value.get_value()
+    if not isinstance(value, jax.Array | np.ndarray | np.generic):
+        return None
+    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return np.asarray(jax.random.key_data(jnp.asarray(value)))
+    array = np.asarray(value)
+    if array.dtype.kind == "V" or array.dtype.name in ("bfloat16",) or array.dtype.name.startswith("float8"):
+        bits = array.view({1: np.uint8, 2: np.uint16}[array.dtype.itemsize])
+        return RawArray(array.dtype.name, bits)
+    return array
+
+
+def to_jax(array: Array, wide: bool) -> jax.Array:
+    """A JAX array of an array; ``wide`` makes floats float64."""
+    if isinstance(array, RawArray):
+        array = array.bits.view(np.dtype(getattr(ml_dtypes, array.dtype)))
+    assert isinstance(array, np.ndarray)
+    return jnp.array(array.astype(WIDE.get(array.dtype.name, array.dtype.name)) if wide else array)
+
+
+_TORCH = ("nn", "torch.nn", "F", "torch", "nn.functional", "torch.nn.functional")
+
+
+class _Converted(ast.NodeTransformer):
+    """An expression of the torch file as it is in the converted one.
+
+    ``nn.BatchNorm2d`` is ``BatchNorm2d``, and what needs random numbers gets them.
+    """
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.namespace = namespace
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        owner = ast.unparse(node.value)
+        if (
+            owner in ("nn", "torch.nn", "F", "torch", "nn.functional", "torch.nn.functional")
+            and node.attr in self.namespace
+        ):
+            return ast.Name(node.attr, ast.Load())
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        function = self.namespace.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if callable(function) and takes_rngs(function) and all(k.arg != "rngs" for k in node.keywords):
+            node.keywords.append(ast.keyword("rngs", ast.parse("nnx.Rngs(0)", mode="eval").body))
+        return node
+
+
+def evaluate(text: str, namespace: dict[str, Any]) -> Any:
+    """An expression of the torch file, evaluated in the converted file's namespace."""
+    tree = ast.fix_missing_locations(_Converted(namespace).visit(ast.parse(text, mode="eval")))
+    return eval(compile(tree, "<arguments>", "eval"), {"functools": functools, "nnx": nnx, **namespace})
+
+
+def realise(value: Any, namespace: dict[str, Any], wide: bool) -> Any:
+    """Arguments as the program gets them: code evaluated, arrays as JAX arrays."""
+
+    def leaf(item: Any) -> Any:
+        if isinstance(item, Code):
+            return evaluate(item.text, namespace)
+        return to_jax(item, wide) if isinstance(item, np.ndarray | RawArray) else item
+
+    return map_values(value, leaf)
+
+
+@contextmanager
+def program(
+    request: dict[str, Any], transform: Transform | None = None, names: dict[str, Any] | None = None
+) -> Iterator[tuple[ModuleType, Any]]:
+    """The request's slice, loaded in the request's precision, and its object."""
+    wide = request["wide"]
+
+    def change(tree: Any, path: str) -> Any:
+        tree = widen(tree, path) if wide else tree
+        return transform(tree, path) if transform else tree
+
+    part = Slice.from_plain(request["slice"])
+    with jax.enable_x64(wide), loaded(part, change, names) as module:
+        target: Any = module
+        for name in part.name.split("."):
+            target = getattr(target, name)
+        yield module, target
+
+
+def takes_rngs(target: Any) -> bool:
+    """Whether a class or function has a parameter ``rngs``."""
+    is_class = isinstance(target, type)
+    try:
+        return "rngs" in inspect.signature(target.__init__ if is_class else target).parameters
+    except (TypeError, ValueError):
+        return False  # A built-in function.
+
+
+def build(target: Any, init: Arguments, namespace: dict[str, Any], state: dict[str, Any], wide: bool) -> Any:
+    """An instance of a module class, with torch's state; a function stays as it is."""
+    if not isinstance(target, type):
+        return target
+
+    def create() -> Any:
+        args = realise(init.args, namespace, wide)
+        kwargs = realise(init.kwargs, namespace, wide)
+        if takes_rngs(target):
+            kwargs["rngs"] = nnx.Rngs(0)
+        return target(*args, **kwargs)
+
+    model = _outlined(create, state, wide)
+    if model is None:
+        model = create()
+        if isinstance(model, nnx.Module):
+            _load(model, state, wide)
+    return model
+
+
+def _outlined(create: Callable[[], Any], state: dict[str, Any], wide: bool) -> Any | None:
+    """The module, built without computing its initial values, which would take longer than the rest of the check.
+
+    None where torch's state does not fill it, or where the constructor looks at values: then it has to be run.
+    """
+    try:
+        model = nnx.eval_shape(create)
+    except Exception:  # noqa: BLE001 - whatever the reason, the constructor is then run for its own error
+        return None
+    if not isinstance(model, nnx.Module):
+        return None
+    _load(model, state, wide)
+    for index, (_, node) in enumerate(nnx.iter_graph(model)):
+        if isinstance(node, nnx.RngKey | nnx.RngCount) and isinstance(node.get_value(), jax.ShapeDtypeStruct):
+            _start(node, index)
+    values = jax.tree.leaves(nnx.state(model))
+    return None if any(isinstance(v, jax.ShapeDtypeStruct) for v in values) else model
+
+
+def _start(variable: nnx.Variable[Any], index: int) -> None:
+    """The first value of a random stream's key or count."""
+    shape = variable.get_value().shape
+    if isinstance(variable, nnx.RngCount):
+        variable.set_value(jnp.zeros(shape, jnp.uint32))
+    else:
+        key = jax.random.key(index)
+        variable.set_value(jax.random.split(key, shape) if shape else key)
+
+
+def _load(model: nnx.Module, state: dict[str, Any], wide: bool) -> None:
+    """Loads torch's state; in float64 everything else that is narrow is widened too."""
+    if wide:
+        for _, variable in nnx.iter_graph(model):
+            if isinstance(variable, nnx.Variable) and isinstance(variable.get_value(), jax.Array):
+                value = variable.get_value()
+                if str(value.dtype) in WIDE:
+                    variable.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
+    load_torch_state(model, {name: to_jax(array, wide) for name, array in state.items()})

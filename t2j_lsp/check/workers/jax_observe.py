@@ -1,0 +1,304 @@
+"""Runs a converted program with given arguments and records what it computes, eagerly and under ``jit``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from t2j_lsp.check.digest import digest
+from t2j_lsp.check.inputs import Arguments, map_values
+from t2j_lsp.check.protocol import leaves, plain
+from t2j_lsp.weights import torch_layout, torch_names
+
+from . import jax_random
+from .jax_build import build, program, realise, takes_rngs, to_array
+from .serve import describe
+
+Run = Callable[[Any, list[Any]], Any]
+"""A call of a model with its array inputs."""
+
+
+def observe(request: dict[str, Any]) -> dict[str, Any]:
+    """What the torch side observed, computed here.
+
+    Each phase (``eval under jit``, ...) has its own observations in ``observed``, or its error in ``errors``; ``draws``
+    lists random draws that the torch side did not make.
+
+    The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
+    the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
+    name of the observation.
+    """
+    with program(request) as (module, target):
+        session = Session(request, vars(module), target)
+        session.phase("construct", "", session.construct)
+        if not session.errors:
+            module_class = isinstance(session.model, nnx.Module)
+            session.phase("eval under jit", "eval", lambda: session.evaluate(True))
+            if request["eager"] or session.errors:
+                session.phase("eval", "eval", lambda: session.evaluate(False))
+            mode = "train" if module_class else "eval"
+            if not request["gradients"]:
+                if module_class:
+                    session.phase("train under jit", mode, session.train_forward)
+                return session.result()
+            session.phase("train under jit", mode, lambda: session.train(True))
+            if "train under jit" in session.errors:
+                session.phase("train", mode, lambda: session.train(False))
+            elif request["varies"] and module_class:
+                session.phase("draws", "", session.fresh_draws)
+        return session.result()
+
+
+class Session:
+    """One converted program with its state and inputs, and the results of its phases."""
+
+    def __init__(self, request: dict[str, Any], namespace: dict[str, Any], target: Any) -> None:
+        self.request = request
+        self.namespace = namespace
+        self.target = target
+        self.wide: bool = request["wide"]
+        self.model: Any = None
+        self.observed: dict[str, dict[str, Any]] = {}
+        self.errors: dict[str, dict[str, Any]] = {}
+        self.draws: dict[str, list[dict[str, str]]] = {}
+        self.seconds: dict[str, float] = {}
+        self.arrays: list[jax.Array] = []
+        self.slots: list[int] = []
+
+    def phase(self, name: str, mode: str, work: Callable[[], dict[str, Any]]) -> None:
+        """Runs one phase; in a mode, with torch's draws of that mode."""
+        start = time.monotonic()
+        try:
+            with jax_random.replaying(self.request["tapes"].get(mode), self.request["seed"]) as tape:
+                self.observed[name] = work()
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is the result of this phase
+            self.errors[name] = describe(error)
+        else:
+            if tape is not None and tape.problems:
+                self.draws[name] = tape.problems
+        self.seconds[name] = time.monotonic() - start
+
+    def result(self) -> dict[str, Any]:
+        """The answer to the request."""
+        return {"observed": self.observed, "errors": self.errors, "draws": self.draws, "seconds": self.seconds}
+
+    def construct(self) -> dict[str, Any]:
+        """Builds the model and the list of its array inputs."""
+        init = Arguments.from_plain(self.request["init"])
+        self.model = build(self.target, init, self.namespace, self.request["state"], self.wide)
+        self.take(Arguments.from_plain(self.request["inputs"]))
+        return {}
+
+    def take(self, inputs: Arguments) -> None:
+        """Makes these the program's inputs."""
+        self.args = realise(inputs.args, self.namespace, self.wide)
+        self.kwargs = realise(inputs.kwargs, self.namespace, self.wide)
+        self.arrays, self.slots = [], []
+        counter = iter(range(100_000))
+
+        def collect(item: Any) -> Any:
+            index = next(counter)
+            if isinstance(item, jax.Array):
+                self.slots.append(index)
+                self.arrays.append(item)
+            return item
+
+        map_values((self.args, self.kwargs), collect)
+
+    def call(self, model: Any, arrays: list[Any]) -> Any:
+        """One call, with ``arrays`` in the places of the array inputs."""
+        stream = iter(arrays)
+        args, kwargs = map_values(
+            (self.args, self.kwargs), lambda item: next(stream) if isinstance(item, jax.Array) else item
+        )
+        if not isinstance(model, nnx.Module) and takes_rngs(model):
+            kwargs = {**kwargs, "rngs": nnx.Rngs(0)}
+        jax_random.rewind(self.request["seed"])
+        return model(*args, **kwargs)
+
+    def fresh(self, train: bool) -> Any:
+        """The model with torch's state, in a mode."""
+        if not isinstance(self.model, nnx.Module):
+            return self.model
+        model: Any = nnx.clone(self.model)
+        (model.train if train else model.eval)()
+        return model
+
+    def jitted(self, function: Run) -> Run:
+        """``function`` of a model and arrays, compiled; changes to the model reach it."""
+        if isinstance(self.model, nnx.Module):
+            compiled: Run = nnx.jit(function)
+            return compiled
+        simple = jax.jit(lambda arrays: function(self.model, arrays))
+        return lambda model, arrays: simple(arrays)
+
+    def forward(self, shape: Shape, jit: bool = True) -> Run:
+        """One call of a model, whose output's structure goes to ``shape``."""
+
+        def run(model: Any, arrays: list[Any]) -> list[Any]:
+            return shape.take(self.call(model, arrays))
+
+        return self.jitted(run) if jit else run
+
+    def evaluate(self, jit: bool) -> dict[str, Any]:
+        """Two calls in evaluation mode and the buffers afterwards; under ``jit``, also calls with other inputs."""
+        model, shape = self.fresh(train=False), Shape()
+        run = self.forward(shape, jit)
+        found = {name: shape.fill(run(model, self.arrays)) for name in ("eval output", "eval output again")}
+        found |= self.buffers("buffer after eval", model)
+        for name, data in self.request["variants"].items() if jit else ():
+            self.take(Arguments.from_plain(data))
+            found[name] = shape.fill(run(self.fresh(train=False), self.arrays))
+        self.take(Arguments.from_plain(self.request["inputs"]))
+        return found
+
+    def train_forward(self) -> dict[str, Any]:
+        """One call in training mode under ``jit``."""
+        model, shape = self.fresh(train=True), Shape()
+        output = self.forward(shape)(model, self.arrays)
+        return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
+
+    def fresh_draws(self) -> dict[str, Any]:
+        """Whether two calls under ``jit`` in training mode draw different numbers, without a tape."""
+        model = self.fresh(train=True)
+        run = self.forward(Shape())
+        twice = zip(run(model, self.arrays), run(model, self.arrays), strict=True)
+        return {"frozen": all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)}
+
+    def buffers(self, prefix: str, model: Any) -> dict[str, Any]:
+        """The buffers by torch's names."""
+        if not isinstance(model, nnx.Module):
+            return {}
+        entries = torch_names(model).items()
+        return {f"{prefix}: {n}": to_array(e.value()) for n, e in entries if e.kind == "buffer" and e.variables}
+
+    def train(self, jit: bool) -> dict[str, Any]:
+        """Training steps; for a function, its gradients."""
+        model = self.fresh(train=True)
+        module = isinstance(model, nnx.Module)
+        shape = Shape()
+        places = [i for i, a in enumerate(self.arrays) if jnp.issubdtype(a.dtype, jnp.inexact)]
+
+        def loss(model: Any, floats: list[Any]) -> tuple[Any, list[Any]]:
+            arrays = list(self.arrays)
+            for place, array in zip(places, floats, strict=True):
+                arrays[place] = array
+            output = shape.take(self.call(model, arrays))
+            return self.loss(shape, output), output
+
+        def gradients(model: Any, floats: list[Any]) -> Any:
+            if module:
+                wanted = (nnx.DiffState(0, trained), 1)
+                return nnx.value_and_grad(loss, argnums=wanted, has_aux=True)(model, floats)
+            return jax.value_and_grad(lambda f: loss(model, f), has_aux=True)(floats)
+
+        run = self.jitted(gradients) if jit else gradients
+        floats = [self.arrays[i] for i in places]
+        steps = self.request["steps"] if module else 0
+        adam = Adam()
+        found: dict[str, Any] = {}
+        for step in range(1, max(steps, 1) + 1):
+            (value, output), grads = run(model, floats)
+            by_name: dict[str, Any] = {}
+            if module:
+                # JAX's gradient with respect to a complex number is the conjugate of torch's.
+                by_name = {n: np.conj(np.asarray(g)) for n, g in torch_layout(model, grads[0]).items()}
+                grads = grads[1]
+            if step == 1:
+                if module:
+                    found["train output"] = shape.fill(output)
+                found |= {f"gradient of parameter: {n}": digest(g) for n, g in by_name.items()}
+                for place, grad in zip(places, grads, strict=True):
+                    found[f"gradient of input {self.slots[place]}"] = np.conj(np.asarray(grad))
+                found |= self.buffers("buffer after train", model)
+            if steps:
+                found[f"step {step}: loss"] = to_array(value)
+                squares = sum(float((np.abs(g).astype(np.float64) ** 2).sum()) for g in by_name.values())
+                found[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
+                adam.update(model, by_name)
+        if steps:
+            end = f"after {steps} steps"
+            entries = torch_names(model).items()
+            parameters = [(n, e) for n, e in entries if e.kind == "parameter"]
+            found |= {f"{end}: parameter {n}": digest(to_array(e.value())) for n, e in parameters}
+            found |= self.buffers(f"{end}: buffer", model)
+        return found
+
+    def loss(self, shape: Shape, output: list[Any]) -> Any:
+        """The output's inner product with torch's cotangents, as on the torch side."""
+        total = jnp.zeros((), jnp.float64 if self.wide else jnp.float32)
+        cotangents = self.request["cotangents"]
+        for path, array in zip(shape.paths, output, strict=True):
+            if path in cotangents and cotangents[path].shape == array.shape:
+                if jnp.iscomplexobj(array):
+                    array = array.real + 0.5 * array.imag
+                if jnp.issubdtype(array.dtype, jnp.floating):
+                    total += (jnp.asarray(cotangents[path], array.dtype) * array).sum()
+        return total
+
+
+def trained(path: Any, variable: Any) -> bool:
+    """The nnx filter for what torch would train: parameters of a float or complex dtype."""
+    value = variable.get_value() if isinstance(variable, nnx.Variable) else variable
+    return isinstance(variable, nnx.Param) and jnp.issubdtype(getattr(value, "dtype", np.int32), jnp.inexact)
+
+
+class Shape:
+    """The structure of an output whose arrays go through ``jit`` as a list."""
+
+    def __init__(self) -> None:
+        self.tree: Any = None
+        self.paths: list[str] = []
+
+    def take(self, output: Any) -> list[Any]:
+        """The arrays of an output."""
+        arrays: list[Any] = []
+
+        def leaf(value: Any) -> Any:
+            if isinstance(value, nnx.Variable):
+                value = value.get_value()
+            if not isinstance(value, jax.Array | np.ndarray | np.generic):
+                return None
+            arrays.append(jnp.asarray(value))
+            return np.asarray(len(arrays) - 1)
+
+        self.tree = plain(output, leaf)
+        self.paths = [path for path, item in leaves(self.tree) if isinstance(item, np.ndarray)]
+        return arrays
+
+    def fill(self, arrays: list[Any]) -> Any:
+        """The output again, as plain data."""
+        return plain(self.tree, lambda v: to_array(arrays[int(v)]) if isinstance(v, np.ndarray) else None)
+
+
+class Adam:
+    """torch.optim.Adam (https://arxiv.org/abs/1412.6980, algorithm 1) in numpy, so that nothing has to be compiled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.moments: dict[str, tuple[Any, Any]] = {}
+
+    def update(self, model: nnx.Module, gradients: dict[str, Any]) -> None:
+        """One step with the settings of the torch side, in place."""
+        self.count += 1
+        done: set[int] = set()
+        for name, entry in torch_names(model).items():
+            if name not in gradients or all(id(v) in done for v in entry.variables):
+                continue
+            done.update(map(id, entry.variables))
+            gradient = gradients[name]
+            zeros = np.zeros_like(gradient), np.zeros(gradient.shape, gradient.real.dtype)
+            first, second = self.moments.get(name, zeros)
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * (gradient * np.conj(gradient)).real
+            self.moments[name] = first, second
+            scale = np.sqrt(second / (1 - 0.999**self.count)) + 1e-3
+            value = np.asarray(entry.value()) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
+            for variable, part in zip(entry.variables, entry.from_torch(value), strict=True):
+                variable.set_value(jnp.asarray(part))

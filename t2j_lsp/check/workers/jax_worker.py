@@ -1,0 +1,29 @@
+"""The operations of the JAX worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from . import jax_random, jax_widen
+from .serve import Handler
+
+jax_widen.install()
+jax_random.install()  # Before flax, which keeps references to what is replaced here.
+
+import flax  # noqa: E402
+
+from .jax_initial import initial  # noqa: E402
+from .jax_observe import observe  # noqa: E402
+from .jax_trace import trace  # noqa: E402
+
+
+def hello() -> dict[str, Any]:
+    """What runs here, and on which device."""
+    device = jax.devices()[0]
+    versions = f"jax {jax.__version__}, flax {flax.__version__}"
+    return {"framework": versions, "platform": device.platform, "device": device.device_kind}
+
+
+HANDLERS: dict[str, Handler] = {"observe": observe, "trace": trace, "initial": initial}

@@ -1,0 +1,97 @@
+"""The loop of a worker process: read a request, answer it, and never let a user's error or output reach the pipe."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from t2j_lsp.check.protocol import frame, read_frame
+
+from . import guard
+
+Handler = Callable[[dict[str, Any]], Any]
+LIMIT = 4 * 1024**3
+
+
+def serve(kind: str, tag: bytes, receive: int, send: int, scratch: str, contained: dict[str, bool]) -> None:
+    """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
+    module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_worker")
+    handlers: dict[str, Handler] = dict(module.HANDLERS)
+    handlers["hello"] = lambda request: {**module.hello(), "contained": contained}
+    guard.install([scratch, os.environ.get("JAX_COMPILATION_CACHE_DIR", "")])
+    with os.fdopen(receive, "rb") as source:
+
+        def read(count: int) -> bytes:
+            data = source.read(count)
+            if len(data) < count:
+                os._exit(0)
+            return data
+
+        while True:
+            request = read_frame(tag, read, LIMIT)
+            reply = answer(handlers, request, scratch)
+            try:
+                parts = frame(tag, {"id": request["id"], **reply})
+            except (TypeError, ValueError, RecursionError) as error:
+                parts = frame(tag, {"id": request["id"], "error": describe(error)})
+            write(send, parts)
+
+
+def write(send: int, parts: list[bytes]) -> None:
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(send, view) :]
+
+
+def answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """The handler's value, or what it raised. Runs in a fresh folder.
+
+    ``dirty`` says that the program left threads running or took its folder away: then this worker is not to be used
+    again.
+    """
+    threads = set(threading.enumerate())
+    reply = _answer(handlers, request, scratch)
+    os.ftruncate(1, 0)
+    left = any(t.is_alive() for t in set(threading.enumerate()) - threads)
+    return {**reply, "dirty": left or not os.path.isdir(scratch)}
+
+
+def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    folder, path, environment = None, list(sys.path), dict(os.environ)
+    try:
+        folder = tempfile.mkdtemp(dir=scratch)
+        os.chdir(folder)
+        with guard.guarded():
+            return {"value": handlers[request["operation"]](request)}
+    except BaseException as error:  # noqa: BLE001 - the outermost guard: user code may raise anything, SystemExit too
+        return {"error": describe(error)}
+    finally:
+        sys.path[:] = path
+        os.environ.clear()
+        os.environ.update(environment)
+        if folder is not None:
+            os.chdir("/")
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An error as plain data, with the places it went through: ``[file, line, function]``, outermost first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - an exception class of the user's whose __str__ fails
+        message = ""
+    return {
+        "type": type(error).__name__,
+        "bases": [c.__name__ for c in type(error).__mro__],
+        "message": message[:4000],
+        "frames": [[f.filename, f.lineno or 0, f.name] for f in frames],
+    }

@@ -1,0 +1,268 @@
+"""Guesses the inputs of a torch program: from its first layers, its parameters' names, and torch's own errors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import nn
+
+from t2j_lsp.check.inputs import Arguments, ArraySpec
+
+SIZES = (
+    (17, 19), (20, 28), (24, 32), (32, 48), (33, 35), (64, 96), (28, 28), (32, 32), (64, 64), (96, 96), (128, 128),
+    (224, 224), (227, 227), (256, 256), (299, 299),
+)  # fmt: skip
+LENGTH = 5
+_GENERIC = (
+    (2, 3, 17, 19), (2, LENGTH, 7), (2, 7), (3, 3), (2, 4, LENGTH, 6), (7,), (2, 6, 3, 17, 19), (2, 6, 16, 24),
+    (2, 8, 6),
+)  # fmt: skip
+_INTEGER_NAMES = re.compile(
+    r"(\w+_)?(ids?|tokens?|idx|indices|index|labels?|targets?|positions?|t|timesteps?|time_?steps?|lengths?)(_ids)?|y|steps?"
+)
+_MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
+Spec = ArraySpec
+
+
+class Guesser:
+    """Inputs to try for one model or function; `failed` tells it the error of the last, which shapes the next."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        function = model.forward if isinstance(model, nn.Module) else model
+        self.parameters = [
+            p for p in inspect.signature(function).parameters.values()
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]  # fmt: skip
+        self.star = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(function).parameters.values())
+        self.queue: list[dict[str, Any]] = []
+        self.tried: set[str] = set()
+        self.last: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[Arguments]:
+        self.queue = list(self._first())
+        while self.queue and len(self.tried) < 60:
+            self.last = self.queue.pop(0)
+            arguments = self._arguments(self.last)
+            key = str(arguments)
+            if key not in self.tried:
+                self.tried.add(key)
+                yield arguments
+
+    def _arguments(self, specs: dict[str, Any]) -> Arguments:
+        by_position = [specs[p.name] for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
+        by_position += [specs["*"]] if "*" in specs else []
+        return Arguments(by_position, {p.name: specs[p.name] for p in self.parameters if p.kind is p.KEYWORD_ONLY})
+
+    def failed(self, error: Exception) -> None:
+        """Puts what an error suggests at the head of the queue."""
+        text = str(error)
+        better: list[dict[str, Any]] = []
+        for pattern, change in _REPAIRS:
+            match = re.search(pattern, text)
+            if match:
+                for name, spec in self.last.items():
+                    if isinstance(spec, Spec):
+                        better += [{**self.last, name: s} for s in change(spec, match)]
+        self.queue[:0] = better[:8]
+
+    def _first(self) -> Iterator[dict[str, Any]]:
+        names = [p.name for p in self.parameters] or (["*"] if self.star else [])
+        for main in self._main_specs():
+            specs = {name: self._by_name(name, main, index) for index, name in enumerate(names)}
+            for p in self.parameters:
+                specs[p.name] = _by_annotation(p, specs[p.name])
+            yield specs
+
+    def _by_name(self, name: str, main: Spec, index: int) -> Any:
+        lowered = name.lower()
+        if index and _MASK_NAMES.fullmatch(lowered):
+            return Spec("bool", main.shape[:2] if len(main.shape) > 1 else main.shape)
+        if index and _INTEGER_NAMES.fullmatch(lowered) and main.dtype != "int64":
+            return Spec("int64", main.shape[:1], 0, 3)
+        return main
+
+    def _main_specs(self) -> Iterator[Spec]:
+        for layer in list(_leaf_layers(self.model))[:4]:
+            yield from _for_layer(layer, self.model)
+        first = self.parameters[0].name.lower() if self.parameters else ""
+        if _INTEGER_NAMES.fullmatch(first) and first not in ("y", "t"):
+            yield Spec("int64", (2, 7), 0, 8)
+        for shape in _GENERIC:
+            yield Spec("float32", shape)
+        yield Spec("int64", (2, 7), 0, 8)
+
+
+def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
+    kind = parameter.annotation
+    text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    plain = {"int": 2, "float": 0.5, "bool": True}
+    if text in plain:
+        return plain[text]
+    if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
+        return [spec, spec]
+    return spec
+
+
+def _leaf_layers(model: Any) -> Iterator[nn.Module]:
+    if isinstance(model, nn.Module):
+        for module in model.modules():
+            if (
+                type(module).__module__.startswith("torch.nn")
+                and next(module.children(), None) is None
+                or isinstance(module, nn.MultiheadAttention)
+            ):
+                yield module
+
+
+def _sizes(model: Any) -> Iterator[tuple[int, int]]:
+    for name in ("img_size", "image_size", "input_resolution", "input_size", "resolution"):
+        for module in model.modules():
+            size = getattr(module, name, None)
+            if isinstance(size, int):
+                yield size, size
+            elif isinstance(size, tuple | list) and len(size) >= 2 and all(isinstance(n, int) for n in size[-2:]):
+                yield size[-2], size[-1]
+    yield from SIZES
+
+
+def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
+    """What a model that starts with this layer takes."""
+    match layer:
+        case nn.Conv2d(in_channels=channels) | nn.ConvTranspose2d(in_channels=channels):
+            yield from (Spec("float32", (2, channels, *size)) for size in _sizes(model))
+        case nn.BatchNorm2d(num_features=channels) | nn.InstanceNorm2d(num_features=channels):
+            yield from (Spec("float32", (2, channels, *size)) for size in SIZES[:2])
+        case nn.GroupNorm(num_channels=channels):
+            yield from (Spec("float32", (2, channels, *size)) for size in ((7, 9), (11,), ()))
+        case nn.Conv1d(in_channels=channels) | nn.ConvTranspose1d(in_channels=channels):
+            yield from (Spec("float32", (2, channels, length)) for length in (23, 64, 100, 1024))
+        case nn.BatchNorm1d(num_features=channels):
+            yield from (Spec("float32", shape) for shape in ((4, channels), (2, channels, 7)))
+        case nn.Conv3d(in_channels=channels) | nn.ConvTranspose3d(in_channels=channels):
+            yield from (Spec("float32", (2, channels, *size)) for size in ((7, 9, 11), (8, 16, 16), (16, 32, 32)))
+        case nn.Embedding(num_embeddings=count) | nn.EmbeddingBag(num_embeddings=count):
+            yield from (Spec("int64", (2, n), 0, count) for n in (7, 16))
+        case nn.Linear(in_features=features):
+            yield from (Spec("float32", shape) for shape in ((2, LENGTH, features), (2, features), (features,)))
+            root = int(features**0.5)
+            if root * root == features:
+                yield from (Spec("float32", shape) for shape in ((2, 1, root, root), (2, root, root)))
+            yield Spec("float32", (2, 7, 9, features))
+        case nn.LSTM(input_size=size) | nn.GRU(input_size=size) | nn.RNN(input_size=size):
+            yield Spec("float32", (2, LENGTH, size))
+        case nn.LSTMCell(input_size=size) | nn.GRUCell(input_size=size) | nn.RNNCell(input_size=size):
+            yield Spec("float32", (2, size))
+        case nn.MultiheadAttention(embed_dim=size):
+            yield Spec("float32", (2, LENGTH, size))
+        case nn.LayerNorm(normalized_shape=shape):
+            yield from (Spec("float32", (*lead, *shape)) for lead in ((2, LENGTH), (2, 7, 9), (2,)))
+        case _ if type(layer).__name__ == "RMSNorm":
+            yield Spec("float32", (2, LENGTH, *getattr(layer, "normalized_shape", ())))
+
+
+def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    channels = int(match[1])
+    if len(spec.shape) < 3:
+        return []
+    return [Spec(spec.dtype, (spec.shape[0], channels, *spec.shape[2:]), spec.low, spec.high)]
+
+
+def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return [Spec(spec.dtype, (*spec.shape[:-1], int(match[1])), spec.low, spec.high)] if spec.shape else []
+
+
+def _rank(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    rank = int(match[1])
+    shapes = {1: (7,), 2: (LENGTH, 6), 3: (2, LENGTH, 6), 4: (2, 6, 17, 19), 5: (2, 6, 5, 17, 19)}
+    if rank not in shapes or len(spec.shape) == rank:
+        return []
+    last = spec.shape[-1:] or (6,)
+    return [Spec(spec.dtype, s, spec.low, spec.high) for s in (shapes[rank], (*shapes[rank][:-1], *last))]
+
+
+def _integers(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return [] if spec.dtype == "int64" else [Spec("int64", spec.shape[:2], 0, 3)]
+
+
+def _smaller(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return [Spec("int64", spec.shape, 0, 2)] if spec.dtype == "int64" and spec.high != 2 else []
+
+
+def _size(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """An axis whose length torch wants to be another."""
+    have, want, axis = int(match[1]), int(match[2]), int(match[3])
+    found = []
+    for old, new in ((have, want), (want, have)):
+        spots = [i for i, n in enumerate(spec.shape) if n == old]
+        for spot in sorted(spots, key=lambda i: abs(i - axis)):
+            found.append(Spec(spec.dtype, (*spec.shape[:spot], new, *spec.shape[spot + 1 :]), spec.low, spec.high))
+    return found
+
+
+def _image(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    size = int(match[1])
+    return [Spec(spec.dtype, (*spec.shape[:2], size, size), spec.low, spec.high)] if len(spec.shape) == 4 else []
+
+
+def _larger(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Images of four times the size, for networks that halve them often."""
+    if len(spec.shape) != 4 or max(spec.shape[2:]) > 128:
+        return []
+    height, width = spec.shape[2:]
+    return [Spec(spec.dtype, (*spec.shape[:2], 4 * height, 4 * width), spec.low, spec.high)]
+
+
+def _boolean(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return [] if spec.dtype == "bool" else [Spec("bool", spec.shape)]
+
+
+_RANKS = r"Expected .*?(\d)D \(batched\)|expected (?:a )?(\d)D|expected (\d)-?[dD]|must be (\d)-?D"
+_LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indices must be long"
+_MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
+
+_REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Spec]]], ...] = (
+    (r"to have (\d+) channels, but got", _channels),
+    (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),
+    (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),
+    (_RANKS, lambda spec, match: _rank(spec, _first(match))),
+    (r"values to unpack \(expected (\d)", _rank),
+    (_LONG, _integers),
+    (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
+    (_MATCH, _size),
+    (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small", _larger),
+    (r"doesn't match model \((\d+)", _image),
+    (r"[Ww]rong image (?:height|width).*[Ee]xpected (\d+)", _image),
+    (r"expected.*(?:Bool|bool)|mask.*must be bool", _boolean),
+)
+
+
+def _first(match: re.Match[str]) -> re.Match[str]:
+    number = next(g for g in match.groups() if g)
+    found = re.match(r"(\d)", number)
+    assert found is not None
+    return found
+
+
+def shrunk(arguments: Arguments) -> list[Arguments]:
+    """Variants of given inputs that are smaller, with axis lengths that differ from each other."""
+
+    def small(spec: Any, size: tuple[int, int] | None, batch: int) -> Any:
+        if not isinstance(spec, Spec) or len(spec.shape) < 2:
+            return spec
+        shape = (min(spec.shape[0], batch), *spec.shape[1:])
+        if size is not None and len(shape) == 4 and min(shape[2:]) >= 16:
+            shape = (*shape[:2], *size)
+        return Spec(spec.dtype, shape, spec.low, spec.high)
+
+    if not any(isinstance(a, Spec) for a in (*arguments.args, *arguments.kwargs.values())):
+        return [arguments]
+    variants = []
+    for size in ((17, 19), (24, 32), (33, 47), (64, 96), None):
+        kwargs = {k: small(v, size, 2) for k, v in arguments.kwargs.items()}
+        variants.append(Arguments([small(a, size, 2) for a in arguments.args], kwargs))
+    return [*variants, arguments]

@@ -1,0 +1,134 @@
+"""Finds arguments with which a torch program runs: tries the plans, and guesses inputs where a plan has none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Plan, draw, map_values
+from t2j_lsp.check.protocol import Opaque, RawArray, leaves, plain
+
+from .torch_build import build, program, realise, to_array
+from .torch_guess import Guesser, shrunk
+from .torch_parts import Parts
+
+
+def prepare(request: dict[str, Any]) -> dict[str, Any]:
+    """The first plan that runs, with its inputs drawn; or why none does.
+
+    The request holds ``slice``, ``plans``, ``seed``, ``wide`` and ``seconds``. The answer also holds ``parts``: how
+    the run built and called other classes of the user's.
+    """
+    problems: list[str] = []
+    deadline = time.monotonic() + request["seconds"]
+    for data in request["plans"]:
+        plan = Plan.from_plain(data)
+        with program(request) as (module, target), Parts(request["slice"]) as parts:
+            rng = np.random.default_rng(request["seed"])
+            try:
+                init = _evaluated(plan.init, vars(module))
+                model = build(target, init, vars(module), request["wide"], rng)
+            except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
+                problems.append(f"{target.__name__}({plan.init}): {_text(error)}")
+                continue
+            for inputs, guesser in _tries(model, plan):
+                try:
+                    drawn = drawn_arguments(_evaluated(inputs, vars(module)), rng)
+                    parts.watch(model)
+                    run(model, drawn, vars(module), request["wide"])
+                except Exception as error:  # noqa: BLE001 - so may its forward
+                    problems.append(f"with {inputs}: {_text(error)}")
+                    if guesser is not None:
+                        guesser.failed(error)
+                    if time.monotonic() > deadline:
+                        return {"problems": problems}
+                    continue
+                return {
+                    "init": init.to_plain(),
+                    "inputs": drawn.to_plain(),
+                    "variants": {
+                        name: a.to_plain() for name, a in variants(inputs, rng, isinstance(model, nn.Module)).items()
+                    },
+                    "shown": f"{target.__name__}({plan.init})({inputs})" if isinstance(target, type) else str(inputs),
+                    "source": plan.source,
+                    "parts": parts.found(),
+                }
+    return {"problems": problems}
+
+
+def _tries(model: Any, plan: Plan) -> Iterator[tuple[Arguments, Guesser | None]]:
+    if plan.inputs is not None:
+        known = plan.source == "the t2j comment" or plan.inputs.call is not None
+        for inputs in [plan.inputs] if known else shrunk(plan.inputs):
+            yield inputs, None
+        return
+    guesser = Guesser(model)
+    for inputs in guesser:
+        yield inputs, guesser
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
+
+
+def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
+    """Arguments given by a call such as ``get_inputs()``, as values."""
+    if arguments.call is None:
+        return arguments
+    value = plain(list(eval(arguments.call, dict(namespace))), to_array)
+    if any(isinstance(leaf, Opaque) for _, leaf in leaves(value)):
+        raise TypeError(f"{arguments.call} gives more than tensors and plain data")
+    if len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], dict):
+        return Arguments(value[0], value[1])
+    return Arguments(value)
+
+
+def variants(inputs: Arguments, rng: np.random.Generator, batched: bool) -> dict[str, Arguments]:
+    """Other inputs: other values; and if the first axis is that of a batch, a batch of one."""
+    specs: list[ArraySpec] = []
+    map_values((inputs.args, inputs.kwargs), lambda v: specs.append(v) if isinstance(v, ArraySpec) else None)
+    if inputs.call is not None or not specs:
+        return {}
+    found = {"eval output (other values)": drawn_arguments(inputs, rng)}
+    batch = specs[0].shape[0] if len(specs[0].shape) > 1 else 1
+
+    def one(item: Any) -> Any:
+        if isinstance(item, ArraySpec) and item.shape[:1] == (batch,):
+            return replace(item, shape=(1, *item.shape[1:]))
+        return item
+
+    if batched and batch > 1:
+        single = Arguments(map_values(inputs.args, one), map_values(inputs.kwargs, one))
+        found["eval output (batch of 1)"] = drawn_arguments(single, rng)
+    return found
+
+
+def drawn_arguments(arguments: Arguments, rng: np.random.Generator) -> Arguments:
+    """Specifications replaced by values."""
+
+    def leaf(item: Any) -> Any:
+        if not isinstance(item, ArraySpec):
+            return item
+        array = draw(item, rng)
+        if item.dtype == "bfloat16":
+            return RawArray("bfloat16", (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+        return array
+
+    return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf))
+
+
+def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
+    """One call in training mode, then one in evaluation mode."""
+    output = None
+    for train in (True, False):
+        if isinstance(model, nn.Module):
+            model.train(train)
+        args = realise(inputs.args, namespace, wide)
+        kwargs = realise(inputs.kwargs, namespace, wide)
+        output = model(*args, **kwargs)
+    return output

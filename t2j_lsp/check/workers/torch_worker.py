@@ -1,0 +1,26 @@
+"""The operations of the torch worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import torch_random
+from .serve import Handler
+from .torch_initial import initial
+from .torch_observe import observe
+from .torch_prepare import prepare
+from .torch_trace import trace
+
+
+def hello() -> dict[str, Any]:
+    """What runs here."""
+    return {"framework": f"torch {torch.__version__}", "gpu": torch.cuda.is_available()}
+
+
+torch_random.install()
+torch.set_num_threads(1)
+torch.backends.mha.set_fastpath_enabled(False)
+
+HANDLERS: dict[str, Handler] = {"prepare": prepare, "observe": observe, "trace": trace, "initial": initial}

@@ -1,0 +1,61 @@
+"""Where a file's neighbours are: the dotted names of the modules around it, found on disk without importing any."""
+
+from __future__ import annotations
+
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+_NEVER = frozenset({"torch", "jax", "jaxlib", "flax", "optax", "numpy", "scipy"})
+"""Frameworks: a folder of this name beside the user's file does not stand for them in a check."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The package that a file belongs to. ``root`` is the folder that would be on ``sys.path``."""
+
+    root: Path
+    main: str
+    only: str | None
+    """The one top-level package whose modules count, where ``root`` is a folder of installed libraries."""
+
+    def find(self, module: str) -> Path | None:
+        """The file of a module of the workspace, or None for a module that is none of its own."""
+        top = module.partition(".")[0]
+        if not module or top in _NEVER or (self.only is not None and top != self.only):
+            return None
+        base = self.folder(module)
+        for file in (base.with_name(base.name + ".py"), base / "__init__.py"):
+            if file.is_file():
+                return file
+        return None
+
+    def folder(self, module: str) -> Path:
+        return self.root.joinpath(*module.split("."))
+
+    def absolute(self, module: str, package: bool, level: int, target: str | None) -> str | None:
+        """The dotted name that ``from {level dots}{target} import ...`` means inside ``module``."""
+        if level == 0:
+            return target
+        parts = module.split(".") if package else module.split(".")[:-1]
+        if level - 1 > len(parts):
+            return None
+        base = parts[: len(parts) - (level - 1)]
+        return ".".join([*base, *([target] if target else [])]) or None
+
+
+def find_workspace(path: Path) -> Workspace:
+    """The workspace of a file: its package's parent folder, or its own folder."""
+    folder = path.parent
+    names = [] if path.name == "__init__.py" else [path.stem]
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier() and folder != folder.parent:
+        names.insert(0, folder.name)
+        folder = folder.parent
+    installed = folder.name in ("site-packages", "dist-packages") or any(folder.glob("*.dist-info"))
+    return Workspace(folder, ".".join(names), names[0] if installed else None)
+
+
+def read_text(path: Path) -> str:
+    """The text of a Python file in its declared encoding."""
+    with tokenize.open(path) as file:
+        return file.read()

@@ -1,0 +1,94 @@
+"""``t2j check``: runs a PyTorch file and its conversion side by side and prints the verdict on each object."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..api import check
+from ..contract import STAGES, CheckReport, ObjectVerdict, Result, VerdictKind
+from .output import Subparsers, print_table, progress, write_json
+
+EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
+
+
+def add_parser(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="run a file and its conversion and compare them",
+        description="Run a PyTorch file and its conversion side by side and compare what they compute. This runs code "
+        "of the file. Exit code 0: equivalent; 1: different; 2: input that can't be read or parsed; 3: unchecked.",
+    )
+    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch file")
+    parser.add_argument(
+        "converted", metavar="CONVERTED", type=Path, nargs="?", help="its conversion (default: convert)"
+    )
+    parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
+    parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
+    parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run (default: auto)")
+    parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has torch (default: this one)")
+    parser.add_argument(
+        "--jax-python", metavar="PYTHON", help="the interpreter that has jax and flax (default: this one)"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help="for each object (120)")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check, show the report, and return the exit code of the verdict."""
+    with progress("checking") as shown:
+        report = check(
+            arguments.source,
+            arguments.converted,
+            objects=arguments.object,
+            stage=arguments.stage,
+            device=arguments.device,
+            torch_python=arguments.torch_python,
+            jax_python=arguments.jax_python,
+            timeout=arguments.timeout,
+            on_progress=shown.step,
+        )
+    if arguments.json:
+        write_json(arguments.json, report.to_json())
+    if arguments.json != "-":
+        show(report)
+    return EXIT_CODES[report.verdict]
+
+
+def show(report: CheckReport) -> None:
+    """The table of objects, what is behind each verdict that is not ``equivalent``, and the verdict of all."""
+    if report.objects:
+        rows = [_row(one) for one in report.objects]
+        print_table(("object", "verdict", *STAGES, "max abs error", "max rel error"), rows, numeric=(5, 6))
+    else:
+        print("nothing to check: the file has no module class and no function of tensors at its top level")
+    for one in report.objects:
+        for line in _explanation(one):
+            print(line)
+    print(f"device: {report.device}")
+    print(report.verdict)
+
+
+def _row(one: ObjectVerdict) -> tuple[str, ...]:
+    results = [str(one.stages[stage].result) for stage in STAGES]
+    absolute = [s.max_abs_err for s in one.stages.values() if s.max_abs_err is not None]
+    relative = [s.max_rel_err for s in one.stages.values() if s.max_rel_err is not None]
+    worst = [f"{max(errors):.1e}" if errors else "" for errors in (absolute, relative)]
+    return (one.name, str(one.verdict), *results, *worst)
+
+
+def _explanation(one: ObjectVerdict) -> list[str]:
+    """Why this verdict, stage by stage, and where the two programs part; each sentence once."""
+    failed = [(stage, one.stages[stage].reason) for stage in STAGES if one.stages[stage].result is not Result.PASS]
+    reasons = {reason: f"{stage}: {reason}" for stage, reason in failed if reason}
+    if one.reason:
+        reasons[one.reason] = one.reason
+    if one.divergence:
+        sides = {"torch": one.divergence.torch, "jax": one.divergence.jax}
+        places = ", ".join(f"{side} {place.file}:{place.line}" for side, place in sides.items() if place)
+        what = one.divergence.what
+        reasons[what] = reasons.get(what, what) + (f" ({places})" if places else "")
+    return [f"{one.name}: {reason}" for reason in reasons.values()]

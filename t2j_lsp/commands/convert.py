@@ -1,0 +1,194 @@
+"""``t2j convert``: one file, a notebook, a folder, or standard input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import helper_modules
+from ..api import FileConversion, convert_file
+from ..contract import JSON_VERSION, Options, SourceError, T2JError
+from ..files import python_files, write_output
+from .output import Subparsers, counted, print_findings, progress, write_json
+
+STDIN = "-"
+
+
+def add_parser(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "convert",
+        help="convert a file, a notebook or a folder",
+        description="Convert PyTorch code to JAX. Exit code 0: all converted; 1: with gaps, each marked "
+        "'# TODO(t2j): reason' and listed; 2: input that can't be read or parsed.",
+    )
+    parser.add_argument(
+        "source", metavar="SRC", help="a .py file, an .ipynb notebook, a folder, or - for standard input"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="the file or folder to write (default: standard output)")
+    parser.add_argument("--target", choices=("nnx", "jax"), default="nnx", help="Flax NNX (default) or plain JAX")
+    parser.add_argument("--llm", choices=("off", "auto"), default="off", help="ask a language model what rules refuse")
+    parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
+    parser.add_argument("--force", action="store_true", help="replace files that t2j did not write")
+    parser.add_argument(
+        "--helpers",
+        choices=("inline", "module", "import"),
+        default="inline",
+        help="put helper functions into the output (default), into one module beside it, or import them from t2j",
+    )
+    parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert what the arguments name and return the exit code."""
+    options = Options(target=arguments.target, x64=arguments.x64, helpers=arguments.helpers)
+    if not arguments.output and arguments.json == STDIN:
+        raise T2JError("--json - needs -o OUT: standard output takes the code")
+    if not arguments.output and arguments.helpers == "module":
+        raise T2JError("--helpers module needs -o OUT: the module is written beside it")
+    if arguments.llm == "auto":
+        print("t2j: this version asks no language model; converting by rules alone", file=sys.stderr)
+    source = Path(arguments.source)
+    if arguments.source != STDIN and source.is_dir():
+        return _convert_folder(source, arguments, options)
+    if arguments.source == STDIN:
+        conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
+    else:
+        conversion = convert_file(source, _placed(options, _target(source, arguments)))
+    target = _write(conversion, arguments)
+    if arguments.json:
+        write_json(arguments.json, conversion.to_json(target))
+    print_findings(conversion)
+    translation = conversion.translation
+    print(
+        _summary(str(conversion.path), translation.converted, len(translation.gaps), len(translation.notes)),
+        file=sys.stderr,
+    )
+    return 1 if translation.gaps else 0
+
+
+def _target(source: Path, arguments: argparse.Namespace) -> Path:
+    """The file to write; a folder as ``-o`` takes the source's name."""
+    target = Path(arguments.output or source.name)
+    return target / source.name if target.is_dir() else target
+
+
+def _placed(options: Options, path: Path, top: Path | None = None) -> Options:
+    """The options with the name under which the file at ``path`` imports its helper module."""
+    return replace(options, helper_module=helper_modules.home(path, top or path.parent)[1])
+
+
+def _write(conversion: FileConversion, arguments: argparse.Namespace) -> str:
+    """Write one conversion where the arguments say; the name of the target."""
+    if not arguments.output:
+        if sys.stdout.isatty():
+            sys.stdout.write(conversion.translation.code)
+        else:
+            # Bytes, so that a redirected file has the encoding that its first line may name.
+            sys.stdout.buffer.write(conversion.data)
+        return STDIN
+    target = _target(conversion.path, arguments)
+    write_output(target, conversion.data, force=arguments.force)
+    names = conversion.translation.needs.helpers
+    if arguments.helpers == "module" and names:
+        _write_helpers(helper_modules.home(target, target.parent)[0], names, arguments)
+    return str(target)
+
+
+def _write_helpers(folder: Path, names: Iterable[str], arguments: argparse.Namespace) -> None:
+    text = helper_modules.module_source(names)
+    write_output(folder / f"{helper_modules.NAME}.py", text.encode(), force=arguments.force)
+
+
+def _summary(name: str, converted: int, gaps: int, notes: int) -> str:
+    return f"{name}: {counted(converted, 'place')} converted, {counted(gaps, 'gap')}, {counted(notes, 'note')}"
+
+
+@dataclass
+class _Folder:
+    """What a folder's conversion came to."""
+
+    conversions: list[FileConversion] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    def fail(self, path: Path, error: Exception) -> None:
+        line, column = (error.line, error.column) if isinstance(error, SourceError) else (None, None)
+        self.errors.append({"file": str(path), "line": line, "column": column, "reason": str(error)})
+
+    def to_json(self, source: str, target: str) -> dict[str, Any]:
+        """The form of a file's report, with the ``file`` on every finding, and the files that failed."""
+        forms = [c.to_json("") for c in self.conversions]
+        return {
+            "version": JSON_VERSION,
+            "source": source,
+            "target": target,
+            "converted": sum(form["converted"] for form in forms),
+            "gaps": [{"file": form["source"], **row} for form in forms for row in form["gaps"]],
+            "notes": [{"file": form["source"], **row} for form in forms for row in form["notes"]],
+            "helpers": sorted({name for form in forms for name in form["helpers"]}),
+            "files": len(self.conversions),
+            "errors": self.errors,
+        }
+
+
+def _convert_folder(source: Path, arguments: argparse.Namespace, options: Options) -> int:
+    if not arguments.output:
+        raise T2JError(f"{source} is a folder; name the folder to write with -o OUT")
+    target = Path(arguments.output)
+    if target.exists() and not target.is_dir():
+        raise T2JError(f"{target} is not a folder")
+    files = list(python_files(source, outside=target))
+    if not files:
+        raise T2JError(f"{source} holds no .py or .ipynb files")
+    result = _Folder()
+    helpers: dict[Path, set[str]] = {}
+    with progress("converting", total=len(files)) as shown:
+        for path in files:
+            inside = path.relative_to(source)
+            shown.step(str(inside))
+            with _guard(path, result):
+                conversion = convert_file(path, _placed(options, path, source))
+                write_output(target / inside, conversion.data, force=arguments.force)
+                result.conversions.append(conversion)
+                home = target / helper_modules.home(path, source)[0].relative_to(source)
+                helpers.setdefault(home, set()).update(conversion.translation.needs.helpers)
+            shown.advance()
+    for home, names in helpers.items():
+        if arguments.helpers == "module" and names:
+            with _guard(home / f"{helper_modules.NAME}.py", result):
+                _write_helpers(home, names, arguments)
+    if arguments.json:
+        write_json(arguments.json, result.to_json(str(source), str(target)))
+    return _report_folder(source, result)
+
+
+@contextmanager
+def _guard(path: Path, result: _Folder) -> Iterator[None]:
+    """Records what goes wrong with one file, so that it never stops the rest."""
+    try:
+        yield
+    except T2JError as error:
+        result.fail(path, error)
+    except Exception as error:  # a defect of t2j: the file is reported, the others are converted
+        result.fail(path, T2JError(f"{path}: an error inside t2j, {type(error).__name__}: {error}"))
+
+
+def _report_folder(source: Path, result: _Folder) -> int:
+    for conversion in result.conversions:
+        print_findings(conversion, notes=False)
+    for error in result.errors:
+        print(f"t2j: {error['reason']}", file=sys.stderr)
+    translations = [c.translation for c in result.conversions]
+    gaps = sum(len(t.gaps) for t in translations)
+    totals = _summary(
+        str(source), sum(t.converted for t in translations), gaps, sum(len(t.notes) for t in translations)
+    )
+    files = f" in {counted(len(result.conversions), 'file')}"
+    failed = f", {counted(len(result.errors), 'file')} failed" if result.errors else ""
+    print(totals + files + failed, file=sys.stderr)
+    return 2 if result.errors else 1 if gaps else 0

@@ -1,0 +1,206 @@
+"""PyTorch's state dict names for the variables of a converted module.
+
+The walk follows attributes as ``torch.nn.Module.state_dict`` does: a tied variable appears under each of its names,
+plain Python lists and dicts hold nothing, and neither do random states, caches and non-persistent buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from t2j_lsp.contract import T2JError
+
+from .layouts import layout, packed_attention
+
+Path: TypeAlias = tuple[str | int, ...]
+Parameters: TypeAlias = MutableMapping[str, Any]
+"""The parameters of target ``jax``: nested dicts and lists of arrays, under torch's names and in torch's layouts."""
+
+_NOT_SAVED = (nnx.RngState, nnx.Cache, nnx.Intermediate)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array in a nested dict or list, read and replaced as a Variable is."""
+
+    parent: Any
+    key: str | int
+
+    def get_value(self) -> Any:
+        return self.parent[self.key]
+
+    def set_value(self, value: Any) -> None:
+        self.parent[self.key] = value
+
+
+@dataclass(frozen=True)
+class TorchEntry:
+    """One entry of a state dict and the variables that hold it.
+
+    There is one variable as a rule; three for the packed ``in_proj_weight`` of ``nnx.MultiHeadAttention``; none for
+    ``num_batches_tracked``, which torch saves and Flax does not keep. ``to_torch`` takes one array for each variable
+    (a value or a gradient, numpy or JAX) and gives torch's array; ``from_torch`` is its inverse.
+    """
+
+    name: str
+    kind: Literal["parameter", "buffer"]
+    paths: tuple[Path, ...]
+    variables: tuple[nnx.Variable[Any] | Leaf, ...]
+    to_torch: Callable[..., Any]
+    from_torch: Callable[[Any], tuple[Any, ...]]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that torch's tensor has."""
+        blanks = (np.broadcast_to(np.False_, variable.get_value().shape) for variable in self.variables)
+        return tuple(self.to_torch(*blanks).shape)
+
+    def value(self) -> Any:
+        """The present value in torch's layout, as a numpy or JAX array."""
+        return self.to_torch(*(variable.get_value() for variable in self.variables))
+
+
+def torch_names(module: nnx.Module | Parameters) -> dict[str, TorchEntry]:
+    """The state dict entries of a converted module, by torch's name.
+
+    >>> from flax import nnx
+    >>> entry = torch_names(nnx.Sequential(nnx.Linear(2, 3, rngs=nnx.Rngs(0))))["0.weight"]
+    >>> entry.shape, entry.variables[0].get_value().shape
+    ((3, 2), (2, 3))
+    """
+    entries = _module_entries(module, "", (), ()) if isinstance(module, nnx.Module) else _tree_entries(module, "", ())
+    names: dict[str, TorchEntry] = {}
+    for entry in entries:
+        if entry.name in names:
+            raise T2JError(
+                f"{type(module).__name__} has two variables for the state dict entry {entry.name!r}: "
+                f"{names[entry.name].paths} and {entry.paths}. Rename one of the attributes."
+            )
+        names[entry.name] = entry
+    return names
+
+
+def torch_layout(module: nnx.Module | Parameters, state: Any) -> dict[str, Any]:
+    """The arrays of ``state`` under torch's names and in torch's layouts.
+
+    ``state`` has the paths of ``module``'s own state: gradients from ``nnx.grad``, optimizer moments, or a filtered
+    ``nnx.state``. A tied variable, which ``state`` holds once, is given under each of its names. Entries that
+    ``state`` does not hold (buffers, in a gradient) are left out.
+    """
+    if not isinstance(module, nnx.Module):
+        return {name: entry.value() for name, entry in torch_names(state).items() if entry.variables}
+    values = {
+        path: leaf.get_value() if isinstance(leaf, nnx.Variable) else leaf
+        for path, leaf in nnx.to_flat_state(nnx.State(state))
+    }
+    names = torch_names(module)
+    places: list[tuple[tuple[Any, ...], int]] = []
+    places += [
+        (path, id(variable)) for e in names.values() for path, variable in zip(e.paths, e.variables, strict=True)
+    ]
+    # Flax keeps a shared variable at the first of its paths, which need not be one that torch names.
+    places += [(path, id(node)) for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Variable)]
+    by_variable = {variable: values[path] for path, variable in places if path in values}
+    return {
+        name: entry.to_torch(*(by_variable[id(v)] for v in entry.variables))
+        for name, entry in names.items()
+        if entry.variables and all(id(v) in by_variable for v in entry.variables)
+    }
+
+
+def _in_state_dict(variable: nnx.Variable[Any]) -> bool:
+    if isinstance(variable, _NOT_SAVED) or not variable.get_metadata("persistent", True):
+        return False
+    dtype = getattr(variable.get_value(), "dtype", None)
+    return dtype is not None and not jnp.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def _attributes(owner: nnx.Pytree) -> Iterator[tuple[str | int, Any]]:
+    for key, value in vars(owner).items():
+        if not key.startswith("_pytree__"):
+            yield int(key) if isinstance(owner, nnx.List) and key.isdigit() else key, value
+
+
+def _counter(prefix: str) -> TorchEntry:
+    return TorchEntry(
+        f"{prefix}num_batches_tracked", "buffer", (), (), lambda: np.zeros((), np.int64), lambda array: ()
+    )
+
+
+def _module_entries(
+    owner: nnx.Pytree, prefix: str, path: Path, ancestors: tuple[nnx.Pytree, ...]
+) -> Iterator[TorchEntry]:
+    if any(owner is ancestor for ancestor in ancestors):
+        return
+    inside = (*ancestors, owner)
+    done: set[tuple[str | int, str]] = set()
+    if isinstance(owner, nnx.MultiHeadAttention):
+        for entry, keys in _attention_entries(owner, prefix, path):
+            done.update(keys)
+            yield entry
+        prefixes = {"out": f"{prefix}out_proj."} if done else {}
+    else:
+        prefixes = {}
+    for key, value in _attributes(owner):
+        here = (*path, key)
+        if isinstance(value, nnx.Variable):
+            if _in_state_dict(value):
+                yield _variable_entry(owner, value, prefix, here)
+        elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
+            if (key, "kernel") in done:
+                continue
+            unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and isinstance(value, nnx.List | nnx.Dict)
+            child = prefix if unnamed else prefixes.get(str(key), f"{prefix}{key}.")
+            yield from _module_entries(value, child, here, inside)
+    if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
+        counted = getattr(owner, "num_batches_tracked", None)
+        if isinstance(getattr(owner, "mean", None), nnx.Variable) and not isinstance(counted, nnx.Variable):
+            yield _counter(prefix)
+
+
+def _variable_entry(owner: object, variable: nnx.Variable[Any], prefix: str, path: Path) -> TorchEntry:
+    rule = layout(owner, str(path[-1]), variable.get_value().shape)
+    return TorchEntry(
+        prefix + rule.name,
+        "parameter" if isinstance(variable, nnx.Param) else "buffer",
+        (path,),
+        (variable,),
+        rule.to_torch,
+        lambda array: (rule.from_torch(array),),
+    )
+
+
+def _attention_entries(
+    owner: nnx.MultiHeadAttention, prefix: str, path: Path
+) -> Iterator[tuple[TorchEntry, tuple[tuple[str, str], ...]]]:
+    for packed in packed_attention(owner):
+        variables = tuple(getattr(getattr(owner, child), key) for child, key in packed.keys)
+        paths = tuple((*path, child, key) for child, key in packed.keys)
+        name = prefix + packed.name
+        yield TorchEntry(name, "parameter", paths, variables, packed.to_torch, packed.from_torch), packed.keys
+
+
+def _tree_entries(tree: Any, prefix: str, path: Path) -> Iterator[TorchEntry]:
+    items: Iterator[tuple[Any, Any]] = iter(tree.items()) if isinstance(tree, Mapping) else enumerate(tree)
+    for key, value in items:
+        if isinstance(value, MutableMapping | MutableSequence):
+            yield from _tree_entries(value, f"{prefix}{key}.", (*path, key))
+        elif hasattr(value, "dtype"):
+            buffer = key in ("running_mean", "running_var")
+            yield TorchEntry(
+                f"{prefix}{key}",
+                "buffer" if buffer else "parameter",
+                ((*path, key),),
+                (Leaf(tree, key),),
+                lambda array: array,
+                lambda array: (array,),
+            )
+    if isinstance(tree, Mapping) and "running_mean" in tree and "num_batches_tracked" not in tree:
+        yield _counter(prefix)

@@ -1,0 +1,1 @@
+"""Tests of the checker. Those that run code share one warm pair of workers."""

@@ -1,0 +1,40 @@
+"""One pair of workers for all tests of a session, and a short way to check two texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.contract import ObjectVerdict
+
+TORCH = "import math\nimport numpy as np\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+JAX = "import math\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nimport optax\n"
+JAX += "from flax import nnx\nfrom jax import lax\n"
+
+Check = Callable[..., ObjectVerdict]
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    with Pool(device="cpu") as workers:
+        workers.start()
+        yield workers
+
+
+@pytest.fixture
+def check(pool: Pool, tmp_path: Path) -> Check:
+    """``check(torch_text, jax_text)``: the verdict on the last object of the texts, which get the usual imports."""
+
+    def run(torch: str, jax: str, name: str | None = None, **options: Any) -> ObjectVerdict:
+        source, converted = tmp_path / "source.py", tmp_path / "converted.py"
+        source.write_text(TORCH + torch)
+        converted.write_text(JAX + jax)
+        report = check_files(source, converted, [name] if name else None, pool=pool, **options)
+        return report.objects[-1]
+
+    return run

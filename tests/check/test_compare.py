@@ -1,0 +1,112 @@
+"""Comparison: what counts as a difference, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from t2j_lsp.check.compare import Comparison, compare
+from t2j_lsp.check.digest import digest
+from t2j_lsp.check.protocol import Opaque, RawArray, Record
+from t2j_lsp.check.stages import Conditioning, compare_all, compare_dtypes
+
+A = np.array([[1.0, -2.0], [0.0, 4.0]])
+
+
+def kinds(torch: Any, jax: Any) -> list[str]:
+    result = Comparison()
+    compare("output", torch, jax, result)
+    return [d.kind for d in result.differences]
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        (A, A * (1 + 1e-12)),
+        ([A, (A, 3)], (A, [A, np.asarray(3)])),
+        (Record("Output", {"a": A, "b": None}), {"a": A}),
+        (Record("Pair", {"a": A, "b": A}), (A, A)),
+        (np.array([1, 2]), np.array([1, 2], np.int32)),
+        (A.astype(np.float32), A),
+        (np.array([np.nan, np.inf, 1.0]), np.array([np.nan, np.inf, 1.0])),
+        (Opaque("Cache"), Opaque("Other")),
+        (None, None),
+        ("a", "a"),
+        (np.zeros(3), np.full(3, 1e-15)),
+        (2.5, np.asarray(2.5)),
+    ],
+)
+def test_these_agree(torch: Any, jax: Any) -> None:
+    assert kinds(torch, jax) == []
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax", "kind"),
+    [
+        (A, A * (1 + 1e-7), "value"),
+        (A, A.T, "value"),
+        (A, A[None], "shape"),
+        (A, A.astype(int), "dtype"),
+        (A > 0, (A > 0).astype(int), "dtype"),
+        ([A], [A, A], "structure"),
+        ({"a": A}, {"b": A}, "structure"),
+        (A, [A], "structure"),
+        (A, None, "structure"),
+        (np.array([1.0, np.nan]), np.array([1.0, 2.0]), "nan"),
+        (np.array([1.0, np.inf]), np.array([1.0, -np.inf]), "nan"),
+        (np.array([1, 2]), np.array([1, 3]), "integer"),
+        (np.zeros(3), np.full(3, 1e-9), "value"),
+    ],
+)
+def test_these_differ(torch: Any, jax: Any, kind: str) -> None:
+    assert kinds(torch, jax) == [kind]
+
+
+def test_a_difference_says_where_and_by_how_much() -> None:
+    result = Comparison()
+    compare("eval output", [A], [A + np.array([[0, 0.5], [0, 0]])], result)
+    assert str(result.differences[0]) == (
+        "eval output[0] differs by 0.12 of its scale in 1 of 4 elements: -2 in torch and -1.5 in JAX at [0, 1]"
+    )
+    assert (result.max_abs_err, result.max_rel_err) == (0.5, 0.125)
+
+
+def test_rounding_in_a_tensor_that_is_zero_but_for_it_is_measured_by_its_group() -> None:
+    torch = {"gradient of parameter: a": A * 1e3, "gradient of parameter: b": np.array([1e-13])}
+    jax = {"gradient of parameter: a": A * 1e3, "gradient of parameter: b": np.array([-3e-13])}
+    assert not compare_all(torch, jax).differences
+    assert compare_all({"b": np.array([1e-13])}, {"b": np.array([-3e-13])}).differences
+
+
+def test_half_precision_bits_are_compared_by_value() -> None:
+    bits = np.array([0x3F80], np.uint16)
+    assert kinds(RawArray("bfloat16", bits), np.array([1.0], np.float32)) == []
+
+
+def test_dtypes_may_be_narrower_only_where_jax_has_no_wider_ones() -> None:
+    def found(torch: str, jax: str) -> bool:
+        return bool(compare_dtypes({"eval output": np.zeros(1, torch)}, {"eval output": np.zeros(1, jax)}))
+
+    assert not found("int64", "int32")
+    assert not found("float64", "float32")
+    assert found("float32", "float16")
+    assert found("float16", "float32")
+
+
+def test_what_rounding_alone_changes_is_not_decided() -> None:
+    conditioning = Conditioning({"eval output": np.array([1.0])}, {"eval output": np.array([-1.0])})
+    assert conditioning.ill == {"eval output"}
+    close = Conditioning({"eval output": np.array([1.0])}, {"eval output": np.array([1.0 + 1e-6])})
+    assert not close.ill
+    assert close.meaning("eval output", np.array([1.0]), 0.0) == pytest.approx(1e-9)
+
+
+def test_a_large_array_is_compared_by_samples_and_products() -> None:
+    array = np.random.default_rng(0).standard_normal((400, 500))
+    other = array.copy()
+    assert kinds(digest(array), digest(other)) == []
+    other[123, 7] += 1e-3
+    assert kinds(digest(array), digest(other)) == ["value"]
+    assert digest(array[:3]) is not None and isinstance(digest(array[:3]), np.ndarray)

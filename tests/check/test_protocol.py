@@ -1,0 +1,124 @@
+"""Plain data crosses unchanged, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t2j_lsp.check.protocol import (
+    HEAD,
+    MAGIC,
+    Opaque,
+    ProtocolError,
+    RawArray,
+    Record,
+    as_float64,
+    frame,
+    leaves,
+    pack,
+    plain,
+    read_frame,
+    unpack,
+)  # fmt: skip
+
+TAG = b"12345678"
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.complex_numbers(allow_nan=False)
+trees = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=20,
+)
+
+
+def through(value: Any) -> Any:
+    data = io.BytesIO(b"".join(frame(TAG, value)))
+
+    def read(count: int) -> bytes:
+        found = data.read(count)
+        if len(found) < count:
+            raise ProtocolError("cut off")
+        return found
+
+    return read_frame(TAG, read, 1 << 30)
+
+
+@given(trees)
+def test_plain_values_come_back_as_they_were(value: Any) -> None:
+    assert repr(through(value)) == repr(value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3, 4)])
+def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    found = through({"a": [array, array.T]})["a"]
+    assert found[0].dtype == array.dtype
+    assert found[0].shape == shape
+    np.testing.assert_array_equal(found[1], array.T)
+
+
+def test_bfloat16_crosses_as_its_bits() -> None:
+    found = through(RawArray("bfloat16", np.array([0x3F80, 0xC040], np.uint16)))
+    np.testing.assert_array_equal(as_float64(found), [1.0, -3.0])
+
+
+def test_an_object_of_a_program_does_not_cross() -> None:
+    with pytest.raises(TypeError):
+        pack(object())
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+@dataclass
+class Output:
+    logits: Any
+    hidden: Any = None
+
+
+def test_outputs_of_programs_become_plain() -> None:
+    value = Output(Pair(np.zeros(2), 3), OrderedDict(a=[1, object()]))
+    found = plain(value, lambda v: v if isinstance(v, np.ndarray) else None)
+    assert isinstance(found, Record)
+    paths = [path for path, _ in leaves(found)]
+    assert paths == [".logits.left", ".logits.right", ".hidden['a'][0]", ".hidden['a'][1]"]
+    assert leaves(found)[-1][1] == Opaque("object")
+    assert through(found).fields["logits"].fields["right"] == 3
+
+
+def test_an_output_that_holds_itself_ends() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    assert leaves(plain(loop, lambda v: None))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"noise" * 20,
+        HEAD.pack(MAGIC, b"87654321", 2, 0) + b"{}",
+        HEAD.pack(MAGIC, TAG, 3, 0) + b"{]}",
+        HEAD.pack(MAGIC, TAG, 2, 1 << 40) + b"{}",
+        HEAD.pack(MAGIC, TAG, 10, 0) + b'{"$":"no"}',
+    ],
+    ids=["noise", "another tag", "no JSON", "too large", "an unknown node"],
+)
+def test_garbage_is_no_message(data: bytes) -> None:
+    stream = io.BytesIO(data)
+    with pytest.raises(ProtocolError):
+        read_frame(TAG, stream.read, 1 << 30)
+
+
+def test_an_array_longer_than_its_bytes_is_garbage() -> None:
+    text, buffers = pack(np.zeros(4))
+    with pytest.raises(ProtocolError):
+        unpack(text, b"".join(buffers)[:-1])

@@ -1,0 +1,179 @@
+"""A slice holds what an object needs and nothing else, and runs under the file's own lines."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from t2j_lsp.check.loading import loaded
+from t2j_lsp.check.slice import Slice, Slicer
+from t2j_lsp.contract import SourceError
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+
+
+def cut(folder: Path, file: str, name: str, *extra: str) -> Slice:
+    part = Slicer(folder / file).cut(name, extra)
+    return Slice.from_plain(part.to_plain())
+
+
+def value(part: Slice) -> Any:
+    with loaded(part) as module:
+        found = getattr(module, part.name)
+        return found() if callable(found) else found
+
+
+def test_only_what_is_needed_runs(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "a.py": """
+            import not_installed
+            from os import path, sep
+            LOG = []
+            BASE = 2
+            SCALE = BASE * 3
+            raise_here = 1 / 0
+            def helper(): return SCALE
+            def f(): return helper() + 1
+            if __name__ == "__main__":
+                BASE = not_installed.x
+            """
+        },
+    )
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == 7
+    assert [i for i, _ in part.modules[0].keep] == [3, 4, 6, 7]
+
+
+def test_changes_to_a_needed_value_are_kept(tmp_path: Path) -> None:
+    text = (
+        "T = {}\nT['a'] = 1\nT.update(b=2)\nfor k in 'cd': T[k] = 3\n1 / 0\nU = {}\nU['x'] = 1 / 0\ndef f(): return T\n"
+    )
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) == {"a": 1, "b": 2, "c": 3, "d": 3}
+
+
+def test_imports_are_narrowed_and_neighbours_sliced_too(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "pkg/__init__.py": "raise RuntimeError('a library that must not load')",
+            "pkg/models/__init__.py": "from .net import *\nimport not_installed",
+            "pkg/models/net.py": """
+                from __future__ import annotations
+                import not_installed
+                from ..ops import double as twice, broken
+                from .. import config
+                from pkg.extra.deep import deep
+                def net() -> not_installed.Thing:
+                    from ..late import late
+                    return twice(config.WIDTH) + deep() + late()
+                """,
+            "pkg/ops.py": "import not_installed\ndef double(x): return 2 * x\nbroken = not_installed.x\n",
+            "pkg/config.py": "WIDTH = 4\nOTHER = 1 / 0\n",
+            "pkg/extra/deep.py": "def deep(): return 100\n",
+            "pkg/late.py": "def late(): return 1000\n",
+        },
+    )
+    part = cut(tmp_path, "pkg/models/net.py", "net")
+    assert value(part) == 1108
+    assert not [name for name in sys.modules if name == "pkg" or name.startswith("pkg.")]
+
+
+def test_a_star_import_becomes_the_names_needed(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "a.py": "from b import *\nfrom math import *\ndef f(): return one + floor(2.5)\n",
+            "b.py": "from c import *\n",
+        },
+    )
+    write(tmp_path, {"c.py": "one = 1\ntwo = 1 / 0\n"})
+    assert value(cut(tmp_path, "a.py", "f")) == 3
+
+
+def test_local_names_hide_those_of_the_module(tmp_path: Path) -> None:
+    text = "x = y = z = 1 / 0\ndef f(x=5):\n    y = [z for z in range(x)]\n    return len(y) + (lambda z: z)(1)\n"
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) == 6
+
+
+def test_bases_decorators_and_class_bodies_are_needed(tmp_path: Path) -> None:
+    text = """
+    import functools
+    def mark(cls): return cls
+    class A:
+        size = 3
+    SIZE = 4
+    @mark
+    class B(A):
+        other = SIZE
+        @functools.cached_property
+        def total(self): return self.size + self.other
+    def f(): return B().total
+    """
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) == 7
+
+
+def test_conditional_definitions_stay_whole(tmp_path: Path) -> None:
+    text = "try:\n    import not_installed as m\nexcept ImportError:\n    m = None\n"
+    text += "if m is None:\n    A = 1\nelse:\n    A = 2\ndef f(): return A\n"
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) == 1
+
+
+def test_expressions_of_arguments_are_part_of_the_slice(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "WIDTH = 3\ndef other(): return WIDTH\ndef f(): return 1\n"})
+    with loaded(cut(tmp_path, "a.py", "f", "other() + len('x')")) as module:
+        assert eval("other()", vars(module)) == 3
+
+
+def test_tracebacks_show_the_files_own_lines(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "\n\nUNUSED = 1\n\ndef f():\n    return 1 / 0\n"})
+    with pytest.raises(ZeroDivisionError) as caught:
+        value(cut(tmp_path, "a.py", "f"))
+    last = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (last.filename, last.lineno, last.line) == (str(tmp_path / "a.py"), 6, "return 1 / 0")
+
+
+def test_a_module_of_the_same_name_is_put_back(tmp_path: Path) -> None:
+    import json
+
+    write(tmp_path, {"json.py": "def f(): return 'mine'\n"})
+    assert value(cut(tmp_path, "json.py", "f")) == "mine"
+    assert sys.modules["json"] is json
+
+
+def test_a_folder_beside_the_file_does_not_stand_for_torch(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "import torch\ndef f(): return torch\n", "torch.py": "raise RuntimeError"})
+    assert [m.name for m in cut(tmp_path, "a.py", "f").modules] == ["a"]
+
+
+def test_text_can_stand_for_the_file_and_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", "b.py": "g = 1 / 0\n"})
+    part = Slicer(tmp_path / "a.py", "from b import g\ndef f(): return g\n", lambda path: "g = 5\n").cut("f")
+    assert value(part) == 5
+
+
+def test_a_broken_file_is_a_source_error_with_its_line(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "x = 1\ndef f(:\n"})
+    with pytest.raises(SourceError) as caught:
+        Slicer(tmp_path / "a.py")
+    assert caught.value.line == 2
+
+
+def test_a_broken_neighbour_fails_only_when_it_is_imported(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "def f(): return 1\ndef g():\n    import b\n", "b.py": "def ("})
+    assert value(cut(tmp_path, "a.py", "f")) == 1

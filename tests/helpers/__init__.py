@@ -1,0 +1,1 @@
+"""Tests of rules/helpers: every helper against the PyTorch call it stands for, in float64."""

@@ -1,0 +1,129 @@
+"""Elementwise functions and norms against PyTorch, at zeros, ties, infinities and NaN too."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from t2j_lsp.rules.helpers.math import (
+    absolute,
+    cdist,
+    clamp,
+    euclidean_norm,
+    gumbel_softmax,
+    linear,
+    standard_deviation,
+    svd_with_v,
+    trunc_divide,
+    vector_norm,
+)
+
+from .compare import array, same_function
+
+ZEROS_AND_TIES = np.array([[-2.0, 0.0, 0.0, 3.0], [1.0, -1.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0]])
+ORDERS = [0, 0.5, 1, 2, 3, 2.5, math.inf, -math.inf, -1, -2]
+
+
+def test_absolute_has_gradient_zero_at_zero() -> None:
+    same_function(absolute, torch.abs, ZEROS_AND_TIES)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (None, 2.0), (0.0, None)])
+def test_clamp_keeps_the_gradient_of_values_on_a_bound(low: float | None, high: float | None) -> None:
+    same_function(lambda x: clamp(x, low, high), lambda x: torch.clamp(x, low, high), ZEROS_AND_TIES)
+
+
+def test_clamp_by_arrays_gives_the_bounds_their_gradient() -> None:
+    bounds = ZEROS_AND_TIES - array(3, 4), ZEROS_AND_TIES + np.abs(array(3, 4, seed=1))
+    same_function(clamp, torch.clamp, ZEROS_AND_TIES, *bounds)
+
+
+def test_clamp_keeps_nan() -> None:
+    same_function(lambda x: clamp(x, 0, 1), lambda x: x.clamp(0, 1), np.array([np.nan, 2.0]), gradients=False)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_trunc_divide_rounds_towards_zero(dtype: type) -> None:
+    x, y = np.array([7, -7, 7, -7, 0], dtype), np.array([2, 2, -2, -2, 3], dtype)
+    same_function(trunc_divide, lambda a, b: torch.div(a, b, rounding_mode="trunc"), x, y)
+
+
+@pytest.mark.parametrize("axis", [None, 1, (0, 1)])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_standard_deviation_of_equal_values_has_gradient_zero(axis: int | None, ddof: int) -> None:
+    same_function(
+        lambda x: standard_deviation(x, axis, ddof, keepdims=True),
+        lambda x: torch.std(x, axis, correction=ddof, keepdim=True),
+        ZEROS_AND_TIES,
+    )
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+def test_euclidean_norm_of_zeros_has_gradient_zero(axis: int | None) -> None:
+    same_function(lambda x: euclidean_norm(x, axis), lambda x: torch.norm(x, dim=axis), ZEROS_AND_TIES)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("axis", [None, 1])
+def test_vector_norm_of_every_order(order: float, axis: int | None) -> None:
+    same_function(
+        lambda x: vector_norm(x, order, axis),
+        lambda x: torch.linalg.vector_norm(x, order, axis),
+        np.abs(array(3, 4)) + 0.1 if order < 1 else ZEROS_AND_TIES,
+        gradients=order != 0,
+    )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_vector_norm_of_rows_with_zeros_has_the_same_value(order: float) -> None:
+    same_function(
+        lambda x: vector_norm(x, order, -1),
+        lambda x: torch.linalg.vector_norm(x, order, -1),
+        ZEROS_AND_TIES,
+        gradients=False,
+    )
+
+
+def test_norms_of_complex_arrays_are_real() -> None:
+    z = array(2, 3) + 1j * array(2, 3, seed=1)
+    same_function(lambda x: vector_norm(x, 3, 1), lambda x: torch.linalg.vector_norm(x, 3, 1), z)
+    same_function(lambda x: euclidean_norm(x, 1), lambda x: torch.linalg.vector_norm(x, dim=1), z)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
+def test_cdist_of_equal_rows_has_gradient_zero(p: float) -> None:
+    other = np.concatenate([ZEROS_AND_TIES[:1], array(1, 4)])
+    same_function(lambda a, b: cdist(a, b, p), lambda a, b: torch.cdist(a, b, p), ZEROS_AND_TIES, other)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear_takes_a_weight_in_pytorchs_layout(bias: bool) -> None:
+    inputs = [array(2, 3), array(4, 3, seed=1), *([array(4)] if bias else [])]
+    same_function(linear, torch.nn.functional.linear, *inputs)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_svd_returns_v(full: bool) -> None:
+    x = array(4, 3)
+    u, s, v = svd_with_v(jnp.asarray(x), full)
+    same_function(lambda a: svd_with_v(a, full).S, lambda a: torch.svd(a, some=not full).S, x, gradients=not full)
+    np.testing.assert_allclose(u[:, :3] @ jnp.diag(s) @ v.T, x, atol=1e-12)
+    assert (u.shape, v.shape) == tuple(tuple(t.shape) for t in torch.svd(torch.tensor(x), some=not full)[::2])
+
+
+def test_gumbel_softmax_follows_the_distribution() -> None:
+    logits = jnp.log(jnp.array([0.7, 0.2, 0.1]))
+    rngs = nnx.Rngs(0)
+    hard = gumbel_softmax(jnp.broadcast_to(logits, (20000, 3)), hard=True, rngs=rngs)
+    np.testing.assert_allclose(hard.mean(0), [0.7, 0.2, 0.1], atol=0.02)
+    np.testing.assert_allclose(jnp.sort(hard, axis=-1)[:, -1], 1.0, atol=1e-12)
+    soft = gumbel_softmax(jnp.zeros((2, 5)), tau=0.5, axis=0, rngs=rngs)
+    np.testing.assert_allclose(soft.sum(0), np.ones(5), atol=1e-12)
+    gradient = jax.grad(lambda x: (gumbel_softmax(x, hard=True, rngs=nnx.Rngs(1)) * jnp.arange(3.0)).sum())(logits)
+    assert np.abs(gradient).max() > 1e-3

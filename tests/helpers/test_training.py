@@ -1,0 +1,96 @@
+"""Clipping and host-side learning rates against PyTorch."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import torch
+from flax import nnx
+
+from t2j_lsp.rules.helpers.training import LRScheduler, ReduceLROnPlateau, clip_grad_norm, grad_norm
+
+from .compare import array, close
+
+GRADS = [array(3, 4, seed=1), array(5, seed=2), array(1, seed=3)]
+
+
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 0.0, 1e4])
+def test_clip_grad_norm(norm_type: float, scale: float) -> None:
+    """The 1e-6 shows where the norm itself is that small."""
+    tensors = [torch.zeros(g.shape, dtype=torch.float64) for g in GRADS]
+    for tensor, grad in zip(tensors, GRADS, strict=True):
+        tensor.grad = torch.from_numpy(grad * scale)
+    limit = 0.5 if scale >= 1 else 1e-6
+    norm = torch.nn.utils.clip_grad_norm_(tensors, limit, norm_type)
+    grads = [jnp.asarray(g * scale) for g in GRADS]
+    close(grad_norm(grads, norm_type), norm.numpy(), "norm")
+    for got, tensor in zip(jax.jit(clip_grad_norm, static_argnums=2)(grads, limit, norm_type), tensors, strict=True):
+        assert tensor.grad is not None
+        close(got, tensor.grad.numpy(), "clipped", 1e-13 * limit)
+
+
+def injected(**hyperparameters: float) -> nnx.Optimizer:
+    model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+    return nnx.Optimizer(model, optax.inject_hyperparams(optax.sgd)(**hyperparameters), wrt=nnx.Param)
+
+
+def test_scheduler_sets_every_hyperparameter_it_has_a_schedule_for() -> None:
+    optimizer = injected(learning_rate=0.5, momentum=0.9)
+    scheduler = LRScheduler(optimizer, learning_rate=lambda t: 0.5 / (1 + t), momentum=lambda t: 0.1 * t)
+    seen = []
+    for _ in range(3):
+        seen.append([optax.tree.get(optimizer.opt_state, n).item() for n in ("learning_rate", "momentum")])
+        assert scheduler.get_last_lr() == seen[-1][:1]
+        scheduler.step()
+    np.testing.assert_allclose(seen, [[0.5, 0.0], [0.25, 0.1], [0.5 / 3, 0.2]], atol=1e-15)
+    scheduler.step(9)
+    assert scheduler.last_epoch == 9
+    np.testing.assert_allclose(scheduler.get_last_lr(), [0.05])
+
+
+def test_a_hyperparameter_that_began_as_an_integer_takes_fractions() -> None:
+    optimizer = injected(learning_rate=1)
+    LRScheduler(optimizer, learning_rate=lambda count: 0.25)
+    assert optax.tree.get(optimizer.opt_state, "learning_rate").item() == 0.25
+
+
+def test_scheduled_rate_is_used_by_a_compiled_step() -> None:
+    model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.inject_hyperparams(optax.sgd)(learning_rate=1.0), wrt=nnx.Param)
+    scheduler = LRScheduler(optimizer, learning_rate=lambda count: 0.5**count)
+
+    @nnx.jit
+    def step(model: nnx.Linear, optimizer: nnx.Optimizer) -> None:
+        optimizer.update(model, nnx.grad(lambda m: m.bias[...].sum())(model))
+
+    for count in range(4):
+        before = model.bias[...]
+        step(model, optimizer)
+        np.testing.assert_allclose(before - model.bias[...], 0.5**count, atol=1e-6)
+        scheduler.step()
+
+
+METRICS = [3.0, 2.0, 2.0, 1.99999, 2.5, 2.0, 2.0, 2.0, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0, 2.0, float("nan"), 2.0, 2.0]
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+@pytest.mark.parametrize(("patience", "cooldown", "min_lr"), [(0, 0, 0.0), (2, 0, 0.05), (1, 2, 0.0)])
+def test_plateau(mode: str, threshold_mode: str, patience: int, cooldown: int, min_lr: float) -> None:
+    options = {
+        "mode": mode, "factor": 0.5, "patience": patience, "threshold": 0.01, "threshold_mode": threshold_mode,
+        "cooldown": cooldown, "min_lr": min_lr,
+    }  # fmt: skip
+    reference_optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.4)
+    reference = torch.optim.lr_scheduler.ReduceLROnPlateau(reference_optimizer, **options)
+    scheduler = ReduceLROnPlateau(injected(learning_rate=0.4), **options)
+    for metric in METRICS:
+        reference.step(metric)
+        scheduler.step(jnp.asarray(metric))
+        np.testing.assert_allclose(scheduler.get_last_lr(), reference.get_last_lr(), rtol=1e-6)
+        assert scheduler.num_bad_epochs == reference.num_bad_epochs
+    assert scheduler.last_epoch == reference.last_epoch

@@ -1,0 +1,1 @@
+"""Tests of the rules: every rule is driven with real calls, and what it makes of them is run against PyTorch."""

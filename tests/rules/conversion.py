@@ -1,0 +1,167 @@
+"""Converts snippets, says what they should look like, and runs both sides on the same numbers.
+
+A row of a table is ``(torch expression, JAX expression, inputs)``. Inputs are one-letter names of the arrays below. The
+expression is converted as the value of a function of those tensors, with x64 on, so that values, dtypes and gradients
+must agree exactly or to the last bits of float64.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+
+from t2j_lsp.contract import Options, Translation
+from t2j_lsp.translate import translate
+
+torch.set_num_threads(1)
+RNG = np.random.default_rng(0)
+INPUTS: dict[str, np.ndarray] = {
+    "x": RNG.uniform(-2, 2, (2, 3, 4)),
+    "y": RNG.uniform(-2, 2, (2, 3, 4)),
+    "z": RNG.uniform(-2, 2, (2, 1, 4)),
+    "a": RNG.uniform(-2, 2, (3, 5)),
+    "b": RNG.uniform(-2, 2, (3, 5)),
+    "s": RNG.uniform(-2, 2, (4, 4)),
+    "u": RNG.uniform(-2, 2, (4,)),
+    "v": np.sort(RNG.uniform(-2, 2, (7,))),
+    "e": RNG.uniform(-2, 2, (2, 7, 6)),
+    "c": RNG.uniform(-2, 2, (2, 3)) + 1j * RNG.uniform(-2, 2, (2, 3)),
+    "h": RNG.uniform(-2, 2, (2, 3)).astype(np.float32),
+    "p": RNG.uniform(0, 1, (2, 3)),
+    "i": np.array([[0, 2, 1], [1, 1, 0]]),
+    "j": np.array([2, 0, 2]),
+    "k": np.array([[[0, 1, 2, 1]], [[2, 2, 0, 1]]]),
+    "n": np.array([-3, 5, 0, 7]),
+    "m": RNG.uniform(size=(2, 3, 4)) > 0.5,
+    "l": RNG.uniform(size=(3, 5)) > 0.5,
+}
+"""Every axis has a length of its own where that is possible; indices repeat; numbers have both signs."""
+
+HEADER = "import numpy as np\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n"
+TOLERANCE = 1e-13
+
+
+def function(expression: str, inputs: str) -> str:
+    """A function of annotated tensors that returns the expression; statements before it stand in front of ``;``."""
+    *statements, last = expression.split("; ")
+    lines = "".join(f"    {s}\n" for s in statements)
+    return f"def f({', '.join(f'{name}: torch.Tensor' for name in inputs)}):\n{lines}    return {last}\n"
+
+
+def converted(expression: str, inputs: str = "", x64: bool = True) -> tuple[str, Translation]:
+    """The expression after conversion (with the statements before it), and the translation of the whole."""
+    translation = translate(HEADER + "\n" + function(expression, inputs), Options(x64=x64))
+    body = next(n for n in ast.parse(translation.code).body if isinstance(n, ast.FunctionDef) and n.name == "f").body
+    parts = [ast.get_source_segment(translation.code, node) or "" for node in body]
+    return "; ".join(parts).replace("return ", "").replace("\n", " "), translation
+
+
+def agrees(expression: str, expected: str, inputs: str = "") -> None:
+    """The conversion looks as expected, reports nothing left over, and computes what PyTorch computes.
+
+    Gradients are compared with respect to the float64 inputs, unless the inputs are written in capitals.
+    """
+    text, translation = converted(expression, inputs.lower())
+    assert [finding.reason for finding in translation.gaps] == []
+    assert text == expected
+    run, reference = _load(translation.code), _load(translation.source)
+    gradients = inputs.islower()
+    inputs = inputs.lower()
+    arrays = [INPUTS[name] for name in inputs]
+    tensors = [torch.from_numpy(array.copy()) for array in arrays]
+    floats = [index for index, array in enumerate(arrays) if array.dtype == np.float64]
+    for index in floats:
+        tensors[index].requires_grad_(gradients)
+    # A view or an in-place operation on a leaf is an error of autograd, so the function gets values that are computed.
+    want = _leaves(reference(*[t * 1 if t.requires_grad else t for t in tensors]))
+
+    def loss(values: list[jax.Array]) -> tuple[jax.Array, list[Any]]:
+        arguments: list[Any] = [jnp.asarray(array) for array in arrays]
+        for index, value in zip(floats, values, strict=True):
+            arguments[index] = value
+        got = _leaves(run(*arguments))
+        return _weigh(got, jnp.asarray), got
+
+    with jax.enable_x64(True):
+        start = [jnp.asarray(arrays[index]) for index in floats]
+        got, grads = loss(start)[1], None
+        if gradients and floats and any(_is_float(leaf) for leaf in want):
+            grads = jax.grad(lambda values: loss(values)[0])(start)
+        _compare(got, want)
+        if grads is not None:
+            _same_gradients(grads, want, [tensors[index] for index in floats])
+
+
+def _load(code: str) -> Callable[..., Any]:
+    space: dict[str, Any] = {}
+    exec(compile(code, "snippet", "exec"), space)
+    found: Callable[..., Any] = space["f"]
+    return found
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.requires_grad
+
+
+def _weigh(leaves: list[Any], asarray: Callable[[np.ndarray], Any]) -> Any:
+    """A sum of all float leaves with fixed weights, so that every element has a gradient of its own."""
+    total: Any = 0.0
+    for index, leaf in enumerate(leaves):
+        if not isinstance(leaf, jax.Array | torch.Tensor):
+            continue
+        parts = [leaf.real, leaf.imag] if "complex" in str(leaf.dtype) else [leaf] if "float" in str(leaf.dtype) else []
+        for seed, part in enumerate(parts):
+            shape = tuple(part.shape)
+            total = total + (part * asarray(np.random.default_rng([index, seed, *shape]).uniform(-1, 1, shape))).sum()
+    return total
+
+
+def _compare(got: list[Any], want: list[Any]) -> None:
+    assert len(got) == len(want), f"{len(got)} values, PyTorch has {len(want)}"
+    for index, (ours, theirs) in enumerate(zip(got, want, strict=True)):
+        if not isinstance(theirs, torch.Tensor):
+            if isinstance(theirs, np.ndarray):
+                np.testing.assert_array_equal(ours, theirs)
+            else:
+                same = math.isclose(ours, theirs, rel_tol=TOLERANCE) if isinstance(theirs, float) else ours == theirs
+                assert same, f"value {index}: {ours} is not {theirs}"
+            continue
+        expected = theirs.detach().resolve_conj().numpy()
+        assert ours.shape == expected.shape, f"value {index}: shape {ours.shape}, PyTorch has {expected.shape}"
+        assert ours.dtype == expected.dtype, f"value {index}: dtype {ours.dtype}, PyTorch has {expected.dtype}"
+        tolerance = 1e-6 if expected.dtype in (np.float32, np.complex64) else TOLERANCE
+        np.testing.assert_allclose(np.asarray(ours), expected, rtol=tolerance, atol=tolerance, err_msg=f"value {index}")
+
+
+def _same_gradients(grads: list[jax.Array], want: list[Any], leaves: list[torch.Tensor]) -> None:
+    expected = torch.autograd.grad(_weigh(want, torch.from_numpy), leaves, allow_unused=True)
+    for ours, theirs, leaf in zip(grads, expected, leaves, strict=True):
+        reference = torch.zeros_like(leaf) if theirs is None else theirs
+        np.testing.assert_allclose(np.asarray(ours), reference.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def left_alone(source: str) -> None:
+    """Code that isn't torch's, or that no rule is sure of, comes back as it was (torch's under a TODO)."""
+    code = translate(HEADER + "\n" + source, Options()).code
+    kept = "\n".join(line for line in code.splitlines() if "# TODO(t2j)" not in line)
+    assert source.strip() in kept, code
+
+
+def refused(expression: str, reason: str, inputs: str = "") -> None:
+    """The call stays, and the reason is reported."""
+    text, translation = converted(expression, inputs)
+    assert text == expression
+    assert [f.reason for f in translation.gaps if reason in f.reason] != [], [f.reason for f in translation.findings]

@@ -1,0 +1,44 @@
+"""Where converted code is known to part from PyTorch, each with a reason. A row that isn't needed is an error."""
+
+from __future__ import annotations
+
+F = "torch.nn.functional."
+POLYGAMMA = "PyTorch's polygamma is off by 1e-9, and with it the gradient of digamma"
+UNINITIALISED = "the values are whatever was in memory"
+
+DEVIATIONS: dict[str, dict[str, str]] = {
+    # what PyTorch does not compute exactly, or not at all
+    "torch.polygamma": {"values": POLYGAMMA},
+    "torch.digamma": {"gradients": POLYGAMMA},
+    F + "hardsigmoid": {"gradients": "PyTorch multiplies by 1 / 6 in float32"},
+    # derivatives that are taken otherwise
+    "torch.cholesky_solve": {
+        "gradients": "PyTorch's gradient has both triangles of the factor, JAX's the one it reads"
+    },
+    "torch.linalg.pinv": {"gradients": "of a Hermitian matrix: PyTorch's gradient is symmetric, JAX's is not"},
+    "torch.nextafter": {"gradients": "JAX has no derivative of nextafter"},
+    "torch.clamp": {"gradients": "on the upper bound where min > max"},
+    F + "max_unpool3d": {"gradients": "the sample's indices repeat: PyTorch gives every one of them the gradient"},
+    # arguments that JAX takes otherwise
+    "torch.bincount": {"values": "with integer weights PyTorch counts in float64, JAX in integers"},
+    F + "multi_margin_loss": {"values": "one sample without a batch axis", "gradients": "as the values"},
+    "torch.meshgrid": {"values": "of tensors without axes", "gradients": "as the values"},
+    "torch.complex": {"values": "parts of different rank", "gradients": "as the values"},
+    "torch.tensor_split": {"torch": "a tensor of indices has a keyword of its own, tensor_indices_or_sections"},
+    # nothing to compare
+    "torch.empty_like": {"values": UNINITIALISED},
+}
+"""By rule and by what differs: ``torch`` (a spelling that PyTorch refuses), ``values`` or ``gradients``."""
+
+UNDRIVEN: dict[str, str] = {
+    "torch.linalg.eigh": "the signs of the vectors are arbitrary; test_linalg puts the matrix together again",
+    "torch.linalg.eig": "as eigh",
+    "torch.linalg.lstsq": "converts where it is unpacked: see test_linalg",
+}
+"""Rules of the subjects below that no sample reaches, and why."""
+
+WHOLLY = (
+    *("pointwise", "comparison", "reductions", "cumulative", "ordering", "products", "linalg", "spectral", "special"),
+    *("activations", "functional", "convolution", "resize", "losses", "attention"),
+)
+"""Subjects of which every rule must be driven. The others hold constructors and attributes, with tests of their own."""

@@ -1,0 +1,132 @@
+"""Conversions of ``rules/creation.py`` and ``rules/legacy.py``, in text and in numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conversion import agrees, converted, left_alone, refused
+
+ROWS = [
+    ("torch.zeros(2, 3)", "jnp.zeros((2, 3), dtype=jnp.float32)", ""),
+    ("torch.zeros((2, 3))", "jnp.zeros((2, 3), dtype=jnp.float32)", ""),
+    ("torch.zeros([2, 3], device='cpu')", "jnp.zeros((2, 3), dtype=jnp.float32)", ""),
+    ("torch.zeros(size=(2,))", "jnp.zeros((2,), dtype=jnp.float32)", ""),
+    ("torch.ones(x.shape, dtype=x.dtype)", "jnp.ones(x.shape, dtype=x.dtype)", "x"),
+    ("torch.ones(*x.shape)", "jnp.ones(x.shape, dtype=jnp.float32)", "x"),
+    ("torch.zeros(3, dtype=torch.long)", "jnp.zeros(3, dtype=jnp.int64)", ""),
+    ("torch.full((2, 3), 7)", "jnp.full((2, 3), 7)", ""),
+    ("torch.full((2, 3), 0.5)", "jnp.full((2, 3), 0.5, dtype=jnp.float32)", ""),
+    ("torch.full((2,), True)", "jnp.full((2,), True)", ""),
+    ("torch.full((2,), 1, dtype=torch.float64)", "jnp.full((2,), 1, dtype=jnp.float64)", ""),
+    ("torch.zeros_like(x)", "jnp.zeros_like(x)", "x"),
+    ("torch.ones_like(x, dtype=torch.int32)", "jnp.ones_like(x, dtype=jnp.int32)", "x"),
+    ("torch.full_like(i, 2.9)", "jnp.full_like(i, 2.9)", "i"),
+    ("torch.arange(5)", "jnp.arange(5)", ""),
+    ("torch.arange(0, 5)", "jnp.arange(5)", ""),
+    ("torch.arange(1, 9, 3, device=x.device)", "jnp.arange(1, 9, 3)", "x"),
+    ("torch.arange(5, 0, -2)", "jnp.arange(5, 0, -2)", ""),
+    ("torch.arange(5, dtype=torch.float32)", "jnp.arange(5, dtype=jnp.float32)", ""),
+    ("torch.arange(0.0, 1.0, 0.1)", "jnp.arange(0.0, 1.0, 0.1, dtype=jnp.float32)", ""),
+    ("torch.linspace(-1, 1, 7)", "jnp.linspace(-1, 1, 7, dtype=jnp.float32)", ""),
+    ("torch.linspace(0, 1, steps=1)", "jnp.linspace(0, 1, 1, dtype=jnp.float32)", ""),
+    (
+        "torch.logspace(0, 2, 3, base=2.0, dtype=torch.float64)",
+        "jnp.logspace(0, 2, 3, base=2.0, dtype=jnp.float64)",
+        "",
+    ),
+    ("torch.eye(3)", "jnp.eye(3, dtype=jnp.float32)", ""),
+    ("torch.eye(2, 4, dtype=torch.bool)", "jnp.eye(2, 4, dtype=jnp.bool_)", ""),
+    ("torch.meshgrid(u, v)", 'jnp.meshgrid(u, v, indexing="ij")', "uv"),
+    ("torch.meshgrid([u, v], indexing='xy')", "jnp.meshgrid(u, v)", "uv"),
+    ("torch.tril(x, diagonal=-1)", "jnp.tril(x, k=-1)", "x"),
+    ("x.triu()", "jnp.triu(x)", "x"),
+    ("torch.tril_indices(3, 4, offset=1)", "jnp.stack(jnp.tril_indices(3, 1, 4))", ""),
+    ("torch.triu_indices(3, 4)", "jnp.stack(jnp.triu_indices(3, 0, 4))", ""),
+    ("torch.vander(u, 3, increasing=True)", "jnp.vander(u, N=3, increasing=True)", "U"),
+    ("torch.tensor([1, 2])", "jnp.array([1, 2])", ""),
+    ("torch.tensor([[1.0, 2.0]])", "jnp.array([[1.0, 2.0]], dtype=jnp.float32)", ""),
+    ("torch.tensor(0.5, dtype=torch.float64)", "jnp.array(0.5, dtype=jnp.float64)", ""),
+    ("torch.tensor([x.sum(), x.mean()])", "lax.stop_gradient(jnp.array([x.sum(), x.mean()]))", "x"),
+    ("torch.as_tensor([1.5, 2])", "jnp.asarray([1.5, 2], dtype=jnp.float32)", ""),
+    ("torch.as_tensor(x) * 2", "jnp.asarray(x) * 2", "x"),
+    ("torch.from_numpy(np.ones(3))", "jnp.asarray(np.ones(3))", ""),
+    ("x.new_zeros(2, 5)", "jnp.zeros((2, 5), dtype=x.dtype)", "x"),
+    ("h.new_ones((2, 5))", "jnp.ones((2, 5), dtype=h.dtype)", "h"),
+    ("x.new_full((2,), 3, dtype=torch.int32)", "jnp.full((2,), 3, dtype=jnp.int32)", "x"),
+    ("x.new_tensor([1, 2])", "jnp.array([1, 2], dtype=x.dtype)", "x"),
+    ("torch.complex(u, u)", "lax.complex(u, u)", "u"),
+    ("torch.polar(p, p + 1)", "angle = p + 1; lax.complex(p * jnp.cos(angle), p * jnp.sin(angle))", "p"),
+    ("torch.view_as_real(c)", "jnp.stack((c.real, c.imag), axis=-1)", "c"),
+    ("torch.Tensor([1, 2])", "jnp.array([1, 2], dtype=jnp.float32)", ""),
+    ("torch.LongTensor([1, 2])", "jnp.array([1, 2], dtype=jnp.int64)", ""),
+    ("torch.cuda.FloatTensor([1, 2]) if False else 0", "jnp.array([1, 2], dtype=jnp.float32) if False else 0", ""),
+    ("torch.FloatTensor(2, 3).shape", "jnp.empty((2, 3), dtype=jnp.float32).shape", ""),
+    ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
+    ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
+    ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
+]
+
+
+@pytest.mark.parametrize(("torch", "jax", "inputs"), ROWS, ids=[row[0] for row in ROWS])
+def test_a_constructor_gives_what_pytorch_gives(torch: str, jax: str, inputs: str) -> None:
+    agrees(torch, jax, inputs)
+
+
+DEFAULT = [
+    ("torch.zeros(2, 3)", "jnp.zeros((2, 3))"),
+    ("torch.full((2,), 0.5)", "jnp.full((2,), 0.5)"),
+    ("torch.tensor([0.5])", "jnp.array([0.5])"),
+    ("torch.linspace(0, 1, 3)", "jnp.linspace(0, 1, 3)"),
+    ("torch.zeros(3, dtype=torch.long)", "jnp.zeros(3, dtype=jnp.int32)"),
+    ("torch.eye(3)", "jnp.eye(3)"),
+    ("torch.Tensor(2, 3)", "jnp.empty((2, 3))"),
+]
+
+
+@pytest.mark.parametrize(("torch", "jax"), DEFAULT)
+def test_the_default_dtype_is_not_spelled_without_x64(torch: str, jax: str) -> None:
+    assert converted(torch, x64=False)[0] == jax
+
+
+def test_requires_grad_is_dropped_with_a_note() -> None:
+    text, translation = converted("torch.zeros(2, requires_grad=True)", x64=False)
+    assert text == "jnp.zeros(2)"
+    assert ["requires_grad" in note.reason for note in translation.notes] == [True]
+
+
+def test_float64_arrays_from_numpy_are_noted_without_x64() -> None:
+    assert ["64 bits" in note.reason for note in converted("torch.from_numpy(np.ones(3))", x64=False)[1].notes] == [
+        True
+    ]
+    assert converted("torch.from_numpy(np.ones(3))")[1].notes == ()
+
+
+REFUSED = [
+    ("torch.Tensor(size)", "Can't tell", ""),
+    ("x.new([1, 2])", "x.new() takes sizes or data", "x"),
+    ("torch.range(0, 3)", "includes its end", ""),
+    ("torch.sparse_coo_tensor(i, u)", "sparse", "iu"),
+    ("torch.empty_strided((2, 3), (3, 1))", "no strides", ""),
+]
+
+
+@pytest.mark.parametrize(("torch", "reason", "inputs"), REFUSED)
+def test_what_is_not_sure_stays(torch: str, reason: str, inputs: str) -> None:
+    refused(torch, reason, inputs)
+
+
+ALONE = [
+    "a = np.zeros((2, 3))",
+    "b = np.arange(5).reshape(5, 1)",
+    "c = zeros(3)",
+    "def zeros(n):\n    return [0] * n\n\n\nd = zeros(3)",
+    "e = [0.0].copy()",
+    "class Grid:\n    def meshgrid(self, n):\n        return n\n\n\ng = Grid().meshgrid(2)",
+    "import tensorflow as tf\n\nh = tf.zeros((2, 3))",
+    "k = 'linspace'.full if False else None",
+]
+
+
+@pytest.mark.parametrize("source", ALONE)
+def test_code_of_other_libraries_stays(source: str) -> None:
+    left_alone(source)

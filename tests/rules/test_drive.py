@@ -1,0 +1,74 @@
+"""Every rule against PyTorch: values and gradients of real calls in every spelling, in float64.
+
+The calls come from PyTorch's own operator database (see ``samples``); known differences are in ``deviations``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import jax
+import pytest
+import torch
+
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.rule import REGISTRY, Rule
+
+from .deviations import DEVIATIONS, UNDRIVEN, WHOLLY
+from .drive import Outcome, drive
+from .samples import NO_TIES, samples
+
+LIMIT = 2  # samples of each rule, besides the one of whole numbers
+
+load_rules()
+SUBJECTS = sorted({rule.subject for rule in REGISTRY if rule.emit is not None})
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch warns of deprecated and unusual calls
+
+
+@pytest.fixture(autouse=True)
+def float64() -> Iterator[None]:
+    """Both libraries compute in float64, also what starts from Python numbers."""
+    torch.set_default_dtype(torch.float64)
+    with jax.enable_x64(True):
+        yield
+    torch.set_default_dtype(torch.float32)
+
+
+def calls(rule: Rule) -> bool:
+    """Whether the rule answers calls that can be compared: no drawn numbers, no statements that vanish."""
+    return rule.emit is not None and not rule.random and not rule.drop
+
+
+@functools.cache
+def outcomes(subject: str) -> dict[Rule, Outcome]:
+    rules = [rule for rule in REGISTRY if rule.subject == subject and calls(rule)]
+    return drive({rule: found for rule in rules if (found := samples(rule, LIMIT))})
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_rules_agree_with_pytorch(subject: str) -> None:
+    found: dict[str, dict[str, list[str]]] = {}
+    for rule, outcome in outcomes(subject).items():
+        problems = {what: lines for what, lines in outcome.problems.items() if what != "jit"}
+        allowed = DEVIATIONS.get(rule.name, {})
+        unexpected = {what: lines[:3] for what, lines in problems.items() if what not in allowed}
+        unneeded = {what: [f"no longer deviates: {allowed[what]}"] for what in allowed if what not in problems}
+        if unexpected or unneeded:
+            found[rule.name] = unexpected | unneeded
+    assert found == {}
+
+
+@pytest.mark.parametrize("subject", WHOLLY)
+def test_every_rule_is_driven(subject: str) -> None:
+    driven = {rule.name for rule, outcome in outcomes(subject).items() if outcome.agreed}
+    expected = {rule.name for rule in REGISTRY if rule.subject == subject and calls(rule)}
+    assert expected - driven - set(DEVIATIONS) == set(UNDRIVEN) & expected
+
+
+def test_exceptions_name_rules() -> None:
+    names = {rule.name for rule in REGISTRY}
+    assert set(DEVIATIONS) | set(UNDRIVEN) | set(NO_TIES) <= names
+    assert set(WHOLLY) <= set(SUBJECTS)

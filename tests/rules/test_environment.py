@@ -1,0 +1,103 @@
+"""Conversions of ``rules/environment.py`` and ``rules/compilation.py``: what a program asks of its surroundings."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
+from .conversion import HEADER, agrees, converted, left_alone, refused
+
+ROWS = [
+    ("torch.pi, torch.inf, torch.e", "jnp.pi, jnp.inf, jnp.e", ""),
+    ("x[torch.newaxis].shape", "x[None].shape", "x"),
+    ("torch.backends.mps.is_available()", "False", ""),
+    ("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', ""),
+    ("torch.nn.modules.utils._pair(3), torch.is_autocast_enabled()", "per_axis(3, 2), False", ""),
+    ("torch.jit.annotate(float, 2.0)", "2.0", ""),
+    ("torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False)", "jnp.sin(x)", "x"),
+    ("torch._assert(x.dim() == 3, 'three axes'); x", "assert x.ndim == 3, 'three axes'; x", "x"),
+    (
+        "torch._assert(x.dim() == 3,\n        'three '\n        'axes'); x",
+        "assert x.ndim == 3, ('three '         'axes'); x",
+        "x",
+    ),
+]
+
+
+@pytest.mark.parametrize(("torch", "jax", "inputs"), ROWS, ids=[row[0] for row in ROWS])
+def test_questions_get_the_answer_they_get_on_a_cpu(torch: str, jax: str, inputs: str) -> None:
+    agrees(torch, jax, inputs)
+
+
+GONE = [
+    "torch.cuda.empty_cache()",
+    "torch.cuda.synchronize()",
+    "torch.set_num_threads(4)",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.set_float32_matmul_precision('high')",
+    "torch.cuda.manual_seed_all(3)",
+    "torch.backends.cuda.enable_flash_sdp(True)",
+    "torch.fx.wrap('len')",
+]
+
+
+@pytest.mark.parametrize("statement", GONE)
+def test_settings_of_pytorch_go(statement: str) -> None:
+    code = translate(f"{HEADER}\n{statement}\nx = torch.zeros(3)\n", Options()).code
+    assert code.rstrip().endswith("x = jnp.zeros(3)")
+    assert "torch." not in code
+
+
+def test_a_device_that_nothing_reads_any_more_goes() -> None:
+    source = (
+        "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+        "x = torch.zeros(3, device=device).to(device)\n"
+    )
+    code = translate(f"{HEADER}\n{source}", Options()).code
+    assert code.rstrip().endswith("x = jnp.zeros(3)")
+    assert "device" not in code
+
+
+def test_a_compiled_model_is_the_model_and_that_is_noted() -> None:
+    text, translation = converted("m = torch.compile(nn.ReLU()); m(x)", "x")
+    assert "torch.compile" not in text
+    assert any("nnx.jit" in note.reason for note in translation.notes)
+
+
+REFUSED = [
+    ("torch.__version__ > '2'", "PyTorch's version", ""),
+    ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
+    ("torch.distributed.get_rank()", "sharding", ""),
+    ("torch.distributions.Normal(0, 1)", "distrax", ""),
+    ("torch.jit.trace(f, x)", "jax.jit", "x"),
+    ("torch.autograd.grad(x.sum(), x)", "jax.grad", "x"),
+    ("torch.is_grad_enabled()", "gradient switch", ""),
+    ("torch.fx.symbolic_trace(f)", "jaxpr", ""),
+]
+
+
+@pytest.mark.parametrize(("torch", "reason", "inputs"), REFUSED)
+def test_what_jax_does_otherwise_stays_with_its_reason(torch: str, reason: str, inputs: str) -> None:
+    _, translation = converted(torch, inputs)
+    assert [gap.reason for gap in translation.gaps if reason in gap.reason] != []
+
+
+ALONE = [
+    "import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'",
+    "def f(device):\n    return device.type",
+    "import math\n\ntau = 2 * math.pi",
+    "import platform\n\nversion = platform.__name__",
+    "def compile(text):\n    return text\n\n\nmade = compile('x')",
+    "class Cuda:\n    def synchronize(self):\n        return None\n\n\nCuda().synchronize()",
+]
+
+
+@pytest.mark.parametrize("source", ALONE)
+def test_surroundings_of_other_libraries_stay(source: str) -> None:
+    left_alone(source)
+
+
+def test_a_refused_value_stays_in_the_text() -> None:
+    refused("torch.cuda.memory_allocated()", "no CUDA interface")

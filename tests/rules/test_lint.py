@@ -1,0 +1,209 @@
+"""Lints the whole table of rules against the installed torch, jax, flax and optax."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.layer import LAYERS
+from t2j_lsp.translate.rule import REGISTRY, Rule, Signature, parse_signature
+
+from .driving import drive
+from .emitted_names import optional_defaults, problems
+from .torch_signatures import _value, disagreement, find
+
+load_rules()
+RULES = sorted(REGISTRY, key=lambda one: one.name)
+
+# Signatures that can't be compared --------------------------------------------------------------------------------
+
+NOT_STATED = {
+    "torch.Tensor.where": "torch names the tensor itself only in the schema of the function",
+    "torch.device": "its page has two forms of which the schema states one: device(device), device(type, index)",
+    "torch.finfo": "a C class; its page says finfo(type)",
+    "torch.iinfo": "a C class; its page says iinfo(type)",
+    "torch.nn.Parameter": "built by __new__ of a metaclass; its page says Parameter(data=None, requires_grad=True)",
+    "torch.nn.Buffer": "built by __new__ of a metaclass; its page says Buffer(data=None, *, persistent=True)",
+    "torch.onnx.operators.shape_as_tensor": "a function of the module that torch.onnx.operators takes the place of",
+    "torch.Tensor": "old constructors take sizes, or a sequence, or an array, whatever they are called",
+    "torch.Tensor.new": "as torch.Tensor",
+    "torch.autograd.Variable": "an old constructor without a signature; it took (data, requires_grad=False)",
+    "torch.sum": "one record for sum(input) and sum(input, dim, keepdim)",
+    "torch.mean": "one record for mean(input) and mean(input, dim, keepdim)",
+    "torch.prod": "one record for prod(input) and prod(input, dim, keepdim)",
+    "torch.hamming_window": "one record for the four overloads with fewer arguments",
+}
+NOT_STATED |= {
+    f"torch.{name}Tensor": "as torch.Tensor"
+    for name in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+}
+
+
+def signatures() -> list[Signature]:
+    stated = [s for one in RULES for s in one.signatures] + [one.signature for one in LAYERS.values()]
+    return [s for s in stated if s.parameters is not None and s.name.startswith("torch.")]
+
+
+LEFT_OUT = {
+    "torch.compile": {"name", "recompile_limit", "isolate_recompiles", "shapes_spec"},
+    "torch.nn.Hardtanh": {"min_value", "max_value"},
+    **{f"torch.nn.{kind}Norm{rank}d": {"bias"} for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
+    "torch.nn.GroupNorm": {"bias"},
+}
+"""Parameters that only the newest PyTorch has, or that it deprecates: a call that gives them is left alone."""
+
+
+def differs(signature: Signature) -> str | None:
+    return disagreement(signature, LEFT_OUT.get(signature.name, ()))
+
+
+def test_every_signature_is_the_one_that_torch_states() -> None:
+    wrong = {s.text: why for s in signatures() if s.name not in NOT_STATED and (why := differs(s)) is not None}
+    assert wrong == {}
+
+
+def test_exceptions_to_the_signature_check_are_needed() -> None:
+    stated = signatures()
+    needed = {s.name for s in stated if s.name in NOT_STATED and differs(s) is not None}
+    assert needed == set(NOT_STATED)
+    assert {s.name for s in stated if s.name in LEFT_OUT and disagreement(s) is not None} == set(LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.cat(dim, tensors=0)",
+        "torch.cat(tensors, dim=1)",
+        "torch.cat(tensors, axes=0)",
+        "torch.roll(input, shifts)",
+        "torch.flatten(input, start_dim=1, end_dim=-1)",
+        "torch.gather(input, index, dim)",
+    ],
+)
+def test_a_signature_that_is_not_torchs_is_found(text: str) -> None:
+    assert disagreement(parse_signature(text)) is not None
+
+
+# Names ------------------------------------------------------------------------------------------------------------
+
+NOT_IMPORTABLE = {"torch.utils.tensorboard": "needs the tensorboard package"}
+
+
+def _exists(name: str) -> bool:
+    try:
+        find(name.removesuffix(".*"))
+    except AttributeError:
+        return False
+    return True
+
+
+def test_every_name_that_has_a_rule_exists_in_torch() -> None:
+    names = {name for one in RULES for name in one.names()} | set(LAYERS)
+    absent = [
+        n for n in names if n.startswith("torch.") and not _exists(n) and n.removesuffix(".*") not in NOT_IMPORTABLE
+    ]
+    assert [n for n in absent if n not in SHADOWED] == []
+
+
+SHADOWED: dict[str, str] = {}
+"""Names of torch that only instances have, or that only other builds of torch have, with the reason."""
+
+
+# Emitted code -----------------------------------------------------------------------------------------------------
+
+
+def test_no_rule_raises_whatever_the_call() -> None:
+    assert drive().raised == {}
+
+
+def test_every_rule_emits_something_for_some_call() -> None:
+    emitting = {one.rule.name for one in drive().emitted.values()}
+    silent = {one.name for one in RULES if one.emit is not None} - emitting
+    assert silent == REFUSING
+
+
+REFUSING = {"torch.no_grad", "torch.inference_mode", "torch.manual_seed"}
+REFUSING |= {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
+"""Rules for what the engine converts where it stands: as a call of their own they refuse."""
+
+
+def test_emitted_names_and_keywords_exist() -> None:
+    wrong: dict[str, str] = {}
+    for one in drive().emitted.values():
+        for problem in problems(one.text):
+            wrong.setdefault(f"{one.rule.name}: {problem}", one.text)
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jnp.concatenated(x)",
+        "jnp.sum(x, dim=0)",
+        "x.permute(0, 1)",
+        "x.sum(keepdim=True)",
+        "x.at[0].put(1)",
+        "rngs.randn(3)",
+        "jnp.zeros((2,), 'f', 0, 1, 2)",
+        "split(x, 2, dim=0)",
+    ],
+)
+def test_an_emitted_name_that_does_not_exist_is_found(text: str) -> None:
+    assert list(problems(text)) != []
+
+
+SAME_MEANING = {
+    ("argmax(keepdims)", "False", "None"),
+    ("argmin(keepdims)", "False", "None"),
+    ("jnp.linalg.eigh(UPLO)", "'L'", "None"),
+    ("jnp.histogram(density)", "False", "None"),
+    ("jnp.trapezoid(dx)", "None", "1.0"),
+    ("jnp.cross(axis)", "-1", "None"),
+    ("affine_grid(align_corners)", "None", "False"),
+    ("grid_sample(align_corners)", "None", "False"),
+    ("pad(value)", "0", "None"),
+}
+"""(function, torch's default, JAX's default) that are written differently and mean one thing."""
+
+
+def test_arguments_that_are_dropped_at_torchs_default_have_that_default_in_jax() -> None:
+    wrong: set[tuple[str, str, str]] = set()
+    for signature, template in drive().templates:
+        for hole, keyword, default in optional_defaults(template):
+            parameter = signature.by_name.get(hole)
+            if parameter is None or parameter.default is None or _value(parameter.default) == default:
+                continue
+            function = re.sub(r"^_\d+_\.|^jnp\.(?=arg)", "", keyword)
+            if (function, parameter.default, repr(default)) not in SAME_MEANING:
+                wrong.add((template, f"{hole}={parameter.default}", f"{keyword} is {default!r}"))
+    assert wrong == set()
+
+
+# Words ------------------------------------------------------------------------------------------------------------
+
+
+def is_sentence(text: str) -> bool:
+    """One paragraph that begins like a sentence or with code, has three words or more and ends with a full stop."""
+    start = re.match(r"[A-Z]|[a-z_]+[.(]|jnp|jax|nnx|optax", text)
+    return start is not None and text.endswith(".") and len(text.split()) >= 3 and "\n" not in text and "  " not in text
+
+
+def test_every_note_and_reason_of_a_record_is_a_sentence() -> None:
+    said = {(one.name, text) for one in RULES for text in (one.note, one.reason) if text is not None}
+    said |= {(name, one.note) for name, one in LAYERS.items() if one.note is not None} | drive().notes
+    assert sorted((name, text) for name, text in said if not is_sentence(text)) == []
+
+
+def test_every_refusal_of_a_call_is_one_line_of_words() -> None:
+    """It follows ``# TODO(t2j): `` in the output, so it may also begin in lower case."""
+    unfit = [(n, t) for n, t in drive().refusals if "\n" in t or "  " in t or t != t.strip() or len(t.split()) < 3]
+    assert sorted(unfit) == []
+
+
+def test_what_is_refused_or_dropped_says_why() -> None:
+    def told(one: Rule) -> bool:
+        return bool(one.reason or one.note)
+
+    assert [one.name for one in RULES if one.emit is None and not told(one)] == []

@@ -1,0 +1,140 @@
+"""Reductions, running sums, sorting and order statistics: what they become, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conversion import agrees, converted, left_alone, refused
+
+REDUCTIONS = [
+    ("x.sum()", "x.sum()", "x"),
+    ("torch.sum(x, 1)", "jnp.sum(x, axis=1)", "x"),
+    ("x.sum(dim=(0, 2), keepdim=True)", "x.sum(axis=(0, 2), keepdims=True)", "x"),
+    ("x.mean([1, 2])", "x.mean(axis=(1, 2))", "x"),
+    ("x.mean(axis=-1, keepdims=True)", "x.mean(axis=-1, keepdims=True)", "x"),
+    ("torch.mean(x, dim=[0])", "jnp.mean(x, axis=(0,))", "x"),
+    ("m.sum(1, dtype=torch.float64)", "m.sum(axis=1, dtype=jnp.float64)", "m"),
+    ("dims = [0, 1]; x.sum(dims)", "dims = [0, 1]; x.sum(axis=tuple(dims))", "x"),
+    ("x.sum(dim=())", "x.sum()", "x"),
+    ("x.prod(1)", "x.prod(axis=1)", "x"),
+    ("x.amax((1, 2))", "x.max(axis=(1, 2))", "x"),
+    ("torch.amin(x, 0)", "jnp.min(x, axis=0)", "x"),
+    ("m.any(1).all()", "m.any(axis=1).all()", "m"),
+    ("torch.logsumexp(x, dim=1, keepdim=True)", "jax.nn.logsumexp(x, axis=1, keepdims=True)", "x"),
+    ("x.count_nonzero(1)", "jnp.count_nonzero(x, axis=1)", "x"),
+]
+
+SPREAD = [
+    ("x.var()", "x.var(ddof=1)", "x"),
+    ("x.var(1)", "x.var(axis=1, ddof=1)", "x"),
+    ("x.var(False)", "x.var()", "x"),
+    ("x.var(unbiased=False)", "x.var()", "x"),
+    ("x.var(1, False, True)", "x.var(axis=1, keepdims=True)", "x"),
+    ("torch.var(x, dim=(0, 1), correction=0)", "jnp.var(x, axis=(0, 1))", "x"),
+    ("x.std(-1, keepdim=True)", "standard_deviation(x, axis=-1, keepdims=True)", "x"),
+    ("torch.std(x, dim=1, unbiased=False)", "standard_deviation(x, axis=1, ddof=0)", "x"),
+    ("v, m = torch.var_mean(x, 1); v - m", "v, m = (jnp.var(x, axis=1, ddof=1), jnp.mean(x, axis=1)); v - m", "x"),
+]
+
+NORMS = [
+    ("x.norm()", "euclidean_norm(x)", "x"),
+    ("x.norm(dim=1, keepdim=True)", "euclidean_norm(x, axis=1, keepdims=True)", "x"),
+    ("torch.norm(x, p=2, dim=-1)", "euclidean_norm(x, axis=-1)", "x"),
+    ("torch.norm(x, 1)", "vector_norm(x, 1)", "x"),
+    ("x.norm(p=float('inf'), dim=2)", "vector_norm(x, float('inf'), axis=2)", "x"),
+    ("torch.linalg.vector_norm(x, dim=(1, 2))", "euclidean_norm(x, axis=(1, 2))", "x"),
+    ("torch.linalg.norm(x, dim=-1)", "euclidean_norm(x, axis=-1)", "x"),
+    ("torch.linalg.norm(x, 3, dim=-1)", "vector_norm(x, 3, axis=-1)", "x"),
+    ("torch.dist(x, y)", "euclidean_norm(x - y)", "xy"),
+]
+
+PAIRS = [
+    ("v, i = x.max(1); v + i", "v, i = max_with_indices(x, axis=1); v + i", "x"),
+    ("x.max(dim=1, keepdim=True)[0]", "max_with_indices(x, axis=1, keepdims=True)[0]", "x"),
+    ("x.min(-1).values", "min_with_indices(x, axis=-1).values", "x"),
+    ("torch.max(x, 1)[1]", "jnp.argmax(x, axis=1)", "x"),
+    ("x.max(1, keepdim=True).indices", "x.argmax(axis=1, keepdims=True)", "x"),
+    ("_, predicted = torch.max(a, 1); predicted", "predicted = jnp.argmax(a, axis=1); predicted", "a"),
+    ("n.max(0)[0]", "max_with_indices(n, axis=0)[0]", "n"),
+    ("torch.max(x, y)", "jnp.maximum(x, y)", "xy"),
+    ("x.min(other=y)", "jnp.minimum(x, y)", "xy"),
+    ("x.max()", "x.max()", "x"),
+    ("x.argmax()", "x.argmax()", "x"),
+    ("torch.argmin(x, dim=1, keepdim=True)", "jnp.argmin(x, axis=1, keepdims=True)", "x"),
+    ("v, i = x.topk(2); v", "v, i = jax.lax.top_k(x, 2); v", "x"),
+    ("x.topk(2, dim=1).values", "jax.lax.top_k(x, 2, axis=1)[0]", "x"),
+    ("x.topk(2, largest=False)[0]", "top_k(x, 2, largest=False)[0]", "x"),
+    ("top = x.topk(2, dim=0); top.values", "top = top_k(x, 2, axis=0); top.values", "x"),
+    ("x.sort(1, descending=True)[0]", "jnp.sort(x, axis=1, descending=True)", "x"),
+    ("s, order = torch.sort(x); s", "s, order = sort_with_indices(x); s", "x"),
+    ("_, order = torch.sort(x, dim=0); order", "order = jnp.argsort(x, axis=0); order", "x"),
+    ("x.argsort(1, descending=True)", "jnp.argsort(x, axis=1, descending=True)", "x"),
+    ("x.median(dim=1).values", "median_with_indices(x, axis=1).values", "x"),
+    ("x.kthvalue(2, dim=1)[0]", "kth_value(x, 2, axis=1)[0]", "x"),
+]
+
+RUNNING = [
+    ("x.cumsum(1)", "x.cumsum(axis=1)", "x"),
+    ("torch.cumsum(x, dim=-1)", "jnp.cumsum(x, axis=-1)", "x"),
+    ("x.cumprod(dim=0)", "x.cumprod(axis=0)", "x"),
+    ("x.cummax(1)[0]", "cummax_with_indices(x, axis=1)[0]", "x"),
+    ("torch.diff(x, dim=1)", "jnp.diff(x, axis=1)", "x"),
+    ("torch.trapezoid(a, b)", "jnp.trapezoid(a, x=b)", "ab"),
+    ("torch.trapezoid(a, dx=0.5, dim=0)", "jnp.trapezoid(a, dx=0.5, axis=0)", "a"),
+    ("torch.quantile(x, 0.3, dim=1)", "jnp.quantile(x, 0.3, axis=1)", "x"),
+    ("torch.histc(x, 5, -1, 1)", "jnp.histogram(x, bins=5, range=(-1, 1))[0]", "x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("torch_code", "jax_code", "inputs"), [*REDUCTIONS, *SPREAD, *NORMS, *PAIRS, *RUNNING], ids=lambda v: v
+)
+def test_becomes(torch_code: str, jax_code: str, inputs: str) -> None:
+    agrees(torch_code, jax_code, inputs)
+
+
+@pytest.mark.parametrize(
+    ("torch_code", "jax_code", "note"),
+    [
+        ("x.unique()", "jnp.unique(x)", "size"),
+        ("torch.unique(x, return_counts=True)", "jnp.unique(x, return_counts=True)", "size"),
+        ("n.bincount(minlength=3)", "jnp.bincount(n, minlength=3)", "length"),
+        ("x.median()", "lower_median(x)", "gradient"),
+    ],
+)
+def test_becomes_with_a_note(torch_code: str, jax_code: str, note: str) -> None:
+    text, translation = converted(torch_code, torch_code[0] if torch_code[1] == "." else "x")
+    assert text == jax_code
+    assert any(note in finding.reason for finding in translation.notes)
+
+
+NOT_TORCH = [
+    "def f(frame):\n    return frame.max(axis=0)",
+    "def f(frame):\n    return frame.mean(axis=1).sum()",
+    "def f(counts: dict):\n    return max(counts.values()), sum(counts.values())",
+    "def f(numbers):\n    numbers.sort()\n    return numbers",
+    "def f(series):\n    return series.std(), series.var(), series.median()",
+    "def f(a, b):\n    return np.max(a), np.maximum(a, b), np.std(a)",
+    "def f(a, b):\n    return max(a, b), min(a, b), sorted(a), any(a), all(b)",
+    "def f(frame):\n    return frame.unique()",
+    "def f(frame):\n    return frame.cumsum(axis=0).quantile(0.5)",
+    "def f(words):\n    return words.mode().values",
+]
+
+
+@pytest.mark.parametrize("source", NOT_TORCH)
+def test_code_that_is_not_torchs_stays(source: str) -> None:
+    left_alone(source)
+
+
+REFUSED = [
+    ("torch.norm(a, 'nuc')", "nuclear", "a"),
+    ("x.unique_consecutive()", "jax.numpy has no such function", "x"),
+    ("torch.max(x, k)", "can't tell whether k is a dim or a tensor", "x"),
+    ("torch.cumulative_trapezoid(x)", "no running integral", "x"),
+]
+
+
+@pytest.mark.parametrize(("torch_code", "reason", "inputs"), REFUSED)
+def test_is_refused(torch_code: str, reason: str, inputs: str) -> None:
+    refused(torch_code, reason, inputs)

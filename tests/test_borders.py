@@ -1,0 +1,243 @@
+"""Who may import whom: the table of the design, held with ``ast``.
+
+Imports under ``if TYPE_CHECKING:`` count as well: a type is a dependency.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "t2j_lsp"
+STDLIB = sys.stdlib_module_names | {"__future__"}
+
+TORCH = frozenset({"torch"})
+JAX = frozenset({"jax", "flax", "optax"})
+RULE_WRITING = tuple(f"t2j_lsp.translate.{name}" for name in ("rule", "layer", "facts", "precedence", "optimizer_plan"))
+"""What a rule is made of: its record, and the facts, pieces of text and optimizer groups that its functions work on."""
+SHARED_WITH_WORKERS = tuple(
+    f"t2j_lsp.check.{name}"
+    for name in ("protocol", "inputs", "loading", "slice", "widen", "trace", "initial", "host_random", "processes", "digest")
+)
+"""What a slice of a program is, how it is loaded and what goes into it, for both sides of the process border."""
+
+
+@dataclass(frozen=True)
+class Border:
+    """What one part may import besides the standard library and itself (``part``, as a dotted prefix)."""
+
+    part: str
+    own: tuple[str, ...] = ()
+    third_party: frozenset[str] = frozenset()
+
+
+# The most specific prefix that matches a module is its border.
+BORDERS = (
+    Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
+    Border("t2j_lsp.contract"),
+    Border("t2j_lsp.plugins"),
+    Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins"), frozenset({"libcst"})),
+    Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULE_WRITING), frozenset({"libcst"})),
+    Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
+    Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
+    Border("t2j_lsp.retrieval", ("t2j_lsp.contract",)),
+    Border("t2j_lsp.check", ("t2j_lsp.contract",), frozenset({"numpy"})),
+    Border(
+        "t2j_lsp.check.workers",
+        (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),
+        JAX | TORCH | {"numpy", "ml_dtypes"},
+    ),
+    Border("t2j_lsp.assist", ("t2j_lsp.contract",), frozenset({"openai"})),
+    Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
+    Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),
+    Border("t2j_lsp.files", ("t2j_lsp.contract",)),
+    Border("t2j_lsp.notebook", ("t2j_lsp.contract", "t2j_lsp.translate")),
+    Border("t2j_lsp.helper_modules", ("t2j_lsp.translate",)),
+    Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
+    Border("t2j_lsp.coverage", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.notebook", "t2j_lsp.translate")),
+    Border("t2j_lsp.__main__", ("t2j_lsp.cli",)),
+    Border("t2j_lsp.cli", ("t2j_lsp",), frozenset({"numpy", "rich"})),
+    Border("t2j_lsp.commands", ("t2j_lsp",), frozenset({"numpy", "rich"})),
+)
+
+
+def module_files() -> dict[str, Path]:
+    """Every module of the package by its installed name."""
+    homes = {PACKAGE: ROOT / PACKAGE, f"{PACKAGE}.rules": ROOT / "rules", f"{PACKAGE}.retrieval": ROOT / "retrieval"}
+    found = {}
+    for prefix, folder in homes.items():
+        for file in sorted(folder.rglob("*.py")):
+            parts = file.relative_to(folder).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            found[".".join((prefix, *parts))] = file
+    return found
+
+
+MODULES = module_files()
+
+
+def within(module: str, prefix: str) -> bool:
+    return module == prefix or module.startswith(prefix + ".")
+
+
+def border_of(module: str) -> Border:
+    """The most specific border. The package's own ``__init__`` is the only module that plain ``t2j_lsp`` covers."""
+    matches = [b for b in BORDERS if within(module, b.part) and (b.part != PACKAGE or module == PACKAGE)]
+    assert matches, f"{module} has no row in the table of borders: add one"
+    return max(matches, key=lambda b: len(b.part))
+
+
+def imported(file: Path, module: str) -> Iterator[tuple[int, str]]:
+    """The (line, absolute module) of every import statement in the file, at any depth."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                name = f"{source}.{alias.name}"
+                yield node.lineno, name if name in MODULES else source
+
+
+def allowed(module: str, target: str) -> bool:
+    """Whether ``module`` may import ``target``."""
+    border = border_of(module)
+    top = target.split(".")[0]
+    if top in STDLIB:
+        return True
+    if top != PACKAGE:
+        return top in border.third_party
+    if within(target, "t2j_lsp.check.workers"):
+        return within(module, "t2j_lsp.check.workers")
+    if module != PACKAGE and border_of_target(target) == border.part:
+        return True
+    return any(within(target, own) if own != PACKAGE else True for own in border.own)
+
+
+def border_of_target(target: str) -> str:
+    matches = [b.part for b in BORDERS if within(target, b.part)]
+    return max(matches, key=len, default="")
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_module_imports_only_what_its_part_may(module: str) -> None:
+    wrong = [(line, name) for line, name in imported(MODULES[module], module) if not allowed(module, name)]
+    assert not wrong, f"{module} may not import {wrong}"
+
+
+def test_a_worker_imports_torch_or_jax_and_never_both() -> None:
+    for module, file in MODULES.items():
+        if within(module, "t2j_lsp.check.workers"):
+            tops = {name.split(".")[0] for _, name in imported(file, module)}
+            assert not (tops & TORCH and tops & JAX), f"{module} imports both frameworks"
+
+
+def module_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Statements that run on import: the top level with its ``if`` and ``try`` blocks and class bodies."""
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            todo.extend(node.orelse)
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+
+
+def test_only_weights_and_workers_load_torch_or_jax_on_import() -> None:
+    heavy = TORCH | JAX | {"safetensors", "openai"}
+    free = ("t2j_lsp.weights", "t2j_lsp.check.workers", "t2j_lsp.rules.helpers")
+    for module, file in MODULES.items():
+        if any(within(module, part) for part in free):
+            continue
+        for node in module_level(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            else:
+                continue
+            assert not {n.split(".")[0] for n in names} & heavy, f"{module}:{node.lineno} loads {names}"
+
+
+def test_rules_and_retrieval_import_their_siblings_relatively() -> None:
+    for module, file in MODULES.items():
+        if not (within(module, "t2j_lsp.rules") or within(module, "t2j_lsp.retrieval")):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                name = node.module or ""
+                tops = ("t2j_lsp.rules", "t2j_lsp.retrieval", "rules", "retrieval")
+                assert not any(within(name, top) for top in tops), f"{module}:{node.lineno}: from {name} import"
+
+
+def test_only_plugins_names_the_plugged_in_packages() -> None:
+    for module, file in MODULES.items():
+        if module == "t2j_lsp.plugins" or within(module, "t2j_lsp.rules") or within(module, "t2j_lsp.retrieval"):
+            continue
+        named = {
+            node.value
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and node.value in ("t2j_lsp.rules", "t2j_lsp.retrieval")
+        }
+        assert not named, f"{module} names {named}; ask t2j_lsp.plugins"
+
+
+CONVERT_ONLY = """
+import sys
+import t2j_lsp, t2j_lsp.cli
+from t2j_lsp import convert
+out = convert("import torch\\nimport torch.nn as nn\\ny = torch.cat([torch.ones(2), torch.zeros(2)], dim=0)\\n")
+assert "torch" not in out.code, out.code
+print(*sorted({name.split(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_conversion_loads_neither_torch_nor_jax() -> None:
+    run = subprocess.run([sys.executable, "-c", CONVERT_ONLY], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert run.returncode == 0, run.stderr
+    loaded = set(run.stdout.split())
+    assert "t2j_lsp" in loaded
+    assert not loaded & {"torch", "jax", "jaxlib", "flax", "optax", "safetensors", "openai", "pygls", "numpy"}
+
+
+@pytest.mark.parametrize(
+    ("module", "target", "may"),
+    [
+        ("t2j_lsp.contract", "dataclasses", True),
+        ("t2j_lsp.contract", "numpy", False),
+        ("t2j_lsp.translate.names", "t2j_lsp.translate.rule", True),
+        ("t2j_lsp.translate.names", "t2j_lsp.check.run", False),
+        ("t2j_lsp.rules.linear", "t2j_lsp.translate.rule", True),
+        ("t2j_lsp.rules.linear", "t2j_lsp.translate.names", False),
+        ("t2j_lsp.rules.linear", "torch", False),
+        ("t2j_lsp.rules.linear", "jax", False),
+        ("t2j_lsp.rules.helpers.pad", "jax.numpy", True),
+        ("t2j_lsp.rules.helpers.pad", "torch", False),
+        ("t2j_lsp.check.run", "t2j_lsp.check.protocol", True),
+        ("t2j_lsp.check.run", "jax", False),
+        ("t2j_lsp.check.run", "t2j_lsp.check.workers.torch_worker", False),
+        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.weights", True),
+        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.translate", False),
+        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.check.run", False),
+        ("t2j_lsp.cli", "t2j_lsp.check.run", True),
+        ("t2j_lsp.cli", "t2j_lsp.check.workers", False),
+        ("t2j_lsp.cli", "pygls", False),
+        ("t2j_lsp.lsp.server", "pygls.server", True),
+    ],
+)
+def test_the_table_says(module: str, target: str, may: bool) -> None:
+    assert allowed(module, target) is may

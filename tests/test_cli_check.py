@@ -1,0 +1,124 @@
+"""``t2j check``: how verdicts show, exit codes, and one real check of each kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from t2j_lsp.cli import main
+from t2j_lsp.commands.check import show
+from t2j_lsp.contract import (
+    CheckReport,
+    Divergence,
+    Location,
+    ObjectVerdict,
+    Result,
+    StageResult,
+    VerdictKind,
+)
+
+TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
+RIGHT = "import jax\n\n\ndef f(x: jax.Array) -> jax.Array:\n    return jax.nn.relu(x) * 2\n"
+WRONG = RIGHT.replace("* 2", "* 3")
+
+
+def test_a_report_shows_objects_stages_errors_places_and_ends_in_the_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    passed = StageResult(Result.PASS, None, 1e-15, 2e-15, ["eval output"])
+    failed = StageResult(Result.FAIL, "outputs differ", 0.5, 0.25, ["eval output"])
+    good = ObjectVerdict(
+        "Good", VerdictKind.EQUIVALENT, stages={"spec": passed, "numeric": passed, "behavioral": passed}
+    )
+    place = Divergence(Location("net.py", 3), Location("out.py", 4), "h differs by 0.5")
+    wrong = ObjectVerdict("Wrong", VerdictKind.DIFFERENT, "outputs differ", divergence=place)
+    wrong.stages |= {"spec": passed, "numeric": failed}
+    unknown = ObjectVerdict("Unknown", VerdictKind.UNCHECKED, "no inputs are known")
+    show(CheckReport("cpu", [good, wrong, unknown]))
+    assert capsys.readouterr().out.splitlines() == [
+        "object   verdict     spec     numeric  behavioral  max abs error  max rel error",
+        "Good     equivalent  pass     pass     pass              1.0e-15        2.0e-15",
+        "Wrong    different   pass     fail     not run           5.0e-01        2.5e-01",
+        "Unknown  unchecked   not run  not run  not run",
+        "Wrong: outputs differ",
+        "Wrong: h differs by 0.5 (torch net.py:3, jax out.py:4)",
+        "Unknown: no inputs are known",
+        "device: cpu",
+        "different",
+    ]
+
+
+def test_a_report_without_objects_is_unchecked(capsys: pytest.CaptureFixture[str]) -> None:
+    show(CheckReport("cpu"))
+    shown = capsys.readouterr().out
+    assert shown.startswith("nothing to check: ")
+    assert shown.endswith("device: cpu\nunchecked\n")
+
+
+@pytest.mark.parametrize(("jax", "status", "verdict"), [(RIGHT, 0, "equivalent"), (WRONG, 1, "different")])
+def test_a_right_and_a_wrong_conversion(
+    jax: str, status: int, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    (tmp_path / "b.py").write_text(jax)
+    report = tmp_path / "report.json"
+    arguments = ["check", str(tmp_path / "a.py"), str(tmp_path / "b.py"), "--device", "cpu", "--json", str(report)]
+    assert main(arguments) == status
+    assert capsys.readouterr().out.splitlines()[-1] == verdict
+    form = json.loads(report.read_text())
+    assert list(form) == ["version", "verdict", "device", "objects"]
+    assert (form["verdict"], form["device"]) == (verdict, "cpu")
+    (one,) = form["objects"]
+    assert list(one) == ["name", "verdict", "reason", "stages", "divergence"]
+    assert list(one["stages"]) == ["spec", "numeric", "behavioral"]
+    assert list(one["stages"]["spec"]) == ["result", "reason", "max_abs_err", "max_rel_err", "observed"]
+
+
+def test_without_a_conversion_the_file_is_converted_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    assert main(["check", str(tmp_path / "a.py"), "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "equivalent"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_what_cannot_run_is_unchecked_and_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    (tmp_path / "b.py").write_text(RIGHT)
+    missing = str(tmp_path / "no-python")
+    arguments = ["check", str(tmp_path / "a.py"), str(tmp_path / "b.py"), "--torch-python", missing]
+    assert main(arguments) == 3
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "unchecked"
+    assert "no-python" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.py"], "missing.py"),
+        (["a.py", "missing.py"], "missing.py"),
+        (["a.py", "a.py", "--object", "nothing"], "nothing"),
+        (["bad.py", "a.py"], "bad.py"),
+        (["a.py", "bad.py"], "bad.py"),
+        (["."], "folder"),
+        (["a.ipynb"], "notebook"),
+    ],
+)
+def test_input_that_cannot_be_read_is_one_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    (tmp_path / "a.ipynb").write_text("{}")
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert message in shown.err
+    assert shown.err.count("\n") == 1

@@ -1,0 +1,52 @@
+"""The generated pages in ``docs/`` are those that the rules and examples make now, and every finding is explained."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from docs import build
+from t2j_lsp.contract import Fidelity
+from t2j_lsp.explain import all_docs
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_generated_pages_are_fresh() -> None:
+    assert list(build.stale()) == [], "run: make docs"
+
+
+def test_every_rule_stands_on_a_page() -> None:
+    text = "\n".join(text for name, text in build.pages().items() if name.startswith("rules/"))
+    missing = [doc.name for doc in all_docs().values() if doc.name not in text]
+    assert not missing
+
+
+def test_examples_on_pages_convert_without_gaps_and_leave_no_torch() -> None:
+    for model in build.MODELS:
+        text = build.pages()[f"examples/{model}.md"]
+        after = text.split("```python\n")[2].split("```")[0]
+        assert "TODO(t2j)" not in after
+        assert not re.search(r"\btorch\b", re.sub(r'""".*?"""|#.*', "", after, flags=re.DOTALL)), after
+
+
+def codes() -> set[str]:
+    """Every code that a finding can have: the third argument of ``gap``, ``note`` and ``Finding``."""
+    found = {str(Fidelity.CLOSE), str(Fidelity.EXACT)}  # notes of rules
+    for file in (ROOT / "t2j_lsp").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and len(node.args) >= 4:
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if name in ("gap", "note", "Finding"):
+                    leaves = ast.walk(node.args[2])
+                    found |= {
+                        leaf.value for leaf in leaves if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
+                    }
+    return found
+
+
+def test_every_finding_has_its_section_and_every_section_a_finding() -> None:
+    text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^## `([\w-]+)`$", text, re.MULTILINE))
+    assert sections == codes()

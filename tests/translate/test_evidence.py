@@ -1,0 +1,94 @@
+"""What the use of parameters without annotations tells: sizes, tensors, classes of modules."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
+MODULE = """\
+import torch
+import torch.nn as nn
+from functools import partial
+
+
+class Inner(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class M(nn.Module):
+    def __init__(self, dim, {parameter}):
+        super().__init__()
+        {constructor}
+
+    def forward(self, x, mask=None):
+        {forward}
+"""
+
+
+def converted(constructor: str = "pass", forward: str = "return x", parameter: str = "norm_layer=None") -> str:
+    source = MODULE.format(constructor=constructor, forward=forward, parameter=parameter)
+    translation = translate(source, Options())
+    assert not translation.gaps, translation.gaps
+    text = " ".join(translation.code[translation.code.index("class M(") :].split())
+    return text.replace("( ", "(").replace(" )", ")")
+
+
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        "self.norm = nn.LayerNorm(dim); self.fc = nn.Linear(dim, 3)",
+        "self.fc = nn.Linear(dim, 3); self.dim = dim; self.norm = nn.LayerNorm(self.dim)",
+        "self.inner = Inner(dim); self.norm = nn.LayerNorm(dim)",
+        "self.inner = Inner(width=dim); self.norm = nn.LayerNorm(4 * dim)",
+    ],
+)
+def test_the_width_of_a_linear_layer_is_an_int_wherever_it_goes(constructor: str) -> None:
+    assert "self.norm = nnx.LayerNorm(" in converted(constructor)
+
+
+def test_a_shape_of_unknown_kind_takes_the_helper() -> None:
+    assert "self.norm = LayerNorm(dim, rngs=rngs)" in converted("self.norm = nn.LayerNorm(dim)")
+
+
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        "norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-6); self.norm = norm_layer(dim)",
+        "self.norm = norm_layer(dim) if norm_layer else nn.Identity()",
+        "norm_layer = nn.LayerNorm if norm_layer is None else norm_layer; self.norm = norm_layer(dim)",
+    ],
+)
+def test_a_class_that_is_passed_builds_with_rngs(constructor: str) -> None:
+    assert "self.norm = norm_layer(dim, rngs=rngs)" in converted(constructor)
+
+
+def test_a_default_class_given_in_a_branch() -> None:
+    constructor = "if norm_layer is None:\n            norm_layer = nn.BatchNorm2d\n        self.norm = norm_layer(dim)"
+    assert "self.norm = norm_layer(dim, rngs=rngs)" in converted(constructor)
+
+
+def test_a_function_of_another_name_is_called_as_it_is() -> None:
+    assert "self.size = count(dim)" in converted("self.size = count(dim)", parameter="count=None")
+
+
+@pytest.mark.parametrize(
+    ("forward", "expected"),
+    [
+        ("return x + mask[:, None].float()", "mask[:, None].astype(jnp.float32)"),
+        ("return x + mask[..., 0].float()", "mask[..., 0].astype(jnp.float32)"),
+    ],
+)
+def test_what_is_indexed_along_several_axes_is_a_tensor(forward: str, expected: str) -> None:
+    assert expected in converted(forward=forward)
+
+
+def test_in_a_function_beside_numpy_it_may_be_another_array() -> None:
+    source = "import numpy as np\nimport torch\n\n\ndef f(x):\n    return x[:, None].max(1)\n"
+    assert translate(source, Options()).code.endswith("return x[:, None].max(1)\n")

@@ -1,0 +1,65 @@
+"""In-place operations rebind; where another name would see the write, nothing is touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from .convert import expect, run
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("x.add_(1)", "x = x + 1"),
+        ("x.mul_(2).add_(y)", "x = x * 2\n    x = x + y"),
+        ("(x.add_(1))", "x = x + 1"),
+        ("x = (1.0 - x).mul_(y).exp_()", "x = jnp.exp((1.0 - x) * y)"),
+        ("x[0] = 1", "x = x.at[0].set(1)"),
+        ("x[:, 1:] += y", "x = x.at[:, 1:].add(y)"),
+        ("x[ids] += y", "x = x.at[ids].set(x[ids] + y)"),
+        ("x[..., 0] /= 2", "x = x.at[..., 0].divide(2)"),
+        ("torch.add(x, y, out=x)", "x = x + y"),
+        ("x.zero_()", "x = jnp.zeros_like(x)"),
+    ],
+)
+def test_writes_rebind(statement: str, wanted: str) -> None:
+    parameters = "x: jax.Array, y: jax.Array, ids: jax.Array"
+    expect(
+        f"def f(x: Tensor, y: Tensor, ids: Tensor):\n    {statement}\n    return x\n",
+        f"def f({parameters}):\n    {wanted}\n    return x\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y = x", "y.add_(1)", "return x"),
+        ("y = x[0]", "y += 1", "return x"),
+        ("y = x.view(-1)", "y[0] = 1", "return x + 1"),
+        ("y = x", "z = F.relu(x, inplace=True)", "return y + z"),
+        ("y = x.transpose(0, 1)", "x.mul_(2)", "return y"),
+    ],
+)
+def test_a_write_that_another_name_sees_is_refused(lines: tuple[str, ...]) -> None:
+    result = run("def f(x: Tensor):\n" + "".join(f"    {line}\n" for line in lines))
+    assert [gap.code for gap in result.gaps] == ["in-place-shared"]
+    assert "# TODO(t2j): PyTorch writes in place here" in result.code
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y = x.clone()", "y.add_(1)", "return x + y"),
+        ("y = x + 0", "y += 1", "return x + y"),
+        ("y = x", "y = y + 1", "y += 1", "return x + y"),
+        ("y = x[0]", "y += 1", "return y"),
+        ("x = F.relu(x, inplace=True)", "return x"),
+    ],
+)
+def test_a_write_that_nobody_else_sees_is_not(lines: tuple[str, ...]) -> None:
+    assert not run("def f(x: Tensor):\n" + "".join(f"    {line}\n" for line in lines)).gaps
+
+
+def test_a_list_is_not_an_array() -> None:
+    result = run("def f(items: list):\n    items[0] = 1\n    items += [2]\n    return items\n")
+    assert "items[0] = 1\n    items += [2]" in result.code

@@ -1,0 +1,93 @@
+"""Loops over what a module holds: modules, children, parameters, with and without their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
+SOURCE = """\
+import torch
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self, d: int, path: str = ""):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+        {loop}
+
+
+def count(model: nn.Module):
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+"""
+
+
+def converted(*lines: str) -> str:
+    translation = translate(SOURCE.format(loop="\n        ".join(lines)), Options())
+    assert not translation.gaps, translation.gaps
+    return translation.code
+
+
+def one_line(code: str) -> str:
+    return " ".join(code.split()).replace("( ", "(").replace(" )", ")")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["for p in self.parameters():", "    if p.dim() > 1:", "        nn.init.xavier_uniform_(p)"],
+            "for _, p in nnx.to_flat_state(nnx.state(self, nnx.Param)):\n            if p.ndim > 1:\n"
+            '                p[...] = nnx.initializers.variance_scaling(1.0, "fan_avg", "uniform")',
+        ),
+        (
+            ["for weight in self.parameters():", "    weight.data.uniform_(-0.1, 0.1)"],
+            "weight[...] = rngs.uniform(weight.shape, weight.dtype, minval=-0.1, maxval=0.1)",
+        ),
+        (["for p in self.parameters():", "    p.data *= 0.5"], "p[...] *= 0.5"),
+        (
+            ["for name, p in self.named_parameters():", "    nn.init.zeros_(p)"],
+            "for _, p in nnx.to_flat_state(nnx.state(self, nnx.Param)):",
+        ),
+        (
+            ["for name, p in self.named_parameters():", '    if "bias" in name:', "        nn.init.zeros_(p)"],
+            "for path2, p in nnx.to_flat_state(nnx.state(self, nnx.Param)):\n"
+            '            name = torch_name(self, path2)\n            if "bias" in name:',
+        ),
+        (
+            ["for m in self.modules():", "    if isinstance(m, nn.Linear):", "        nn.init.zeros_(m.bias)"],
+            "for _, m in nnx.iter_modules(self):",
+        ),
+        (
+            ["for name, m in self.fc.named_modules():", "    print(name, torch.ones(1))"],
+            "for path2, m in nnx.iter_modules(self.fc):\n            name = torch_name(self.fc, path2)\n",
+        ),
+        (
+            ["for name, m in self.named_children():", "    print(name, torch.ones(1))"],
+            "for name, m in nnx.iter_module_children(self):",
+        ),
+        (["names = dict(self.named_parameters())"], "names = dict((torch_name(self, path), p) for path, p in"),
+        (["dtype = next(self.parameters()).dtype"], "dtype = jax.tree.leaves(nnx.state(self, nnx.Param))[0].dtype"),
+    ],
+)
+def test_a_loop_walks_the_nnx_module(lines: list[str], expected: str) -> None:
+    assert one_line(expected) in one_line(converted(*lines))
+
+
+def test_every_parameter_counts_as_trained_in_a_file_that_freezes_none() -> None:
+    assert "sum(p.size for p in jax.tree.leaves(nnx.state(model, nnx.Param)))" in converted("pass")
+
+
+def test_the_flag_is_marked_in_a_file_that_freezes_some() -> None:
+    source = SOURCE.format(loop="self.fc.requires_grad_(False)")
+    assert any(gap.name == "torch.Tensor.requires_grad" for gap in translate(source, Options()).gaps)
+
+
+@pytest.mark.parametrize(
+    "line", ["x = list(self.children())[:-1]", "for layer in self.children():\n            d = layer(d)"]
+)
+def test_children_in_their_order_are_marked(line: str) -> None:
+    gaps = translate(SOURCE.format(loop=line), Options()).gaps
+    assert [gap.name for gap in gaps] == ["torch.nn.Module.children"]

@@ -1,0 +1,237 @@
+"""nn.Module becomes nnx.Module: constructor, forward, containers, buffers, weight tying, modes."""
+
+from __future__ import annotations
+
+from .convert import body, expect, expect_same, run
+
+
+def test_a_module_keeps_its_names_and_gets_rngs() -> None:
+    expect(
+        """
+        class Net(nn.Module):
+            def __init__(self, width: int = 8):
+                super().__init__()
+                self.fc = nn.Linear(4, width, bias=False)
+                self.drop = nn.Dropout(0.1)
+
+            def forward(self, x):
+                return self.drop(self.fc(x))
+        """,
+        """
+        class Net(nnx.Module):
+            def __init__(self, width: int = 8, *, rngs: nnx.Rngs):
+                self.fc = nnx.Linear(
+                    4, width, use_bias=False, kernel_init=uniform_fan_in, rngs=rngs
+                )
+                self.drop = nnx.Dropout(0.1, rngs=rngs)
+
+            def __call__(self, x):
+                return self.drop(self.fc(x))
+        """,
+    )
+
+
+def test_a_module_without_constructor_gets_one() -> None:
+    code = body("class Square(nn.Module):\n    def forward(self, x):\n        return x * x\n")
+    assert "def __init__(self, *, rngs: nnx.Rngs | None = None):\n        pass" in code
+
+
+def test_buffers_and_parameters() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self, n: int):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(n))
+            self.register_buffer("mask", torch.tril(torch.ones(n, n)))
+            self.register_buffer("ids", torch.arange(n), persistent=False)
+            self.register_parameter("bias", None)
+
+        def forward(self, x):
+            return torch.softmax(x * self.scale, -1) @ self.mask[:2]
+    """)
+    assert "self.scale = nnx.Param(jnp.ones(n))" in code
+    assert "self.mask = Buffer(jnp.tril(jnp.ones((n, n))))" in code
+    assert "self.ids = Buffer(jnp.arange(n), persistent=False)" in code
+    assert "self.bias = nnx.data(None)" in code
+    assert "jax.nn.softmax(x * self.scale, axis=-1) @ self.mask[:2]" in code
+
+
+def test_training_is_the_deterministic_flag() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.p = 0.1
+
+        def forward(self, x):
+            if not self.training:
+                return x
+            return F.dropout(x, self.p, training=self.training)
+    """)
+    assert "deterministic: bool = False" in code
+    assert "if self.deterministic:" in code
+    assert "dropout(x, self.p, deterministic=self.deterministic, rngs=self.rngs)" in code
+    assert "self.rngs = rngs.fork()" in code
+
+
+def test_classes_as_values_are_helper_classes_that_take_rngs() -> None:
+    code = body("""
+    from functools import partial
+    class Net(nn.Module):
+        def __init__(self, norm=nn.BatchNorm2d, act=partial(nn.GELU, approximate="tanh")):
+            super().__init__()
+            self.norm = norm(8)
+            self.act = act()
+
+        def forward(self, x):
+            return self.act(self.norm(x))
+    """)
+    assert 'norm=BatchNorm2d, act=partial(GELU, approximate="tanh"), *, rngs: nnx.Rngs' in code
+    assert "self.norm = norm(8, rngs=rngs)" in code
+    assert "self.act = act(rngs=rngs)" in code
+
+
+def test_initialisation_loops() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 2)
+            for m in self.modules():
+                if isinstance(m, nn.Linear):
+                    nn.init.normal_(m.weight, std=0.02)
+                    nn.init.zeros_(m.bias)
+            self.apply(self._init)
+
+        def _init(self, m):
+            if isinstance(m, nn.Embedding):
+                nn.init.normal_(m.weight)
+
+        def forward(self, x):
+            return self.fc(x)
+    """)
+    assert "for _, m in nnx.iter_modules(self):" in code
+    assert "if isinstance(m, nnx.Linear):" in code
+    assert "m.kernel[...] = nnx.initializers.normal(0.02)(" in code
+    assert "m.bias[...] = jnp.zeros_like(m.bias[...])" in code
+    assert "def _init(self, m, *, rngs: nnx.Rngs):" in code
+    assert "self._init(module, rngs=rngs)" in code
+
+
+def test_weight_tying_is_one_parameter() -> None:
+    code = body("""
+    class LM(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wte = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10, bias=False)
+            self.head.weight = self.wte.weight
+
+        def forward(self, ids):
+            return self.head(self.wte(ids))
+    """)
+    assert "self.head = TiedLinear(self.wte.embedding)" in code
+    assert "nnx.Linear" not in code
+
+
+def test_an_attribute_that_is_none_first_may_hold_data_later() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self, deep: bool):
+            super().__init__()
+            self.extra = None
+            if deep:
+                self.extra = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return x if self.extra is None else self.extra(x)
+    """)
+    assert "self.extra = nnx.data(None)" in code
+
+
+def test_containers() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self, n: int):
+            super().__init__()
+            self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
+            self.head = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+            self.indexed = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.indexed[0](self.head(x))
+    """)
+    assert "self.blocks = nnx.List(" in code
+    assert "self.head = nnx.Sequential(" in code
+    assert "self.indexed = Sequential(" in code
+
+
+def test_super_forward_and_module_forward_become_calls() -> None:
+    code = body("""
+    class A(nn.Module):
+        def __init__(self):
+            super(A, self).__init__()
+            self.inner = nn.Identity()
+
+        def forward(self, x):
+            return self.inner.forward(x)
+
+    class B(A):
+        def forward(self, x):
+            return super().forward(x) + 1
+    """)
+    assert "return self.inner(x)" in code
+    assert "return super().__call__(x) + 1" in code
+
+
+def test_a_custom_autograd_function_is_left_alone_and_reported() -> None:
+    source = """
+    class Step(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sign()
+    """
+    result = run(source)
+    assert "return x.sign()" in result.code
+    assert [gap.name for gap in result.gaps] == ["torch.autograd.Function"]
+
+
+def test_a_plain_class_is_left_alone() -> None:
+    expect_same("""
+    class Config:
+        def __init__(self):
+            self.training = True
+
+        def forward(self, x):
+            return x
+    """)
+
+
+def test_torchscript_branches_go() -> None:
+    expect(
+        """
+        def f(x: Tensor):
+            if not torch.jit.is_scripting():
+                # plain Python
+                x = x + 1
+            return x
+        """,
+        """
+        def f(x: jax.Array):
+            # plain Python
+            x = x + 1
+            return x
+        """,
+    )
+
+
+def test_device_names_go_when_nothing_reads_them() -> None:
+    code = body("""
+    def main():
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        model = nn.Linear(2, 2).to(device)
+        return model(torch.zeros(1, 2, device=device))
+    """)
+    assert "device" not in code

@@ -1,0 +1,103 @@
+"""Positions, line breaks, layout: the text around what is converted stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import SourceError
+from t2j_lsp.translate import translate
+from t2j_lsp.translate.wrap import wrap_long_lines
+
+from .convert import body, run
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_line_breaks_are_kept(newline: str) -> None:
+    source = newline.join(["import torch", "", "def f(x):", "    return torch.exp(x)  # e", ""])
+    code = translate(source).code
+    assert f"    return jnp.exp(x)  # e{newline}" in code
+    assert code.replace(newline, "").count("\n") == code.replace(newline, "").count("\r") == 0
+
+
+def test_characters_outside_ascii_do_not_shift_positions() -> None:
+    source = 'import torch\ns = "ä🎉"; y = torch.exp(torch.zeros(2)); t = "é"\n'
+    assert 's = "ä🎉"; y = jnp.exp(jnp.zeros(2)); t = "é"' in translate(source).code
+
+
+def test_a_byte_order_mark_stays_in_front() -> None:
+    code = translate("\ufeffimport torch\nx = torch.zeros(2)\n").code
+    assert code.startswith("\ufeffimport jax.numpy as jnp")
+
+
+@pytest.mark.parametrize(
+    "source", ["import torch\nx = torch.zeros(", "def f(:\n  torch", "import torch\n\tx = 1\n  y = 2\n"]
+)
+def test_text_that_is_not_python_is_refused_with_its_line(source: str) -> None:
+    with pytest.raises(SourceError) as error:
+        translate(source)
+    assert error.value.line is not None
+
+
+def test_a_long_line_of_the_output_is_broken_and_one_of_the_source_is_not() -> None:
+    long = "x" * 90
+    code = body(f"""
+    {long} = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1
+    class Net(nn.Module):
+        def __init__(self, in_features: int, out_features: int):
+            super().__init__()
+            self.projection = nn.Linear(in_features * 4, out_features * 4 + in_features * 2)
+    """)
+    assert f"{long} = 1 + 1" in code
+    assert "self.projection = nnx.Linear(\n            in_features * 4," in code
+
+
+def test_wrapping_keeps_the_source_map_on_the_statement() -> None:
+    result = run("""
+    class Net(nn.Module):
+        def __init__(self, in_features: int, out_features: int):
+            super().__init__()
+            self.projection = nn.Linear(in_features * 4, out_features * 4 + in_features * 2)
+            self.after = 1
+    """)
+    lines = result.code.splitlines()
+    source_line = next(i for i, t in enumerate(result.source.splitlines(), 1) if "self.after" in t)
+    entry = next(e for e in result.source_map if e.source_line == source_line)
+    assert "self.after" in lines[entry.line - 1]
+
+
+def test_wrap_gives_up_on_a_line_without_brackets() -> None:
+    import ast
+
+    code = "x = " + " + ".join(["name"] * 40)
+    assert wrap_long_lines(code, "", ast.parse(code), [], "\n")[0] == code
+
+
+def test_every_statement_is_in_the_source_map() -> None:
+    result = run("def f(x: Tensor):\n    y = torch.exp(x)\n    return y\n")
+    mapped = {e.source_line: result.code.splitlines()[e.line - 1] for e in result.source_map}
+    source = result.source.splitlines()
+    assert mapped[source.index("    y = torch.exp(x)") + 1] == "    y = jnp.exp(x)"
+    assert mapped[source.index("    return y") + 1] == "    return y"
+
+
+def test_no_grad_blocks_lose_a_level_and_stop_the_gradient() -> None:
+    code = body("""
+    def f(x: Tensor):
+        with torch.no_grad():
+            y = x * 2
+            z = y + 1
+        return x + z
+    """)
+    assert "    y = x * 2\n    z = y + 1\n    z = lax.stop_gradient(z)\n    return x + z" in code
+
+
+def test_names_of_the_user_are_not_shadowed() -> None:
+    code = body("""
+    def dropout(x):
+        return x
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return dropout(F.dropout(x, 0.5, training=True))
+    """)
+    assert "dropout(dropout_(x, 0.5, deterministic=False, rngs=self.rngs))" in code

@@ -24,7 +24,18 @@ RULE_WRITING = tuple(f"t2j_lsp.translate.{name}" for name in ("rule", "layer", "
 """What a rule is made of: its record, and the facts, pieces of text and optimizer groups that its functions work on."""
 SHARED_WITH_WORKERS = tuple(
     f"t2j_lsp.check.{name}"
-    for name in ("protocol", "inputs", "loading", "slice", "widen", "trace", "initial", "host_random", "processes", "digest")
+    for name in (
+        "protocol",
+        "inputs",
+        "loading",
+        "slice",
+        "widen",
+        "trace",
+        "initial",
+        "host_random",
+        "processes",
+        "digest",
+    )
 )
 """What a slice of a program is, how it is loaded and what goes into it, for both sides of the process border."""
 

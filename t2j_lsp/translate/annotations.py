@@ -29,6 +29,7 @@ from .facts import (
     join,
 )
 from .layer import LAYERS
+from .names import ARRAY_LIBRARIES
 
 _PLAIN = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE}
 _SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "frozenset", "deque", "Collection"}
@@ -81,6 +82,8 @@ def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) 
             return _OBJECTS[fact.name]
         case Qual() if fact.name in LAYERS:
             return Layer(fact.name)
+        case Qual() if fact.name.partition(".")[0] in ARRAY_LIBRARIES:
+            return Object("array", fact.name)
         case Class():
             return Instance(fact)
         case _:

@@ -166,7 +166,8 @@ class CallRenderer(LayerCalls):
         if name in MODULE_ONLY and not node.args:
             return self.module_method(node, func, AnyModule())
         rule = self._method_rule(name)
-        if rule is None:
+        owner = self.ctx.fact(func.value)
+        if rule is None or (isinstance(owner, Parameter) and owner.foreign and name not in TENSOR_ONLY):
             return None
         other = means_other_on_arrays(name, node)
         here = self.ctx.function
@@ -176,7 +177,7 @@ class CallRenderer(LayerCalls):
             why = f"only tensors have .{name}()" if name in TENSOR_ONLY else f"of how .{name}() is called"
             self.ctx.note(node, f"torch.Tensor.{name}", "probable", f"taken for a tensor because {why}")
             return piece
-        if other and isinstance(self.ctx.fact(func.value), Parameter):
+        if other and isinstance(owner, Parameter):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None

@@ -181,7 +181,10 @@ class Context:
         line = min([node.lineno, *(d.lineno for d in decorators or ())])
         indent = self.indent(line)
         text = "".join(f"{indent if one else ''}{one}{self.source.newline}" for one in lines)
-        self.edit(self.source.starts[line - 1], self.source.starts[line - 1], text, priority)
+        at = self.source.starts[line - 1]
+        self.edit(at, at, text, priority)
+        if node in self.deleted and at in self._blanks_removed:
+            self.edits.remove(self._blanks_removed.pop(at))  # something stands there again
 
     def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> None:
         """Put lines, indented as the statement is, behind it."""
@@ -214,7 +217,11 @@ class Context:
         )
         tail = self.source.text[end:after]
         if self.starts_line(node) and not tail.strip():
-            self.edit(self.source.starts[first_line - 1], self._past_blank(first_line, node, after), "")
+            self.edit(self.source.starts[first_line - 1], after, "")
+            past = self._past_blank(first_line, node, after)
+            if past > after:
+                self.edit(after, past, "")
+                self._blanks_removed[self.source.starts[first_line - 1]] = self.edits[-1]
         elif self.starts_line(node) and tail.lstrip().startswith("#"):
             self.edit(start, end + len(tail) - len(tail.lstrip()), "")
         elif tail.lstrip().startswith(";"):
@@ -231,18 +238,26 @@ class Context:
             self.edit(start, end, "pass")
 
     def _past_blank(self, first_line: int, node: ast.stmt, after: int) -> int:
-        """Where the blank lines behind a removed statement end, if blank lines stand in front of it too."""
-        if first_line > 1 and self.source.line_text(first_line - 1).strip():
-            return after
+        """The end of as many blank lines behind a removed statement as stand in front of it: all at a file's head."""
+        before = first_line - 1
+        while before and not self.source.line_text(before).strip():
+            before -= 1
+        many = first_line - 1 - before if before else len(self.source.starts)
         line = (node.end_lineno or node.lineno) + 1
-        while line < len(self.source.starts) and not self.source.line_text(line).strip():
+        while many and line < len(self.source.starts) and not self.source.line_text(line).strip():
             after = self.source.starts[line]
             line += 1
+            many -= 1
         return after
 
     @cached_property
     def deleted(self) -> set[ast.stmt]:
         return set()
+
+    @cached_property
+    def _blanks_removed(self) -> dict[int, Edit]:
+        """For the start of a removed statement, the edit that removes the blank lines behind it."""
+        return {}
 
     def block_of(self, node: ast.stmt) -> list[ast.stmt] | None:
         """The list of statements that holds ``node``."""

@@ -229,19 +229,19 @@ class Inference(FlowInference):
             self.infer_class(info.owner)
             if info.returns is not None:
                 return info.returns
-        saved = self.current, self.evidence, self.returned
-        self.current, self.evidence = info, {}
+        saved = self.current, self.evidence, self.weak, self.returned
+        self.current, self.evidence, self.weak = info, {}, set()
         for _ in range(3):
             self.returned = []
             env = self._function_env(info)
             self.block(info.node.body, env)
-            if self.evidence.keys() <= info.learned.keys():
+            if self.evidence.items() <= info.learned.items():
                 break
             info.learned |= self.evidence
             if info.owner is not None:
                 info.owner.forget(info)
         returns = self.returned
-        self.current, self.evidence, self.returned = saved
+        self.current, self.evidence, self.weak, self.returned = saved
         declared = self._declared_return(info)
         out: Fact = returns[0] if returns else NONE
         for fact in returns[1:]:

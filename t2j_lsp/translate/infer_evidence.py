@@ -31,8 +31,23 @@ class Evidence(InferenceState):
 
     def _evidence(self, fact: Fact, kind: Fact = TENSOR) -> None:
         """The value was used where only a tensor can stand, or only another ``kind`` of value."""
-        if isinstance(fact, Parameter):
-            self.evidence.setdefault(fact.name, kind)
+        if not isinstance(fact, Parameter):
+            return
+        self.weak.discard(fact.name)
+        if isinstance(self.evidence.get(fact.name), Parameter | None):
+            self.evidence[fact.name] = kind
+
+    def _weak_evidence(self, fact: Parameter) -> None:
+        """A method was called on the value that tensors have, but other objects may have too."""
+        if not fact.foreign and fact.name not in self.evidence:
+            self.evidence[fact.name] = TENSOR
+            self.weak.add(fact.name)
+
+    def _foreign(self, fact: Parameter) -> None:
+        """A method that tensors don't have was called on the value: it is a tensor only if something else says so."""
+        if fact.name in self.weak or fact.name not in self.evidence:
+            self.weak.discard(fact.name)
+            self.evidence[fact.name] = Parameter(fact.name, foreign=True)
 
     def _in_module(self) -> bool:
         return self.current is not None and self.current.owner is not None and self.current.owner.is_module

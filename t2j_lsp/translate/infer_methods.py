@@ -28,7 +28,7 @@ from .facts import (
 from .infer_evidence import Evidence
 from .infer_state import Parameter
 from .layer import LAYERS
-from .names import MODULE_ONLY, means_other_on_arrays, only_tensor
+from .names import MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
 from .results import rule_result
 from .rule import REGISTRY
 
@@ -88,8 +88,15 @@ class MethodInference(Evidence):
     def _parameter_method(self, node: ast.Call, owner: Parameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")
         forward = self.current is not None and self.current.owner is not None and self.current.owner.is_module
+        if rule is None and REGISTRY.get(f"torch.Tensor.{name.removesuffix('_')}") is None:
+            self._foreign(owner)
+        if owner.foreign and name not in TENSOR_ONLY:
+            return UNKNOWN
         if rule is not None and (only_tensor(name, node) or name in ("size", "view", "dim", "numel", "to") or forward):
-            self._evidence(owner)
+            if name in TENSOR_ONLY:
+                self._evidence(owner)
+            else:
+                self._weak_evidence(owner)
             return self._tensor_method(node, Tensor(sure=True), name, arguments)
         return UNKNOWN
 

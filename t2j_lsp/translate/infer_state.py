@@ -34,6 +34,8 @@ class InferenceState:
         self.current: FunctionInfo | None = None
         self.current_class: ClassInfo | None = None
         self.evidence: dict[str, Fact] = {}
+        self.weak: set[str] = set()
+        """Parameters that only the names of methods make tensors, names that other objects may have too."""
         """What the present function's use of its parameters tells of them."""
         self.returned: list[Fact] = []
         self.indexed: set[ast.Call] = set()
@@ -104,9 +106,13 @@ class InferenceState:
 
 @dataclass(frozen=True)
 class Parameter(Fact):
-    """A function parameter of which nothing is known yet; use as a tensor is evidence."""
+    """A function parameter of which nothing is known yet; use as a tensor is evidence.
+
+    ``foreign``: methods that tensors don't have are called on it, so that ``x.clone()`` makes no tensor of it.
+    """
 
     name: str
+    foreign: bool = False
 
 
 def dotted(node: ast.expr) -> str:

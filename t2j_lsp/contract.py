@@ -93,6 +93,24 @@ class SourceMapEntry:
 
 
 @dataclass(frozen=True)
+class TextEdit:
+    """Replace ``text[start:end]`` of the source (without a byte order mark) by ``new``; insert where these are equal."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One torch expression: its place, what it is called, and its JAX text; None where it stays as it is."""
+
+    span: Span
+    name: str
+    jax: str | None
+
+
+@dataclass(frozen=True)
 class Needs:
     """What the output text asks for: import lines that were added and helpers that were copied."""
 
@@ -127,6 +145,10 @@ class Translation:
     source_map: tuple[SourceMapEntry, ...] = ()
     needs: Needs = field(default_factory=Needs)
     converted: int = 0
+    edits: tuple[TextEdit, ...] = ()
+    """What was changed, in order and without overlaps; ``code`` is the source with these, and with long lines broken."""
+    rewrites: tuple[Rewrite, ...] = ()
+    """The torch expressions among the statements that were rewritten one by one, for who explains or converts one."""
     helper_source: str | None = None
     """Text of the sibling helper module when ``Options.helpers`` is ``"module"``."""
 

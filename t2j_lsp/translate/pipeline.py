@@ -18,6 +18,7 @@ from .layout import plan_layout
 from .modules import Modules
 from .needs import Needs, Restart
 from .render import Renderer
+from .rewrites import effective, rewrites
 from .rngs import plan_rngs
 from .source import Source
 from .training import plan_training, refine
@@ -94,6 +95,8 @@ def _convert(inference: Inference, options: Options, renames: dict[str, str], dr
         source_map=tuple(source_map),
         needs=ContractNeeds(tuple(imports), tuple(h.name for h in copied)),
         converted=context.converted,
+        edits=effective(context.edits),
+        rewrites=rewrites(context, renderer),
         helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
     )
 

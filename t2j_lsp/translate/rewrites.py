@@ -1,0 +1,49 @@
+"""What a translation changed, piece by piece: its edits, and each torch expression with what it became."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ..contract import Rewrite, TextEdit
+from .context import Context
+from .facts import Qual, Tensor
+from .names import is_torch
+from .render import Renderer
+from .source import Edit
+
+
+def effective(edits: Iterable[Edit]) -> tuple[TextEdit, ...]:
+    """The edits that count, as `Source.apply` takes them: of two that overlap, the one that starts first."""
+    found: list[TextEdit] = []
+    position = 0
+    for edit in sorted(set(edits), key=lambda e: (e.start, e.end, e.priority)):
+        if edit.start >= position:
+            found.append(TextEdit(edit.start, edit.end, edit.new))
+            position = edit.end
+    return tuple(found)
+
+
+def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
+    """The torch expressions of the source and their JAX text, in order of place, the outer one first."""
+    found: list[Rewrite] = []
+    for node, piece in renderer.rendered.items():
+        name = _torch_name(context, node) if getattr(node, "lineno", 0) else None
+        if name is None:
+            continue
+        start, end = context.source.span(node)
+        changed = piece.text if piece.text != context.source.text[start:end] else None
+        if changed is not None or isinstance(node, ast.Call):
+            found.append(Rewrite(context.source.contract_span(node), name, changed))
+    return tuple(sorted(found, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
+
+
+def _torch_name(context: Context, node: ast.expr) -> str | None:
+    """``torch.cat`` for a call of it, ``torch.Tensor.view`` for a method of a tensor; None for what is not torch's."""
+    target = node.func if isinstance(node, ast.Call) else node
+    fact = context.fact(target)
+    if isinstance(fact, Qual):
+        return fact.name if is_torch(fact.name) else None
+    if isinstance(target, ast.Attribute) and isinstance(context.fact(target.value), Tensor):
+        return f"torch.Tensor.{target.attr}"
+    return None

@@ -196,7 +196,11 @@ class GroupNorm(nnx.GroupNorm):
 
 
 class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
-    """PyTorch's instance normalization of (N, C, *spatial) or (C, *spatial), without running statistics."""
+    """PyTorch's instance normalization of (N, C, *spatial) or (C, *spatial).
+
+    With `track_running_stats`, training keeps running means over examples of each channel's `mean` and unbiased `var`,
+    which take the place of the example's own statistics in evaluation.
+    """
 
     rank: int  # of the spatial axes, set by the subclasses
 
@@ -204,16 +208,17 @@ class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
         *,
         rngs: nnx.Rngs,
     ):
-        if track_running_stats:
-            raise ValueError("Instance normalization with running statistics has no JAX form here.")
         super().__init__(num_features, epsilon=eps, use_scale=affine, use_bias=affine, rngs=rngs)
-        self.eps, self.affine = eps, affine
+        self.eps, self.momentum, self.affine = eps, momentum or 0.0, affine
+        self.track_running_stats, self.use_running_average = track_running_stats, False
+        self.mean = nnx.BatchStat(jnp.zeros(num_features)) if track_running_stats else nnx.data(None)
+        self.var = nnx.BatchStat(jnp.ones(num_features)) if track_running_stats else nnx.data(None)
 
     @property
     def weight(self) -> nnx.Param | None:
@@ -221,8 +226,14 @@ class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
         return self.scale
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Normalizes every channel of every example over its spatial axes."""
+        """Normalizes every channel of every example over its spatial axes, or by the running statistics."""
         batch = x if x.ndim == self.rank + 2 else x[None]
+        if self.track_running_stats and self.use_running_average:
+            return batch_norm(batch, self.mean, self.var, self.scale, self.bias, eps=self.eps).reshape(x.shape)
+        if self.track_running_stats:
+            spatial = tuple(range(2, batch.ndim))
+            self.mean[...] += self.momentum * (batch.mean((0, *spatial)) - self.mean[...])
+            self.var[...] += self.momentum * (batch.var(spatial, ddof=1).mean(0) - self.var[...])
         return instance_norm(batch, weight=self.scale, bias=self.bias, eps=self.eps).reshape(x.shape)
 
 

@@ -7,10 +7,10 @@ names of a function share storage, and finds the writes after which a sharing na
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 
-from .facts import Layer, Qual, Tensor
+from .facts import Fact, Layer, Qual, Tensor
 from .infer import Inference
 
 VIEW_METHODS = frozenset(
@@ -104,7 +104,7 @@ class _Function:
                 if isinstance(fact, Qual):
                     return self._base(node.args[0]) if fact.name in VIEW_FUNCTIONS and node.args else None
                 return self._base(func.value)
-            case ast.Call() if self._works_in_place(node):
+            case ast.Call() if works_in_place(node, self.inference.facts):
                 return self._base(node.args[0]) if node.args else None
             case _:
                 return None
@@ -124,21 +124,10 @@ class _Function:
                 name = self._base(func.value)
                 if name is not None and not isinstance(self.inference.facts.get(func), Qual):
                     yield name
-            if self._works_in_place(call) and call.args:
+            if works_in_place(call, self.inference.facts) and call.args:
                 name = self._base(call.args[0])
                 if name is not None:
                     yield name
-
-    def _works_in_place(self, node: ast.Call) -> bool:
-        """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
-        if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
-            return isinstance(self.inference.facts.get(node.func), Qual) and bool(node.args)
-        layer = self.inference.facts.get(node.func)
-        if isinstance(layer, Layer) and layer.node is not None:
-            return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
-                layer.name in ("torch.nn.ReLU", "torch.nn.ReLU6", "torch.nn.SiLU") and any(map(_true, layer.node.args))
-            )
-        return False
 
     def _read_later(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
         """A name that shares storage with ``written`` and is read after ``node`` before it is bound again."""
@@ -194,6 +183,18 @@ def _loads(node: ast.AST, name: str) -> bool:
 def _stored(node: ast.stmt) -> set[str]:
     parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
     return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def works_in_place(node: ast.Call, facts: Mapping[ast.expr, Fact]) -> bool:
+    """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
+    if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
+        return isinstance(facts.get(node.func), Qual) and bool(node.args)
+    layer = facts.get(node.func)
+    if isinstance(layer, Layer) and layer.node is not None:
+        return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
+            layer.name in ("torch.nn.ReLU", "torch.nn.ReLU6", "torch.nn.SiLU") and any(map(_true, layer.node.args))
+        )
+    return False
 
 
 def _true(node: ast.expr) -> bool:

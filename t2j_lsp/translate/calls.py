@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .aliases import works_in_place
 from .binding import arguments_of, bind
 from .context import Context
 from .facts import (
@@ -82,6 +83,16 @@ class CallRenderer(LayerCalls):
         if (first := self.first_parameter(node)) is not None:
             return first
         fact = self.ctx.fact(node.func)
+        if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
+            return self.in_place(node, node.args[0], lambda: self._called(node, fact) or self.copy_arguments(node))
+        return self._called(node, fact)
+
+    def _only_effect(self, node: ast.Call) -> bool:
+        """Whether the call is a statement, of which only the effect matters."""
+        statement = self.ctx.statement
+        return statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
+
+    def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
         match fact:
             case Qual() if is_torch(fact.name):
                 return self._torch_call(node, fact.name)
@@ -370,9 +381,8 @@ class CallRenderer(LayerCalls):
         return None
 
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
-        statement = self.ctx.statement
         target = out.value
-        if statement is None or not isinstance(statement.node, ast.Expr) or statement.node.value is not node:
+        if not self._only_effect(node):
             self.ctx.gap(node, rule.name, "out", "out= writes into a tensor; assign the result instead")
             return self.copy_arguments(node)
         piece = self.apply(rule, node, None, skip=out)

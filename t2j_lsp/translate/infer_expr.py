@@ -62,7 +62,9 @@ class ExpressionInference(CallInference, Narrowing):
                 if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
                     return BOOL
                 ranks = [p.rank for p in parts if isinstance(p, Tensor)]
-                return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool") if ranks else BOOL
+                if ranks:
+                    return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool")
+                return UNKNOWN if any(p == UNKNOWN or isinstance(p, Parameter) for p in parts) else BOOL
             case ast.BoolOp():
                 inner_env = dict(env)
                 facts = []
@@ -245,6 +247,8 @@ class ExpressionInference(CallInference, Narrowing):
                 return ListOf(element(owner))
             case Shape():
                 return Shape() if isinstance(node.slice, ast.Slice) else INT
+            case Object(kind="array"):
+                return owner
             case Tensor():
                 return Tensor(_indexed_rank(owner.rank, node.slice, index), owner.dtype, owner.sure)
             case Layer() if owner.name in CONTAINERS:
@@ -287,6 +291,9 @@ class ExpressionInference(CallInference, Narrowing):
                 other = right if isinstance(left, Tensor) else left
                 dtype = "int" if isinstance(other, Scalar) and other.kind == "int" else None
             return Tensor(rank, dtype, all(t.sure for t in tensors))
+        for fact in (left, right):
+            if isinstance(fact, Object) and fact.kind == "array":
+                return fact
         if isinstance(left, Tuple | ListOf | Shape) and isinstance(op, ast.Add):
             if isinstance(left, Tuple) and isinstance(right, Tuple):
                 return Tuple(left.items + right.items)

@@ -100,7 +100,7 @@ def slot(parent: ast.AST, field: str, child: ast.AST | None = None) -> int:
         case ast.comprehension():
             return OR
         case ast.FormattedValue():
-            return OR
+            return CONDITIONAL
         case ast.keyword() | ast.Lambda() | ast.List() | ast.Tuple() | ast.Set() | ast.Dict() | ast.Slice():
             return ARGUMENT
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp() | ast.NamedExpr() | ast.arguments():

@@ -369,7 +369,9 @@ class Renderer(CallRenderer):
                 if isinstance(value, ast.FormattedValue) and value.value.lineno > 0:
                     begin, stop = self.ctx.source.span(value.value)
                     piece = self.render_in(value, "value", value.value)
-                    out += [self.ctx.source.text[position:begin], bracket(piece, slot(value, "value"))]
+                    changed = piece.text != self.ctx.source.text[begin:stop]
+                    put = bracket(piece, slot(value, "value")) if changed else piece.text
+                    out += [self.ctx.source.text[position:begin], put]
                     position = stop
         text = "".join(out) + self.ctx.source.text[position:end]
         if text == segment:

@@ -29,6 +29,9 @@ class LayerSample:
     """Further arguments of the call, spelled as they are."""
     train: bool = False
     """Whether it is compared in training mode too (nothing in it may be random)."""
+    constant: tuple[int, ...] = ()
+    """Inputs that PyTorch has no gradient for, or none that is finite."""
+    tolerance: float = 1e-10
 
 
 def floats(*shape: int, seed: int = 0, low: float = -3.0, high: float = 3.0) -> np.ndarray:
@@ -49,6 +52,11 @@ def one(inputs: np.ndarray, /, train: bool = False, **arguments: Any) -> LayerSa
 
 def call(inputs: tuple[np.ndarray, ...], keywords: dict[str, Any] | None = None, /, **arguments: Any) -> LayerSample:
     return LayerSample(arguments, inputs, keywords or {})
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """Logarithms of probabilities along the last axis."""
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
 def positions(rank: int) -> np.ndarray:
@@ -95,9 +103,9 @@ SAMPLES: dict[str, list[LayerSample]] = {
     "LocalResponseNorm": [one(floats(2, 6, 5, 4), size=3), one(floats(2, 6, 5, 4), size=2, alpha=0.1, beta=0.5, k=2.0)],
     "SyncBatchNorm": [one(IMAGE, num_features=3)],
     # Activations
-    "ReLU": [one(SIGNED), one(SIGNED, inplace=True)],
+    "ReLU": [one(SIGNED)],
     "GELU": [one(SIGNED), one(SIGNED, approximate="tanh")],
-    "LeakyReLU": [one(SIGNED), one(SIGNED, negative_slope=0.2, inplace=True)],
+    "LeakyReLU": [one(SIGNED), one(SIGNED, negative_slope=0.2)],
     "ELU": [one(SIGNED), one(SIGNED, alpha=0.5)],
     "CELU": [one(SIGNED), one(SIGNED, alpha=0.5)],
     "Hardtanh": [one(SIGNED), one(SIGNED, min_val=-0.5, max_val=2.0)],
@@ -228,6 +236,8 @@ SAMPLES: dict[str, list[LayerSample]] = {
 for name in ("ReLU6", "SiLU", "Mish", "Hardswish", "Hardsigmoid", "SELU", "Sigmoid", "Tanh", "LogSigmoid", "Softsign"):
     SAMPLES[name] = [one(SIGNED)]
 SAMPLES["Tanhshrink"] = [one(SIGNED)]
+# PyTorch's gradient in float64 is the float32 number nearest to 1/6.
+SAMPLES["Hardsigmoid"] = [LayerSample({}, (SIGNED,), tolerance=1e-7)]
 
 for rank, x in SPATIAL.items():
     wide = {1: floats(2, 4, 9), 2: floats(2, 4, 7, 8), 3: floats(2, 4, 5, 6, 4)}[rank]
@@ -294,8 +304,10 @@ OTHER, SIGNS = floats(4, 5, seed=1), np.where(floats(4) > 0, 1.0, -1.0)
 REDUCTIONS: tuple[dict[str, Any], ...] = ({}, {"reduction": "sum"}, {"reduction": "none"})
 
 
-def losses(*inputs: np.ndarray, more: tuple[dict[str, Any], ...] = ()) -> list[LayerSample]:
-    return [call(inputs, **arguments) for arguments in (*REDUCTIONS, *more)]
+def losses(
+    *inputs: np.ndarray, more: tuple[dict[str, Any], ...] = (), constant: tuple[int, ...] = ()
+) -> list[LayerSample]:
+    return [LayerSample(arguments, inputs, constant=constant) for arguments in (*REDUCTIONS, *more)]
 
 
 WEIGHT = Text("torch.tensor([1.0, 0.5, 2.0, 0.25, 1.5])")
@@ -304,7 +316,10 @@ SAMPLES |= {
     "MSELoss": losses(SCORES, OTHER),
     "SmoothL1Loss": losses(SCORES, OTHER, more=({"beta": 0.5},)),
     "HuberLoss": losses(SCORES, OTHER, more=({"delta": 0.5},)),
-    "KLDivLoss": losses(-np.abs(SCORES), PROBABILITIES, more=({"reduction": "batchmean", "log_target": True},)),
+    "KLDivLoss": [  # the gradient of a target of 0 is not finite
+        *losses(-np.abs(SCORES), PROBABILITIES, constant=(1,)),
+        *losses(-np.abs(SCORES), -np.abs(OTHER), more=({"reduction": "batchmean", "log_target": True},))[-1:],
+    ],
     "GaussianNLLLoss": losses(SCORES, OTHER, PROBABILITIES + 0.1, more=({"full": True, "eps": 1e-3},)),
     "PoissonNLLLoss": losses(SCORES, np.abs(OTHER), more=({"full": True},)),
     "CrossEntropyLoss": losses(
@@ -313,7 +328,7 @@ SAMPLES |= {
     "NLLLoss": losses(SCORES, CLASSES, more=({"weight": WEIGHT, "ignore_index": 2},)),
     "BCELoss": losses(PROBABILITIES * 0.9 + 0.05, PROBABILITIES, more=({"weight": WEIGHT},)),
     "BCEWithLogitsLoss": losses(SCORES, PROBABILITIES, more=({"pos_weight": WEIGHT},)),
-    "SoftMarginLoss": losses(SCORES, np.sign(OTHER + 0.1)),
+    "SoftMarginLoss": losses(SCORES, np.sign(OTHER + 0.1), constant=(1,)),
     "MultiMarginLoss": losses(SCORES, CLASSES, more=({"p": 2, "margin": 0.5}, {"weight": WEIGHT})),
     "MultiLabelMarginLoss": losses(
         SCORES, np.array([[1, 3, -1, 0, 0], [0, 1, 2, 3, 4], [4, -1, 0, 0, 0], [2, 0, -1, 1, 1]])
@@ -325,7 +340,7 @@ SAMPLES |= {
     "TripletMarginLoss": losses(SCORES, OTHER, floats(4, 5, seed=2), more=({"margin": 0.3, "p": 1.0, "swap": True},)),
     "TripletMarginWithDistanceLoss": losses(SCORES, OTHER, floats(4, 5, seed=2), more=({"margin": 0.3, "swap": True},)),
     "CTCLoss": losses(
-        np.log(np.abs(floats(6, 2, 4)) + 0.1),
+        log_softmax(floats(6, 2, 4)),
         ints(4, 2, 2, low=1),
         np.array([6, 5]),
         np.array([2, 1]),

@@ -8,7 +8,7 @@ parameter, and the state after the call. Gradients are those of ``sum(output * c
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -64,7 +64,7 @@ def randomized(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
             if value.is_floating_point() and id(value) not in tied and _learnt(module, name):
                 tied.add(id(value))
                 low = 0.5 if name.endswith("running_var") else -1.0
-                value.copy_(torch.from_numpy(rng.uniform(low, 1.5, tuple(value.shape)) * _spread(value)))
+                value.copy_(torch.as_tensor(rng.uniform(low, 1.5, tuple(value.shape)) * _spread(value)))
     return module
 
 
@@ -87,14 +87,20 @@ class Run:
     state: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def run_torch(module: torch.nn.Module, inputs: Arguments, keywords: Mapping[str, Any], train: bool) -> Run:
-    """Runs PyTorch's side; the module's own state is changed as the call changes it."""
+def run_torch(
+    module: torch.nn.Module, inputs: Arguments, keywords: Mapping[str, Any], train: bool, constant: Collection[int] = ()
+) -> Run:
+    """Runs PyTorch's side; the module's own state is changed as the call changes it.
+
+    The inputs at the places ``constant`` get no gradient.
+    """
     module.train(train)
     module.zero_grad()
-    given = [_tensor(x) for x in inputs]
+    given = [_tensor(x, i not in constant) for i, x in enumerate(inputs)]
     named = {name: _tensor(x) for name, x in keywords.items()}
-    with torch.enable_grad():
-        leaves = [x for x in torch.utils._pytree.tree_leaves(module(*given, **named)) if isinstance(x, torch.Tensor)]
+    with torch.enable_grad():  # the copies may be written into, the leaves of a graph may not
+        result = module(*map(_copy, given), **{name: _copy(x) for name, x in named.items()})
+        leaves = [x for x in _leaves(result) if isinstance(x, torch.Tensor)]
     pairs = [(x, torch.from_numpy(c)) for x, c in zip(leaves, _cotangents(leaves), strict=True) if x.requires_grad]
     if pairs:
         torch.autograd.backward([x for x, _ in pairs], [c for _, c in pairs])
@@ -142,11 +148,17 @@ def compare(
     train: bool = False,
     jit: bool = False,
     tolerance: float = TOLERANCE,
+    constant: Collection[int] = (),
 ) -> None:
-    """Asserts that both modules do the same; the reference's state is loaded into ``module`` first."""
+    """Asserts that both modules do the same; the reference's state is loaded into ``module`` first.
+
+    The gradients of the inputs at the places ``constant`` aren't compared: PyTorch has none.
+    """
     load_torch_state(module, reference.state_dict())
     got = run_jax(module, inputs, keywords or {}, train, jit)
-    want = run_torch(reference, inputs, keywords or {}, train)
+    for index in constant:
+        got.gradients.pop(f"input {index}", None)
+    want = run_torch(reference, inputs, keywords or {}, train, constant)
     assert len(got.outputs) == len(want.outputs), f"{len(got.outputs)} outputs, PyTorch has {len(want.outputs)}"
     for index, (g, w) in enumerate(zip(got.outputs, want.outputs, strict=True)):
         _close(g, w, f"output {index}", tolerance)
@@ -169,11 +181,24 @@ def _close(got: np.ndarray, want: np.ndarray, what: str, tolerance: float) -> No
     assert error <= tolerance * scale, f"{what}: off by {error:.3g} at scale {scale:.3g}"
 
 
-def _tensor(value: Any) -> Any:
+def _leaves(value: Any) -> list[Any]:
+    """What a call returned, item by item; dicts in the order of their sorted keys, as jax.tree.leaves has them."""
+    if isinstance(value, dict):
+        return [x for key in sorted(value) for x in _leaves(value[key])]
+    if isinstance(value, list | tuple):
+        return [x for item in value for x in _leaves(item)]
+    return torch.utils._pytree.tree_leaves(value)
+
+
+def _tensor(value: Any, gradient: bool = True) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     tensor = torch.from_numpy(value.copy())
-    return tensor.requires_grad_(tensor.is_floating_point())
+    return tensor.requires_grad_(gradient and tensor.is_floating_point())
+
+
+def _copy(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _grad(tensor: torch.Tensor) -> np.ndarray:

@@ -48,6 +48,7 @@ MORE: dict[str, list[Arguments]] = {
     "torch.kaiser_window": [*WINDOWS, call(8, beta=6.0)],
     "torch.linalg.eigvalsh": [call(symmetric(4)), call(symmetric(3), UPLO="U")],
     "torch.linalg.pinv": [call(x(4, 3)), call(x(2, 3, 4)), call(symmetric(3), hermitian=True)],
+    "torch.embedding": [call(x(5, 4), ids(2, 3)), call(x(5, 4), ids(3))],
     "torch.nn.functional.embedding": [
         call(ids(2, 3), x(5, 4)),
         call(ids(2, 3), x(5, 4), padding_idx=2),
@@ -114,3 +115,7 @@ MORE: dict[str, list[Arguments]] = {
     "torch.max_pool3d": [call(x(1, 2, 5, 6, 4), 2)],
     "torch.adaptive_max_pool1d": [call(x(2, 3, 7), 3)],
 }
+
+for rank, size in enumerate(((2, 3, 9), (2, 3, 7, 8), (2, 3, 5, 6, 4)), start=1):
+    MORE[f"{F}max_pool{rank}d_with_indices"] = [call(x(*size), 2), call(x(*size), 3, stride=2, padding=1)]
+    MORE[f"{F}adaptive_max_pool{rank}d_with_indices"] = [call(x(*size), 2), call(x(*size), 3)]

@@ -120,13 +120,13 @@ def test_a_layer_agrees_with_torch_wherever_it_stands(name: str) -> None:
         for train in (False, True) if sample.train else (False,):
             reference, module = _built(both, f"Sample{index}")
             compare(
-                    reference,
-                    module,
-                    sample.inputs,
-                    train=train,
-                    tolerance=sample.tolerance,
-                    constant=sample.constant,
-                )
+                reference,
+                module,
+                sample.inputs,
+                train=train,
+                tolerance=sample.tolerance,
+                constant=sample.constant,
+            )
 
 
 def _built(both: Sides, cls: str) -> tuple[torch.nn.Module, Any]:

@@ -24,9 +24,10 @@ def convert(
 ) -> Translation:
     """Convert PyTorch source text to JAX.
 
-    ``target`` is ``"nnx"`` (Flax NNX) or ``"jax"``. ``x64`` keeps 64-bit dtypes. ``helpers`` says where helper
-    functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``resolve`` gives the source text of modules
-    that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.
+    ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` raises T2JError in this version. ``x64`` keeps 64-bit dtypes.
+    ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``resolve``
+    gives the source text of modules that the text imports, as ``Options.resolve`` describes. Raises SourceError where
+    the text is not Python.
     """
     return translate(source, Options(target=target, x64=x64, helpers=helpers, path=path, resolve=resolve))
 

@@ -94,7 +94,7 @@ class SourceMapEntry:
 
 @dataclass(frozen=True)
 class TextEdit:
-    """Replace ``text[start:end]`` of the source (without a byte order mark) by ``new``; insert where these are equal."""
+    """Replace ``text[start:end]`` of the source (without byte order mark) by ``new``; insert where these are equal."""
 
     start: int
     end: int
@@ -146,7 +146,7 @@ class Translation:
     needs: Needs = field(default_factory=Needs)
     converted: int = 0
     edits: tuple[TextEdit, ...] = ()
-    """What was changed, in order and without overlaps; ``code`` is the source with these, and with long lines broken."""
+    """What was changed, in order, without overlaps; ``code`` is the source with these, and with long lines broken."""
     rewrites: tuple[Rewrite, ...] = ()
     """The torch expressions among the statements that were rewritten one by one, for who explains or converts one."""
     helper_source: str | None = None

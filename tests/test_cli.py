@@ -267,6 +267,12 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: t2j" in capsys.readouterr().err
 
 
+def test_a_target_that_is_not_there_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "src/cat.py", "--target", "jax", "-o", "out.py"]) == 2
+    assert "'jax' is not in this version" in capsys.readouterr().err
+    assert not (project / "out.py").exists()
+
+
 def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
     (project / "long.py").write_text(CAT + "x = 1\n" * 100_000)
     command = [sys.executable, "-m", "t2j_lsp", "convert", "long.py"]

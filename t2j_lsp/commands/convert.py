@@ -30,7 +30,9 @@ def add_parser(commands: Subparsers) -> None:
         "source", metavar="SRC", help="a .py file, an .ipynb notebook, a folder, or - for standard input"
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="the file or folder to write (default: standard output)")
-    parser.add_argument("--target", choices=("nnx", "jax"), default="nnx", help="Flax NNX (default) or plain JAX")
+    parser.add_argument(
+        "--target", choices=("nnx", "jax"), default="nnx", help="nnx: Flax NNX; jax is not in this version"
+    )
     parser.add_argument("--llm", choices=("off", "auto"), default="off", help="ask a language model what rules refuse")
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
     parser.add_argument("--force", action="store_true", help="replace files that t2j did not write")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 
-from ..contract import Finding, Options, Severity, SourceError, Span, Translation
+from ..contract import Finding, Options, Severity, SourceError, Span, T2JError, Translation
 from ..contract import Needs as ContractNeeds
 from ..plugins import load_rules
 from .aliases import shared_writes
@@ -38,6 +38,8 @@ def translate(source: str, options: Options | None = None) -> Translation:
         parsed = Source(source)
         if "torch" not in source:
             return Translation(source=source, code=source)
+        if options.target != "nnx":
+            raise T2JError(f"target {options.target!r} is not in this version; use 'nnx'")
         inference = Inference(parsed, options.resolve)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)

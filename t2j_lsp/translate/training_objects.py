@@ -1,4 +1,4 @@
-"""Which modules an optimizer updates: from its constructor, through arguments and attributes, to where it is stepped."""
+"""Which modules an optimizer updates: from its constructor, through arguments and attributes, to its steps."""
 
 from __future__ import annotations
 

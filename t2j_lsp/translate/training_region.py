@@ -14,7 +14,10 @@ from .training_step import Step, StepWriter
 from .training_text import converted, header_end, indented, lead_comments, lead_lines, rendered
 from .training_update import Update
 
-AUTOCAST = "Mixed precision goes: the step computes in float32. Give the layers dtype=jnp.bfloat16 to compute in half precision."
+AUTOCAST = (
+    "Mixed precision goes: the step computes in float32. Give the layers dtype=jnp.bfloat16 to compute in half"
+    " precision."
+)
 ABOUT_ZEROING = re.compile(r"\b(zero|clear|reset|flush|empty)", re.IGNORECASE)
 
 

@@ -221,7 +221,7 @@ class Updates:
         candidates = self._called_modules(slicer, losses)
         if len(candidates) != 1:
             raise Refused(
-                f"Can't tell which of these modules {text} updates: {', '.join(sorted(candidates)) or 'none is called'}."
+                f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
             )
         return Optimized(text, (candidates.pop(),), sure=False)
 

@@ -48,10 +48,12 @@ class CallRenderer(LayerCalls):
         self.needs = needs
         self.in_annotation = 0
         self.rendered: dict[ast.expr, Piece] = {}
+        """Each expression is rendered once: a second look must not report or hoist again."""
         self.picks: set[tuple[int, str]] = set()
         self.picked: dict[ast.expr, str] = {}
         """Names that statements in front give to parameters which one of two kinds of modules may have."""
-        """Each expression is rendered once: a second look must not report or hoist again."""
+        self.unsure: set[ast.expr] = set()
+        """Attributes of modules that are marked and stay as they stand."""
 
     def ctx_name(self, name: str) -> str:
         return self.need(name)

@@ -131,7 +131,7 @@ class AnyModule(Fact):
     """Some module of a class that is not known."""
 
     names: frozenset[str] = frozenset()
-    """The torch layers it may be (from ``isinstance``), empty if anything."""
+    """The torch layers it may be (from ``isinstance``, or because it is one of several), empty if anything."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,9 @@ def join(a: Fact, b: Fact) -> Fact:
         if shared is not None:
             return Instance(shared.fact)
     if is_module(a) and is_module(b):
-        return AnyModule()
+        known = isinstance(a, Layer | AnyModule) and isinstance(b, Layer | AnyModule)
+        names = layer_names(a), layer_names(b)
+        return AnyModule(names[0] | names[1]) if known and all(names) else AnyModule()
     if is_module_class(a, _LAYERS) and is_module_class(b, _LAYERS):
         return ModuleClass()
     return UNKNOWN

@@ -133,6 +133,22 @@ class CallInference(MethodInference):
             return self._library_call(node, inner.name, arguments, env)
         return UNKNOWN
 
+    def _children(self, node: ast.Call, name: str, arguments: list[Fact]) -> tuple[Fact, ...] | None:
+        """Facts of a container's children where the call lists them."""
+        if name == "torch.nn.Sequential":
+            if any(isinstance(a, ast.Starred) for a in node.args):
+                return None
+            if len(arguments) == 1 and not is_module(arguments[0]):
+                children = [self.facts.get(v, UNKNOWN) for v in _listed(node.args[0]) or ()]
+                return tuple(children) if children and all(map(is_module, children)) else None
+            return tuple(arguments)
+        if name == "torch.nn.ModuleList" and arguments:
+            if isinstance(arguments[0], Tuple):
+                return arguments[0].items
+            if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
+                return (arguments[0].item,)
+        return None
+
     def _einops(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         """Einops takes JAX arrays as it takes tensors: its calls stay, and their values are tensors."""
         rule = REGISTRY.get(name)
@@ -182,7 +198,7 @@ class CallInference(MethodInference):
             if LAYERS[name].random or name in CONTAINERS:
                 self._builds()
             self._sizes(node, name)
-            return Layer(name, node, _children(node, name, arguments))
+            return Layer(name, node, self._children(node, name, arguments))
         if name in OBJECT_CLASSES:
             return Object(OBJECT_CLASSES[name], name)
         if name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper():
@@ -256,20 +272,16 @@ class CallInference(MethodInference):
                 return UNKNOWN
 
 
-def _children(node: ast.Call, name: str, arguments: list[Fact]) -> tuple[Fact, ...] | None:
-    """Facts of a container's children where the call lists them."""
-    if name == "torch.nn.Sequential":
-        if any(isinstance(a, ast.Starred) for a in node.args):
-            return None
-        if len(arguments) == 1 and not is_module(arguments[0]):
-            return None
-        return tuple(arguments)
-    if name == "torch.nn.ModuleList" and arguments:
-        if isinstance(arguments[0], Tuple):
-            return arguments[0].items
-        if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
-            return (arguments[0].item,)
-    return None
+def _listed(node: ast.expr) -> list[ast.expr] | None:
+    """The values of a dict that is written out, in order: ``OrderedDict([("fc", layer), ...])``; None otherwise."""
+    if isinstance(node, ast.Call):
+        return _listed(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if isinstance(node, ast.Dict):
+        return node.values if None not in node.keys else None
+    if not isinstance(node, ast.List | ast.Tuple):
+        return None
+    pairs = [e.elts for e in node.elts if isinstance(e, ast.List | ast.Tuple) and len(e.elts) == 2]
+    return [pair[1] for pair in pairs] if len(pairs) == len(node.elts) else None
 
 
 _TENSORS = {

@@ -114,6 +114,8 @@ class FlowInference(ExpressionInference):
         self.expr(node.test, env)
         then, other = dict(env), dict(env)
         self.narrow(node.test, then)
+        if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
+            self.narrow(node.test.operand, other)
         falls = self.block(node.body, then)
         self._default_given(node.test, env, then)
         falls_other = self.block(node.orelse, other) if node.orelse else True

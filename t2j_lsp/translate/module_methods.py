@@ -22,6 +22,7 @@ class ModuleMethods(InPlace):
     needs: Needs
 
     if TYPE_CHECKING:
+        unsure: set[ast.expr]
 
         def need(self, name: str) -> str: ...
         def argument(self, node: ast.expr) -> Piece: ...
@@ -151,6 +152,9 @@ class ModuleMethods(InPlace):
     def layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
+        if owner == AnyModule() and node.attr in _RENAMED and not self._answers_to_torch_names(node):
+            reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
+            return self._unsure(node, reason)
         if not names or (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
             return None
         forms = {LAYERS[n].attributes.get(node.attr) for n in names if n in LAYERS}
@@ -160,10 +164,7 @@ class ModuleMethods(InPlace):
         if len(forms) > 1 and self._is_initialised(node):
             return None
         if len(forms) > 1:
-            self.ctx.gap(
-                node, f"torch.nn.Module.{node.attr}", "unsure", f".{node.attr} has another name in each of these layers"
-            )
-            return None
+            return self._unsure(node, f".{node.attr} has another name in each of these layers")
         new = forms.pop()
         assert new is not None
         if new == "kernel":
@@ -173,12 +174,22 @@ class ModuleMethods(InPlace):
             return Piece(f"{self.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
         return Piece(f"{text}.{new}")
 
+    def _unsure(self, node: ast.Attribute, reason: str) -> Piece:
+        """The attribute as it stands, marked."""
+        self.ctx.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
+        self.unsure.add(node)
+        return Piece(self.ctx.source.segment(node))
+
+    def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
+        """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
+        return isinstance(node.value, ast.Attribute) or self._is_initialised(node)
+
     def variable_value(self, node: ast.Attribute, piece: Piece) -> Piece:
         """The array in a Variable. An attribute that may be None is passed as it is."""
         owner = self.ctx.fact(node.value)
         if isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
             return piece
-        if piece.text.endswith((".T", "]", ")")):
+        if node in self.unsure or piece.text.endswith((".T", "]", ")")):
             return piece
         return Piece(f"{bracket(piece, ATOM)}[...]")
 
@@ -263,6 +274,10 @@ class ModuleMethods(InPlace):
             self.picks.add((id(block), line))
             statement.before.append(line)
         return picked, True
+
+
+_RENAMED = frozenset({"weight", "running_mean", "running_var"})
+"""Attributes of PyTorch's layers that most of Flax's have under other names."""
 
 
 def flax_class(name: str) -> str:

@@ -10,8 +10,8 @@ from .facts import Qual, Tensor
 from .layer import LAYERS
 from .module_statements import ModuleStatements, is_super_init
 from .names import is_torch
+from .no_gradient import NO_GRAD
 from .rngs import build_methods
-from .statements import NO_GRAD
 
 LEFT_ALONE = {
     "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",

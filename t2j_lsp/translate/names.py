@@ -172,7 +172,7 @@ MODULE_ONLY = frozenset(
 ARRAY_LIBRARIES = frozenset({"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow"})
 """Libraries whose values have methods of the same names as tensors, and aren't tensors."""
 
-_TENSOR_KEYWORDS = frozenset({"dim", "keepdim", "dim0", "dim1", "dims"})
+_TENSOR_KEYWORDS = frozenset({"dim", "keepdim", "dim0", "dim1", "dims", "start_dim", "end_dim"})
 _NOT_SAME_ON_ARRAYS = frozenset(
     {"size", "view", "repeat", "max", "min", "sort", "std", "var", "median", "norm", "split"}
 )
@@ -195,6 +195,8 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             return count > 1 or any(_is_number(a) for a in node.args)
         case "repeat":
             return count > 2
+        case "flatten":
+            return any(_is_number(a) for a in node.args)
         case "t" | "dim" | "clone" | "float" | "double" | "int":
             return count == 0 and not node.keywords
         case "to":

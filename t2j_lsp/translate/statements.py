@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterable
 
 from .context import Context, Statement
-from .facts import Qual, Tensor, Tuple, is_tensor
+from .facts import Qual, is_tensor
 from .fold import fold
 from .module_loops import ModuleLoops
 from .names import is_torch
+from .no_gradient import NO_GRAD, NoGradient
 from .precedence import ANY, ATOM, Piece, bracket, breaks_line
 from .render import Renderer, children
 from .rule import REGISTRY
@@ -17,12 +18,11 @@ from .site import rngs_expression
 from .source import apply_edits
 from .stores import Stores
 
-NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
 TRANSPARENT = ("torch.enable_grad", "torch.autograd.profiler.record_function", "torch.profiler.record_function")
 SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 
 
-class Statements(Stores, ModuleLoops):
+class Statements(Stores, ModuleLoops, NoGradient):
     """Walks the statements of a file and records their edits. Classes and functions are in ``modules``."""
 
     def __init__(self, context: Context, renderer: Renderer) -> None:
@@ -280,37 +280,6 @@ class Statements(Stores, ModuleLoops):
         fact = self.ctx.fact(expression.func if isinstance(expression, ast.Call) else expression)
         return fact.name if isinstance(fact, Qual) and item.optional_vars is None else ""
 
-    def _stop_gradients(self, node: ast.With | ast.AsyncWith) -> None:
-        """Inside a function the values computed without gradient must not carry one later."""
-        if self.ctx.function is None:
-            return
-        used_later = _loads_after(self.ctx.function.node, node)
-        names: list[str] = []
-        for inner in ast.walk(node):
-            if (
-                isinstance(inner, ast.Return)
-                and inner.value is not None
-                and _differentiable(self.ctx.fact(inner.value))
-            ):
-                self._wrap_return(inner)
-            if isinstance(inner, ast.Assign):
-                for target in inner.targets:
-                    if isinstance(target, ast.Name) and target.id in used_later and target.id not in names:
-                        if _differentiable(self.ctx.fact(target)):
-                            names.append(target.id)
-        if names:
-            stop = f"{self.renderer.need('lax')}.stop_gradient"
-            self._after(node, [f"{name} = {stop}({name})" for name in names])
-
-    def _after(self, node: ast.With | ast.AsyncWith, lines: list[str]) -> None:
-        self.ctx.insert_after(node.body[-1], lines)
-
-    def _wrap_return(self, node: ast.Return) -> None:
-        assert node.value is not None
-        start, end = self.ctx.source.span(node.value)
-        self.ctx.edit(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
-        self.ctx.edit(end, end, ")", 1)
-
     # --- expression statements ------------------------------------------------------------------------------------
 
     def _expression_statement(self, node: ast.Expr) -> None:
@@ -341,20 +310,6 @@ class Statements(Stores, ModuleLoops):
         self.ctx.removable[node] = "rngs"
 
     # --- assignments ----------------------------------------------------------------------------------------------
-
-
-def _differentiable(fact: object) -> bool:
-    if isinstance(fact, Tuple):
-        return any(map(_differentiable, fact.items))
-    return isinstance(fact, Tensor) and fact.dtype not in ("int", "bool")
-
-
-def _loads_after(function: ast.AST, node: ast.stmt) -> set[str]:
-    return {
-        n.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
-    }
 
 
 __all__ = ["ANY", "Piece", "Statements", "is_torch", "rngs_expression"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .context import Context
 from .facts import Instance, Layer, ListOf, Object, Partial, Qual, Scalar, Tensor, Tuple, element, is_module, is_tensor
 from .layer import LAYERS
-from .precedence import ATOM, Part, bracket
+from .precedence import ATOM, UNARY, Part, bracket
 from .render import Renderer
 from .rule import REGISTRY
 from .site import used_of_pair
@@ -138,6 +138,12 @@ class Stores:
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
             return True
+        if self._whole_mask(target, value):
+            amount = bracket(self.renderer.render(value), UNARY)
+            text = right.text if operator is None else f"{holder} {_SIGNS[type(operator)]} {amount}"
+            self.ctx.replace(node, f"{holder} = {self.renderer.need('jnp')}.where({index}, {text}, {holder})")
+            self.ctx.converted += 1
+            return True
         if operator is None:
             new = f"{holder}.at[{index}].set({right.text})"
         elif type(operator) in _AT and _unique(target.slice):
@@ -148,6 +154,26 @@ class Stores:
         self.ctx.replace(node, f"{holder} = {new}")
         self.ctx.converted += 1
         return True
+
+    def _whole_mask(self, target: ast.Subscript, value: ast.expr) -> bool:
+        """``x[x > 1] = 1``: one number in the places of a mask of x's shape. ``x.at[mask]`` doesn't run under jit."""
+        mask, held = self.ctx.fact(target.slice), self.ctx.fact(target.value)
+        if not isinstance(mask, Tensor) or mask.dtype != "bool" or not isinstance(held, Tensor):
+            return False
+        number = self.ctx.fact(value)
+        if not (isinstance(number, Scalar) or isinstance(number, Tensor) and number.rank == 0):
+            return False
+        kind = number.kind if isinstance(number, Scalar) else number.dtype
+        if held.dtype == "bool" and kind != "bool" or held.dtype == "int" and kind not in ("int", "bool"):
+            return False  # jnp.where would widen the dtype, where a store rounds
+        match target.slice:
+            case ast.Compare(left=left, comparators=[other]):
+                while isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "abs":
+                    left = left.func.value
+                own = ast.unparse(target.value)
+                if ast.unparse(left) == own and (isinstance(self.ctx.fact(other), Scalar) or ast.unparse(other) == own):
+                    return True
+        return mask.rank is not None and mask.rank == held.rank
 
     def _attribute_store(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Assignments to attributes that hold variables, and weight tying."""

@@ -1,0 +1,129 @@
+"""Stores through boolean masks, values that no_grad detaches, and reads of layers whose class is or isn't known."""
+
+from __future__ import annotations
+
+import pytest
+
+from .convert import body, run
+from .test_regressions import equal, method
+
+
+@pytest.mark.parametrize(
+    ("store", "wanted"),
+    [
+        ("x[x > 1] = 1", "x = jnp.where(x > 1, 1, x)"),
+        ("x[x != x] = 0.0", "x = jnp.where(x != x, 0.0, x)"),
+        ("x[x.abs() < 0.1] += 2", "x = jnp.where(absolute(x) < 0.1, x + 2, x)"),
+        ("x[x > 1] = x.mean()", "x = jnp.where(x > 1, x.mean(), x)"),
+    ],
+)
+def test_one_number_in_the_places_of_a_mask_of_the_same_shape(store: str, wanted: str) -> None:
+    code = body(f"def f(x: Tensor):\n    x = x * 1\n    {store}\n    return x\n")
+    assert wanted in code
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "x[rows] = 1",  # a mask of rows, or indices
+        "x[x > 1] = x[x > 1] * 2",
+        "x[y > 1] = 0",  # y may have fewer axes
+        "x[0, x[0] > 1] = 0",
+    ],
+)
+def test_other_stores_keep_their_index(store: str) -> None:
+    code = body(f"def f(x: Tensor, y: Tensor, rows: Tensor):\n    x = x * 1\n    {store}\n    return x\n")
+    assert "x = x.at[" in code
+
+
+def test_a_store_that_rounds_is_no_choice_between_values() -> None:
+    code = body("def f(n: int):\n    x = torch.zeros(n, dtype=torch.long)\n    x[x == 0] = 0.5\n    return x\n")
+    assert "x.at[x == 0].set(0.5)" in code
+
+
+BUFFER = """
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Linear(5, 5)
+        self.register_buffer("size", torch.ones(5))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.size.mul_(0.9).add_(0.1 * x.abs().mean(0))
+            self.calls += 1
+        return self.scale(x) / self.size + self.calls
+"""
+
+
+def test_a_buffer_written_without_gradient_carries_none() -> None:
+    equal(BUFFER, "buffer_no_grad", 3, 5)
+    code = body(BUFFER)
+    assert "self.size[...] = lax.stop_gradient(self.size[...])" in code
+    assert "stop_gradient(self.calls" not in code
+
+
+def test_a_buffer_that_is_only_written_stays_as_it_is() -> None:
+    assert "stop_gradient" not in body(BUFFER.replace("/ self.size ", ""))
+
+
+CHAIN = """
+from collections import OrderedDict
+
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(OrderedDict([("first", nn.Linear(4, 3)), ("act", nn.Tanh())]))
+        self.head = nn.Sequential({"last": nn.Linear(3, 2)}) if False else nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.head(self.net(x)) * self.net[0].weight.mean()
+"""
+
+
+def test_a_child_of_a_sequential_of_names_is_known() -> None:
+    equal(CHAIN, "chain_by_index", 2, 4)
+
+
+def test_a_weight_of_some_module_is_refused() -> None:
+    result = run("def norm(model: nn.Module):\n    return [m.weight for m in model.modules()]\n")
+    assert [(g.name, g.code) for g in result.gaps] == [("torch.nn.Module.weight", "unsure")]
+    assert "m.weight for m in" in result.code
+
+
+def test_a_guard_that_leaves_the_loop_tells_the_class() -> None:
+    result = run(
+        "def norms(model: nn.Module):\n    out = []\n    for m in model.modules():\n"
+        "        if not isinstance(m, nn.Linear):\n            continue\n"
+        "        out.append(m.weight.sum())\n    return out\n"
+    )
+    assert result.gaps == ()
+    assert "m.kernel.T.sum()" in result.code
+
+
+def test_one_of_two_layers_has_no_sure_weight() -> None:
+    code = "self.a = nn.Linear(2, 2) if wide else nn.Embedding(2, 2)"
+    result = run(
+        f"class A(nn.Module):\n    def __init__(self, wide: bool):\n        super().__init__()\n        {code}\n\n"
+        "    def forward(self, x):\n        return x * self.a.weight.mean()\n"
+    )
+    assert [g.name for g in result.gaps] == ["torch.nn.Module.weight"]
+
+
+def test_a_comparison_of_unknown_values_may_be_a_tensor() -> None:
+    assert method("return (x != self.pad).permute(1, 0)") == "return (x != self.pad).transpose(1, 0)"
+
+
+def test_flatten_with_a_number_is_a_tensors() -> None:
+    assert "flatten" not in method("return self.measure(x).flatten(1)")
+    kept = "def f(frame):\n    return frame.values.flatten()\n"
+    assert "frame.values.flatten()" in run(kept).code

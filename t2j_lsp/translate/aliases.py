@@ -185,7 +185,7 @@ def _stored(node: ast.stmt) -> set[str]:
     return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def works_in_place(node: ast.Call, facts: Mapping[ast.expr, Fact]) -> bool:
+def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
     if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
         return isinstance(facts.get(node.func), Qual) and bool(node.args)

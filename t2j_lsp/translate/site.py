@@ -14,13 +14,13 @@ from .precedence import Piece
 from .rngs import build_methods
 
 if TYPE_CHECKING:
-    from .calls import CallRenderer
+    from .rule_application import RuleApplication
 
 
 class CallSite:
     """Implements ``rule.Site`` for one call node."""
 
-    def __init__(self, renderer: CallRenderer, node: ast.expr, name: str) -> None:
+    def __init__(self, renderer: RuleApplication, node: ast.expr, name: str) -> None:
         self.renderer = renderer
         self.ctx: Context = renderer.ctx
         self.node = node

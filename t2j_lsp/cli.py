@@ -17,7 +17,7 @@ from importlib import import_module
 from . import __version__
 from .contract import T2JError
 
-COMMANDS = ("convert", "check", "explain", "coverage")
+COMMANDS = ("convert", "check", "explain", "coverage", "serve")
 USAGE_ERROR = 2
 INTERRUPTED = 130
 
@@ -26,8 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    arguments = build_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -49,14 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The argument parser, with one subparser for each module in ``commands``."""
+def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The argument parser, with one subparser for each module in ``commands``.
+
+    Where the first of ``argv`` is a command, only that one is loaded: a server has to start fast.
+    """
     parser = argparse.ArgumentParser(
         prog="t2j",
         description="Convert PyTorch code to Flax NNX by rules, and check the result by running both.",
     )
     parser.add_argument("--version", action="version", version=f"t2j {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
+    for name in argv[:1] if argv and argv[0] in COMMANDS else COMMANDS:
         import_module(f".commands.{name}", __package__).add_parser(commands)
     return parser

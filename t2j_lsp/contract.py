@@ -39,6 +39,13 @@ class Fidelity(enum.StrEnum):
     MANUAL = "manual"
 
 
+FIDELITY_TEXT = {
+    Fidelity.EXACT: "converted; the same result",
+    Fidelity.CLOSE: "converted, with a difference to know about",
+    Fidelity.MANUAL: "left as it is and marked",
+}
+
+
 class Severity(enum.StrEnum):
     """A gap is code left as it was; a note is code converted with something to know about it."""
 

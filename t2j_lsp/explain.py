@@ -6,7 +6,7 @@ import ast
 import difflib
 from collections.abc import Iterator
 
-from .contract import Fidelity, RuleDoc
+from .contract import FIDELITY_TEXT, RuleDoc
 from .plugins import load_rules
 from .translate import translate
 from .translate.layer import LAYERS
@@ -25,12 +25,6 @@ _PREFIXES = {
 }
 _PACKAGES = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor", "torch.optim", "torch.nn.init")
 """Where a bare name is looked for, in this order."""
-
-FIDELITY_TEXT = {
-    Fidelity.EXACT: "converted; the same result",
-    Fidelity.CLOSE: "converted, with a difference to know about",
-    Fidelity.MANUAL: "left as it is and marked",
-}
 
 
 def all_docs() -> dict[str, RuleDoc]:
@@ -162,3 +156,6 @@ def _last_statement(code: str) -> str | None:
     first, *rest = (ast.get_source_segment(code, node) or "").split("\n")
     text = "\n".join([first, *(line.removeprefix(" " * node.col_offset) for line in rest)])
     return text.removeprefix("return ")
+
+
+__all__ = ["FIDELITY_TEXT", "all_docs", "close_names", "example", "explain"]

@@ -195,3 +195,15 @@ def _lines(source: str) -> Iterator[str]:
     yield from (part + "\n" for part in parts[:-1])
     if parts[-1]:
         yield parts[-1]
+
+
+def python_lines(source: str) -> str | None:
+    """A code cell's text with every line for the notebook masked by ``pass``, line by line; None if it isn't Python."""
+    if not source.strip():
+        return source
+    if _is_foreign(source):
+        return None
+    try:
+        return re.sub(r"(?m)pass  # t2j-line:\d+$", "pass", _mask(source, "t2j", []))
+    except SyntaxError:
+        return None

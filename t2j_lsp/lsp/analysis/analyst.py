@@ -1,0 +1,261 @@
+"""Keeps analyses up to date: the whole file when there is time, and only what was edited when there is none.
+
+After an edit, the definitions whose text changed are translated together with what they depend on; everything else is
+carried over. That may miss what other parts of the file tell about them, so a translation of the whole file follows.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...contract import Finding, Options, Rewrite, Severity, SourceError, Span, TextEdit, Translation
+from ...files import neighbours
+from ...translate import translate
+from ..positions import split_lines
+from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
+from .units import Unit, closure, cut, import_aliases, only
+
+MAX_PROGRAMS = 32
+"""Programs whose last analysis is kept, so that memory stays bounded over a day."""
+
+_IGNORE = re.compile(r"#\s*t2j:\s*ignore(-file)?(?:\[([\w\s,-]*)\])?")
+BOM = "\ufeff"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What was found in one unit. Lines count from 0 at the unit's first line."""
+
+    findings: tuple[Finding, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    edited: tuple[int, ...] = ()
+    """The lines on which edits start."""
+
+
+@dataclass
+class State:
+    """The last analysis of one program."""
+
+    text: str
+    settings: Settings
+    units: list[Unit]
+    pieces: list[Piece]
+    aliases: dict[str, str]
+    translation: Translation | None = None
+    """The translation of exactly ``text``."""
+    problem: str | None = None
+
+
+class Analyst:
+    """Analyses programs and remembers the last state of each."""
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, State] = OrderedDict()
+
+    def forget(self, key: str) -> None:
+        self._states.pop(key, None)
+
+    def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
+        """The analysis of a text from the last one and its edited units; None where a full one is needed first.
+
+        Raises SyntaxError where the text can't be parsed.
+        """
+        state = self._states.get(key)
+        if state is None or state.settings != settings:
+            tree_of(text)
+            return None
+        if state.text == text and state.translation is not None:
+            return self._analysis(state, complete=True)
+        lines = split_lines(text.removeprefix(BOM))
+        tree = tree_of(text)
+        units = cut(lines, tree, {u.text: u.about for u in state.units})
+        old: dict[str, list[Piece]] = {}
+        for unit, piece in zip(state.units, state.pieces, strict=True):
+            old.setdefault(unit.text, []).append(piece)
+        pieces: list[Piece | None] = [found.pop(0) if (found := old.get(unit.text)) else None for unit in units]
+        changed = [index for index, piece in enumerate(pieces) if piece is None]
+        problem = None
+        if changed:
+            part = only(lines, units, closure(units, changed))
+            try:
+                translation = translate(part, options(settings, path))
+            except SourceError as error:
+                problem, made = str(error), {}
+            else:
+                made = dict(zip(changed, pieces_of(translation, [units[i] for i in changed]), strict=True))
+            pieces = [made.get(i, Piece()) if piece is None else piece for i, piece in enumerate(pieces)]
+        new = State(text, settings, units, [p or Piece() for p in pieces], import_aliases(tree), None, problem)
+        self._keep(key, new)
+        return self._analysis(new, complete=False)
+
+    def full(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis:
+        """The analysis of a text as a whole. Raises SyntaxError where it can't be parsed."""
+        return self._analysis(self.state(key, text, settings, path), complete=True)
+
+    def state(self, key: str, text: str, settings: Settings, path: str | None) -> State:
+        """The state with a translation of the whole text."""
+        state = self._states.get(key)
+        if state is not None and state.text == text and state.settings == settings and state.translation is not None:
+            self._states.move_to_end(key)
+            return state
+        tree = tree_of(text)
+        lines = split_lines(text.removeprefix(BOM))
+        units = cut(lines, tree, {u.text: u.about for u in state.units} if state is not None else {})
+        problem = None
+        try:
+            translation = translate(text, options(settings, path))
+        except SourceError as error:
+            translation, problem = Translation(text, text), str(error)
+        new = State(
+            text, settings, units, list(pieces_of(translation, units)), import_aliases(tree), translation, problem
+        )
+        self._keep(key, new)
+        return new
+
+    def last(self, key: str) -> State | None:
+        return self._states.get(key)
+
+    def _keep(self, key: str, state: State) -> None:
+        self._states[key] = state
+        self._states.move_to_end(key)
+        while len(self._states) > MAX_PROGRAMS:
+            self._states.popitem(last=False)
+
+    def _analysis(self, state: State, complete: bool) -> Analysis:
+        findings: list[Finding] = []
+        rewrites: list[Rewrite] = []
+        definitions: list[Definition] = []
+        bom = state.text.startswith(BOM)
+        for unit, piece in zip(state.units, state.pieces, strict=True):
+            placed = [replace(f, span=_placed(f.span, unit.first, bom)) for f in piece.findings]
+            findings += placed
+            rewrites += [replace(r, span=_placed(r.span, unit.first, bom)) for r in piece.rewrites]
+            definitions += _definitions(unit, piece)
+        kept = _unignored(findings, state.text)
+        converted = sum(r.jax is not None for r in rewrites)
+        return Analysis(
+            tuple(kept), tuple(rewrites), tuple(definitions), state.aliases, complete, converted, state.problem
+        )
+
+
+def options(settings: Settings, path: str | None) -> Options:
+    """The translator's options."""
+    return Options(
+        target=settings.target,  # type: ignore[arg-type]
+        x64=settings.x64,
+        helpers=settings.helpers,  # type: ignore[arg-type]
+        path=path,
+        resolve=neighbours(Path(path)) if path else None,
+    )
+
+
+def tree_of(text: str) -> ast.Module:
+    """The tree of a text. Raises SyntaxError whatever is wrong with it."""
+    try:
+        return ast.parse(text.removeprefix(BOM))
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error)) from None
+
+
+def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
+    """A translation cut into units."""
+    starts = line_starts(translation.source)
+    edited = [line_of(starts, edit.start) for edit in translation.edits]
+    findings, rewrites = list(translation.findings), list(translation.rewrites)
+    for unit in units:
+        yield Piece(
+            tuple(
+                replace(f, span=shifted(f.span, -unit.first))
+                for f in findings
+                if unit.first <= f.span.line <= unit.last
+            ),
+            tuple(
+                replace(r, span=shifted(r.span, -unit.first))
+                for r in rewrites
+                if unit.first <= r.span.line <= unit.last
+            ),
+            tuple(line - unit.first for line in edited if unit.first <= line <= unit.last),
+        )
+
+
+def line_starts(source: str) -> list[int]:
+    """Where each line of a text (without its byte order mark) starts."""
+    starts, position = [], 0
+    for line in split_lines(source.removeprefix(BOM)):
+        starts.append(position)
+        position += len(line)
+    return starts
+
+
+def line_of(starts: list[int], index: int) -> int:
+    """The line, from 1, that holds a text index."""
+    return bisect_right(starts, index)
+
+
+def moved(edits: Iterable[TextEdit], source: str, text: str) -> list[TextEdit]:
+    """Edits of ``source`` at the same lines and columns of ``text``."""
+    old, new = line_starts(source), line_starts(text)
+
+    def place(index: int) -> int:
+        line = line_of(old, index)
+        return new[line - 1] + index - old[line - 1]
+
+    return [TextEdit(place(e.start), place(e.end), e.new) for e in edits]
+
+
+def _placed(span: Span, first: int, bom: bool) -> Span:
+    span = shifted(span, first)
+    if bom and span.line == 1:
+        span = replace(span, column=span.column + 1)
+    if bom and span.end_line == 1:
+        span = replace(span, end_column=span.end_column + 1)
+    return span
+
+
+def _definitions(unit: Unit, piece: Piece) -> Iterable[Definition]:
+    for kind, name, first, last, span, depth in unit.about.skeletons:
+        inside = [f for f in piece.findings if first <= f.span.line <= last]
+        gaps = tuple(f"{f.name}: {f.reason}" for f in inside if f.severity is Severity.GAP)
+        notes = tuple(f"{f.name}: {f.reason}" for f in inside if f.severity is Severity.NOTE and f.code != "exact")
+        refused = next((f.reason for f in inside if f.code == "training-loop"), None) if kind == "loop" else None
+        edits = sum(first <= line <= last for line in piece.edited)
+        yield Definition(
+            kind,
+            name,
+            first + unit.first,
+            last + unit.first,
+            shifted(span, unit.first),
+            depth,
+            edits,
+            gaps,
+            notes,
+            refused,
+        )
+
+
+def _unignored(findings: list[Finding], text: str) -> list[Finding]:
+    """The findings that no ``# t2j: ignore`` comment is about; it stands on their line, or alone on the line above."""
+    if "t2j:" not in text:
+        return findings
+    ignored: dict[int, set[str]] = {}
+    for number, line in enumerate(split_lines(text), 1):
+        for match in _IGNORE.finditer(line):
+            codes = {code.strip() for code in (match[2] or IGNORE_FILE).split(",")}
+            if match[1]:
+                ignored.setdefault(0, set()).update(codes)
+                continue
+            alone = line.lstrip().startswith("#")
+            ignored.setdefault(number + 1 if alone else number, set()).update(codes)
+    everywhere = ignored.get(0, set())
+
+    def counts(finding: Finding) -> bool:
+        here = everywhere | ignored.get(finding.span.line, set()) | ignored.get(finding.span.end_line, set())
+        return not here & {finding.code, IGNORE_FILE}
+
+    return [f for f in findings if counts(f)]

@@ -1,0 +1,173 @@
+"""What an analysis says: findings, torch expressions with their JAX form, and the definitions of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from ...contract import Finding, Rewrite, Span
+
+DefinitionKind = Literal["class", "function", "loop"]
+IGNORE_FILE = "*"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that change what a text becomes."""
+
+    target: str = "nnx"
+    x64: bool = False
+    helpers: str = "inline"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A class, a function or a loop: lines from 1, decorators included. ``edits`` counts what would change in it."""
+
+    kind: DefinitionKind
+    name: str
+    line: int
+    end_line: int
+    name_span: Span
+    depth: int
+    edits: int = 0
+    gaps: tuple[str, ...] = ()
+    """The reasons for what stays as it is."""
+    notes: tuple[str, ...] = ()
+    """The differences to know about."""
+    refused: str | None = None
+    """Why it is not converted at all: training code that has to convert as a whole or stay."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis of one revision of a program. Spans hold in that revision's text."""
+
+    findings: tuple[Finding, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+    aliases: dict[str, str] = field(default_factory=dict)
+    """The qualified name behind each imported name."""
+    complete: bool = True
+    """Whether the whole file was translated; otherwise the changed definitions with what they depend on."""
+    converted: int = 0
+    problem: str | None = None
+    """Why the text can't be translated, where it can be parsed."""
+
+    @cached_property
+    def by_line(self) -> dict[int, list[Rewrite]]:
+        """The torch expressions that touch each line, outer ones first."""
+        found: dict[int, list[Rewrite]] = {}
+        for one in self.rewrites:
+            for line in range(one.span.line, one.span.end_line + 1):
+                found.setdefault(line, []).append(one)
+        return found
+
+    def at(self, line: int, column: int) -> Rewrite | None:
+        """The innermost torch expression at a place; ``line`` from 1."""
+        here = (line, column)
+        found = None
+        for one in self.by_line.get(line, ()):
+            span = one.span
+            if (span.line, span.column) <= here <= (span.end_line, span.end_column):
+                if found is None or _inside(span, found.span):
+                    found = one
+        return found
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (
+        outer.end_line,
+        outer.end_column,
+    )
+
+
+def shifted(span: Span, lines: int) -> Span:
+    """The span, so many lines further down."""
+    return span if not lines else replace(span, line=span.line + lines, end_line=span.end_line + lines)
+
+
+@dataclass(frozen=True)
+class LineMap:
+    """Where the lines of an analysed text are in the current text, as far as they are unchanged.
+
+    Only the lines before the first and behind the last difference have a place: what stands between was edited.
+    """
+
+    before: int
+    behind: int
+    old: int
+    new: int
+
+    @staticmethod
+    def between(old: Sequence[str], new: Sequence[str]) -> LineMap:
+        count = min(len(old), len(new))
+        before = next((i for i in range(count) if old[i] != new[i]), count)
+        rest = count - before
+        behind = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+        return LineMap(before, behind, len(old), len(new))
+
+    @property
+    def is_identity(self) -> bool:
+        return self.before == self.old == self.new
+
+    def to_new(self, line: int) -> int | None:
+        """The current line of an analysed line, both from 0."""
+        if line < self.before:
+            return line
+        return line + self.new - self.old if line >= self.old - self.behind else None
+
+    def to_old(self, line: int) -> int | None:
+        if line < self.before:
+            return line
+        return line + self.old - self.new if line >= self.new - self.behind else None
+
+    def span(self, span: Span) -> Span | None:
+        """The current place of a span; None if an edit touched its lines."""
+        first, last = self.to_new(span.line - 1), self.to_new(span.end_line - 1)
+        if first is None or last is None or last - first != span.end_line - span.line:
+            return None
+        return shifted(span, first + 1 - span.line)
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines of a text (from 1, inclusive) and what replaces them. ``last`` below ``first`` inserts in front of it."""
+
+    first: int
+    last: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A part of a file, converted: the lines that change, and what to know about it."""
+
+    hunks: tuple[Hunk, ...]
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A whole file, converted."""
+
+    code: str
+    gaps: int
+    notes: int
+    helper_source: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What to convert: one expression, whole statements on ``lines``, or all that is ``exact``."""
+
+    kind: Literal["expression", "lines", "exact"]
+    span: Span | None = None
+    first: int = 0
+    last: int = 0
+
+
+class Refused(Exception):
+    """A conversion that can't be done, with the reason for the user."""

@@ -1,0 +1,303 @@
+"""Converts a part of a file in place: an expression, statements, or all that converts exactly.
+
+Of the file's translation only the edits inside of the part are applied. What the new code names is added: imports
+behind the file's imports, helpers behind those. A name that neither has is a reason to refuse.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
+from ...translate import translate
+from ...translate.wrap import wrap_long_lines
+from ..positions import content, split_lines
+from .analyst import BOM, Analyst, State, line_of, line_starts, moved, options, pieces_of, tree_of
+from .model import Conversion, Hunk, Refused, Scope, Settings
+from .units import Unit, closure, cut, groups, only
+
+_BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__class__"}
+
+
+def convert_part(
+    analyst: Analyst, key: str, text: str, settings: Settings, path: str | None, scope: Scope
+) -> Conversion:
+    """The hunks that convert one part of a text. Raises Refused with the reason, or SyntaxError."""
+    tree = tree_of(text)
+    state = analyst.last(key)
+    known = state is not None and state.text == text and state.settings == settings and state.translation is not None
+    if scope.kind == "exact" or (known and state is not None):
+        state = analyst.state(key, text, settings, path)
+        if state.problem is not None:
+            raise Refused(state.problem)
+        assert state.translation is not None
+        translation, units = state.translation, state.units
+    else:
+        translation, units = _slice(text, tree, settings, path, scope)
+    if scope.kind == "expression":
+        edits, findings = _expression(translation, text, scope)
+    elif scope.kind == "lines":
+        edits, findings = _lines(translation, text, scope.first, scope.last)
+    else:
+        edits, findings = _exact(translation, text, units)
+    if not edits:
+        raise Refused(_why_not(findings))
+    hunks = _hunks(text, tree, edits, translation)
+    return Conversion(
+        tuple(hunks), tuple(dict.fromkeys(f"{f.name}: {f.reason}" for f in findings if f.code != "exact"))
+    )
+
+
+def _slice(
+    text: str, tree: ast.Module, settings: Settings, path: str | None, scope: Scope
+) -> tuple[Translation, list[Unit]]:
+    """A translation of what the scope needs: while the whole file's is not there yet."""
+    lines = split_lines(text.removeprefix(BOM))
+    units = cut(lines, tree, {})
+    first, last = (scope.span.line, scope.span.end_line) if scope.span else (scope.first, scope.last)
+    wanted = [i for i, unit in enumerate(units) if unit.first <= last and first <= unit.last]
+    try:
+        return translate(only(lines, units, closure(units, wanted)), options(settings, path)), units
+    except SourceError as error:
+        raise Refused(str(error)) from None
+
+
+def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list[TextEdit], list[Finding]]:
+    span = scope.span
+    assert span is not None
+    bom = text.startswith(BOM)
+    shift = {True: int(bom), False: 0}
+    place = (span.line, span.column - shift[span.line == 1], span.end_line, span.end_column - shift[span.end_line == 1])
+    for rewrite in translation.rewrites:
+        s = rewrite.span
+        if (s.line, s.column, s.end_line, s.end_column) == place:
+            starts = line_starts(text)
+            inside = [f for f in translation.findings if s <= f.span and f.span.end_line <= s.end_line]
+            if rewrite.jax is None:
+                raise Refused(_why_not([f for f in inside if f.span == s] or inside))
+            start, end = starts[s.line - 1] + s.column, starts[s.end_line - 1] + s.end_column
+            return [TextEdit(start, end, rewrite.jax)], inside
+    raise Refused("there is no torch expression here any more")
+
+
+def _lines(translation: Translation, text: str, first: int, last: int) -> tuple[list[TextEdit], list[Finding]]:
+    starts = [*line_starts(text), len(text)]
+    begin, end = starts[first - 1], starts[min(last, len(starts) - 1)]
+    inside = [e for e in moved(translation.edits, translation.source, text) if begin <= e.start and e.end <= end]
+    inside = [e for e in inside if not (e.start == end and e.start == e.end)]
+    return inside, [f for f in translation.findings if first <= f.span.line <= last]
+
+
+def _exact(translation: Translation, text: str, units: list[Unit]) -> tuple[list[TextEdit], list[Finding]]:
+    """The edits of every group of units in which nothing was found: half a group would not run."""
+    pieces = list(pieces_of(translation, units))
+    edits: list[TextEdit] = []
+    left: list[Finding] = []
+    for group in groups(units):
+        findings = [f for i in group for f in pieces[i].findings if f.code != "exact"]
+        left += findings
+        if not findings:
+            for index in sorted(group):
+                edits += _lines(translation, text, units[index].first, units[index].last)[0]
+    return edits, [] if edits else left
+
+
+def _why_not(findings: Iterable[Finding]) -> str:
+    findings = list(findings)
+    gap = next((f for f in findings if f.severity is Severity.GAP), None) or next(iter(findings), None)
+    return f"{gap.name}: {gap.reason}" if gap is not None else "there is nothing to convert here"
+
+
+@dataclass
+class _Added:
+    """What the conversion of the file adds at its top level, by name."""
+
+    imports: dict[str, str]
+    definitions: dict[str, str]
+
+
+def _added(translation: Translation, tree: ast.Module) -> _Added:
+    code = translation.code.removeprefix(BOM)
+    output = ast.parse(code)
+    lines = split_lines(code)
+    own = _top_names(tree)
+    added = _Added({}, {})
+    for node in output.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+                dots = "." * node.level if isinstance(node, ast.ImportFrom) else ""
+                line = (
+                    f"from {dots}{node.module or ''} import {name}"
+                    if isinstance(node, ast.ImportFrom)
+                    else f"import {name}"
+                )
+                added.imports[alias.asname or alias.name.partition(".")[0]] = line
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign):
+            for name in _names(node) - own:
+                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+                added.definitions[name] = "".join(lines[first - 1 : node.end_lineno]).rstrip()
+    return added
+
+
+def _top_names(tree: ast.Module) -> set[str]:
+    return {name for node in tree.body for name in _names(node)}
+
+
+def _names(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(a.asname or a.name).partition(".")[0] for a in node.names}
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt) for n in _names(child)}
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Every name that is bound anywhere in a file."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(ctx=ast.Store()):
+                found.add(node.id)
+            case ast.arg():
+                found.add(node.arg)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(node.name)
+            case ast.alias():
+                found.add((node.asname or node.name).partition(".")[0])
+            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar() if node.name:
+                found.add(node.name)
+    return found
+
+
+def _loads(tree: ast.Module) -> set[str]:
+    """Every name that is read anywhere in a file, in annotations that are strings too."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
+        for part in ast.walk(annotation) if isinstance(annotation, ast.AST) else ():
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                found.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", part.value))
+    return found
+
+
+def _apply(text: str, edits: Iterable[TextEdit]) -> str:
+    out: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        out += [text[position : edit.start], edit.new]
+        position = edit.end
+    return "".join([*out, text[position:]])
+
+
+def _hunks(text: str, tree: ast.Module, edits: list[TextEdit], translation: Translation) -> list[Hunk]:
+    """The lines that change, with what the new code needs, long lines broken."""
+    bare = text.removeprefix(BOM)
+    newline = "\r\n" if "\r\n" in bare else "\n"
+    try:
+        new = ast.parse(_apply(bare, edits))
+    except SyntaxError as error:
+        raise Refused(f"the conversion of this part alone is not Python (line {error.lineno}: {error.msg})") from None
+    edits = edits + _needed(bare, tree, new, _added(translation, tree), newline)
+    regions = _regions(bare, edits)
+    code = _apply(bare, edits)
+    entries: list[SourceMapEntry] = []
+    moved_by = 0
+    for first, last, replaced in regions:
+        entries.append(SourceMapEntry(first, last, first + moved_by, first + moved_by + len(replaced) - 1))
+        moved_by += len(replaced) - (last - first + 1)
+    code, entries = wrap_long_lines(code, bare, ast.parse(code), entries, newline)
+    lines = [content(line) for line in split_lines(code)]
+    return [Hunk(e.source_line, e.source_end_line, tuple(lines[e.line - 1 : e.end_line])) for e in entries]
+
+
+def _regions(text: str, edits: Iterable[TextEdit]) -> list[tuple[int, int, list[str]]]:
+    """The lines that edits touch, and what stands there afterwards."""
+    starts = [*line_starts(text), len(text)]
+    grouped: list[tuple[int, int, list[TextEdit]]] = []
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        first, last = line_of(starts[:-1], edit.start), line_of(starts[:-1], edit.end)
+        if grouped and first <= grouped[-1][1]:
+            begin, end, members = grouped[-1]
+            grouped[-1] = (begin, max(end, last), [*members, edit])
+        else:
+            grouped.append((first, last, [edit]))
+    regions = []
+    for first, last, members in grouped:
+        begin = starts[first - 1]
+        part = text[begin : starts[last]]
+        changed = _apply(part, [TextEdit(e.start - begin, e.end - begin, e.new) for e in members])
+        lines = [content(line) for line in split_lines(changed)]
+        if changed.endswith(("\r", "\n")):
+            lines.pop()
+        regions.append((first, last, lines))
+    return regions
+
+
+def _needed(text: str, old: ast.Module, new: ast.Module, added: _Added, newline: str) -> list[TextEdit]:
+    """Edits that put the imports and helpers in front of the code that the new text names and nothing binds."""
+    known = _bound(old)
+    todo = sorted(_loads(new) - _bound(new) - _BUILTINS)
+    before = _loads(old)
+    imports: set[str] = set()
+    blocks: dict[str, str] = {}
+    while todo:
+        name = todo.pop()
+        if name in known or name in before:
+            continue
+        known.add(name)
+        if name in added.imports:
+            imports.add(added.imports[name])
+        elif name in added.definitions:
+            blocks[name] = added.definitions[name]
+            block = ast.parse(blocks[name])
+            todo += sorted(_loads(block) - (_bound(block) - set(added.imports) - set(added.definitions)) - _BUILTINS)
+        else:
+            raise Refused(f"the new code needs {name}, which only the conversion of the whole file makes")
+    # The order that the whole file's conversion has them in is one that works.
+    ordered = [text for name, text in added.definitions.items() if name in blocks]
+    parts = [newline.join(sorted(imports, key=lambda line: (line.startswith("from "), line)))] if imports else []
+    head = newline.join(parts)
+    tail = "".join(f"{newline}{newline}{block}{newline}" for block in dict.fromkeys(ordered))
+    if not head and not tail:
+        return []
+    return [_inserted(text, old, head, tail, newline)]
+
+
+def _inserted(text: str, tree: ast.Module, imports: str, blocks: str, newline: str) -> TextEdit:
+    """An edit that puts imports, then definitions, behind the imports at the top of a text."""
+    line = 0
+    for index, node in enumerate(tree.body):
+        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not isinstance(node, ast.Import | ast.ImportFrom) and not docstring:
+            break
+        line = node.end_lineno or line
+    starts = [*line_starts(text), len(text)]
+    at = starts[min(line, len(starts) - 1)]
+    lead = newline if at and not text[:at].endswith(("\n", "\r")) else ""
+    body = (imports + newline if imports else "") + blocks
+    return TextEdit(at, at, lead + body + (newline if blocks else ""))
+
+
+def restore(text: str, fresh: str, line: int) -> Conversion:
+    """The hunk around a line (from 1) of an edited conversion, as the rules write it. Raises Refused without one."""
+    old, new = split_lines(text), split_lines(fresh)
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal" and a <= line - 1 < max(b, a + 1):
+            lines = tuple(content(one) for one in new[c:d])
+            if tag == "insert":
+                return Conversion((Hunk(a + 1, a, lines),))
+            return Conversion((Hunk(a + 1, b, lines),))
+    raise Refused("the line is as the rules write it")
+
+
+__all__ = ["State", "convert_part", "restore"]

@@ -1,0 +1,161 @@
+"""The analysis process: reads requests from standard input, answers on standard output, ends with its parent.
+
+``python -P -m t2j_lsp.lsp.analysis.process``. Frames are a length and a pickled value; only the server, which started
+the process, is at the other end. A long translation is given up as soon as something more urgent is asked for.
+"""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...api import convert_file
+from ...commands.explain import readable
+from ...contract import Options, SourceError, T2JError
+from ...explain import all_docs
+from ...translate import translate
+from .analyst import Analyst
+from .model import Analysis, Converted, Refused, Scope, Settings
+from .partial import convert_part, restore
+
+HEAD = struct.Struct("<Q")
+NAMES = 6
+
+
+class Interrupted(BaseException):
+    """The job is not wanted any more."""
+
+
+class Jobs:
+    """What the process can be asked for. Each method is one operation."""
+
+    def __init__(self) -> None:
+        self.analyst = Analyst()
+
+    def docs(self) -> dict[str, tuple[str, str | None, str, str | None, str]]:
+        """Every rule: signature, JAX form, fidelity, what to know, subject, by qualified torch name."""
+        return {
+            name: (d.signature, readable(d.jax) if d.jax else None, str(d.fidelity), d.note or d.reason, d.subject)
+            for name, d in all_docs().items()
+        }
+
+    def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
+        return self.analyst.quick(key, text, settings, path)
+
+    def full(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis:
+        return self.analyst.full(key, text, settings, path)
+
+    def forget(self, key: str) -> None:
+        self.analyst.forget(key)
+
+    def part(self, key: str, text: str, settings: Settings, path: str | None, scope: Scope) -> Any:
+        return convert_part(self.analyst, key, text, settings, path, scope)
+
+    def convert(self, key: str, text: str, settings: Settings, path: str | None) -> Converted:
+        state = self.analyst.state(key, text, settings, path)
+        if state.problem is not None or state.translation is None:
+            raise Refused(state.problem or "the file can't be converted")
+        done = state.translation
+        return Converted(done.code, len(done.gaps), len(done.notes), done.helper_source)
+
+    def convert_notebook(self, path: str, data: bytes, settings: Settings) -> Converted:
+        options = Options(target=settings.target, x64=settings.x64, helpers="inline")  # type: ignore[arg-type]
+        done = convert_file(Path(path), options, data).translation
+        return Converted(done.code, len(done.gaps), len(done.notes))
+
+    def restore(self, key: str, text: str, settings: Settings, path: str | None, other: str, line: int) -> Any:
+        fresh = self.analyst.state(key, text, settings, path)
+        if fresh.translation is None or fresh.problem is not None:
+            raise Refused(fresh.problem or "the file can't be converted")
+        return restore(other, fresh.translation.code, line)
+
+
+class Loop:
+    """Runs jobs one by one on the main thread, while another thread reads requests and interrupts."""
+
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self.waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self.running: int | None = None
+        self.unwanted: int | None = None
+        source, self.sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        signal.signal(signal.SIGINT, self._signalled)
+        threading.Thread(target=self._read, args=(source.read,), daemon=True).start()
+
+    def _signalled(self, number: int, frame: Any) -> None:
+        if self.running is not None and self.running == self.unwanted:
+            self.running = None
+            raise Interrupted
+
+    def _read(self, read: Callable[[int], bytes]) -> None:
+        while True:
+            head = read(HEAD.size)
+            if len(head) < HEAD.size:
+                break
+            request = pickle.loads(read(HEAD.unpack(head)[0]))
+            if request["operation"] == "interrupt":
+                self.unwanted = request["job"]
+                # Runs the handler on the main thread, on every platform.
+                _thread.interrupt_main(signal.SIGINT)
+            else:
+                self.waiting.put(request)
+        os._exit(0)
+
+    def run(self) -> None:
+        translate("import torch\nx = torch.zeros(2)\n")
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        while True:
+            request = self.waiting.get()
+            assert request is not None
+            answer = self._do(request)
+            data = pickle.dumps({"id": request["id"], **answer}, protocol=pickle.HIGHEST_PROTOCOL)
+            self.sink.write(HEAD.pack(len(data)))
+            self.sink.write(data)
+            self.sink.flush()
+            if self.waiting.empty():
+                gc.collect()
+
+    def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            self.running = request["id"]
+            try:
+                value = getattr(self.jobs, request["operation"])(**request["arguments"])
+            finally:
+                self.running = None
+        except Interrupted:
+            return {"interrupted": True}
+        except SyntaxError as error:
+            return {"syntax": error.msg or "invalid syntax"}
+        except (Refused, SourceError, T2JError) as error:
+            return {"refused": str(error)}
+        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
+            where = [f"{Path(f.f_code.co_filename).name}:{line}" for f, line in _frames(error)][-NAMES:]
+            # Only the type and the place: a message may hold the user's code.
+            return {"failed": f"{type(error).__name__} at {' '.join(where)}"}
+        return {"value": value}
+
+
+def _frames(error: BaseException) -> list[tuple[Any, int]]:
+    found, trace = [], error.__traceback__
+    while trace is not None:
+        found.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+if __name__ == "__main__":
+    Loop().run()

@@ -1,0 +1,354 @@
+"""The server's side of the analysis process: what to analyse next, and the last analysis of each program.
+
+User requests come first, then the newest edits, then translations of whole files once the typing pauses. A
+translation of a whole file is interrupted by anything else. A process that dies is started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .model import Analysis, LineMap, Refused, Settings
+
+log = logging.getLogger("t2j.lsp")
+
+HEAD = 8
+PAUSE = 0.3
+"""Seconds without an edit before a whole file is translated."""
+MAX_DEATHS = 2
+"""So often one text may kill the process before it is left alone."""
+
+
+class Failed(Exception):
+    """The analysis process could not answer."""
+
+
+class SyntaxProblem(Exception):
+    """The text can't be parsed."""
+
+
+class Text(Protocol):
+    """What is analysed."""
+
+    uri: str
+    revision: int
+
+    @property
+    def lines(self) -> list[str]: ...
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass
+class Known:
+    """The last analysis of a program and the lines it was made of."""
+
+    revision: int
+    lines: list[str]
+    analysis: Analysis
+
+
+@dataclass
+class _Job:
+    operation: str
+    arguments: dict[str, Any]
+    answer: asyncio.Future[Any]
+
+
+class AnalysisService:
+    """Runs the process. Everything here happens on the event loop; nothing waits."""
+
+    def __init__(self, settings_of: Callable[[str], tuple[Settings, str | None]]) -> None:
+        self._settings_of = settings_of
+        self.on_analysis: Callable[[str], None] = lambda uri: None
+        self.on_state: Callable[[str], None] = lambda state: None
+        self.docs: dict[str, tuple[str, str | None, str, str | None, str]] = {}
+        self.known: dict[str, Known] = {}
+        self.broken: dict[str, int] = {}
+        """Programs whose text can't be parsed, and its revision."""
+        self._programs: dict[str, Text] = {}
+        self._edited: dict[str, None] = {}
+        """Programs to analyse, newest last."""
+        self._partly: dict[str, float] = {}
+        """Programs that wait for a translation as a whole, and when they may have it."""
+        self._jobs: list[_Job] = []
+        self._waiters: dict[str, list[tuple[int, asyncio.Future[None]]]] = {}
+        self._deaths: dict[tuple[str, int], int] = {}
+        self._wake = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+        self._count = 0
+        self._running: tuple[int, str, str] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # --- for the features -----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def update(self, program: Text) -> None:
+        """A program is new, or its text or settings changed."""
+        self._programs[program.uri] = program
+        self._edited.pop(program.uri, None)
+        self._edited[program.uri] = None
+        self._partly.pop(program.uri, None)
+        self._urgent()
+
+    def drop(self, uri: str) -> None:
+        """A program was closed."""
+        for table in (self._programs, self._edited, self._partly, self.known, self.broken):
+            table.pop(uri, None)
+        for _, waiter in self._waiters.pop(uri, ()):
+            if not waiter.done():
+                waiter.set_result(None)
+        if self._task is not None:
+            self._add("forget", {"key": uri})
+
+    def current(self, program: Text) -> tuple[Analysis, LineMap] | None:
+        """The last analysis, and where its lines are in the current text."""
+        known = self.known.get(program.uri)
+        if known is None:
+            return None
+        if known.revision == program.revision:
+            count = len(known.lines)
+            return known.analysis, LineMap(count, 0, count, count)
+        return known.analysis, LineMap.between(known.lines, program.lines)
+
+    async def settled(self, program: Text) -> None:
+        """Wait until the program's present text, or a later one, is analysed or known not to parse."""
+        revision = program.revision
+        known = self.known.get(program.uri)
+        if (known is not None and known.revision >= revision) or self.broken.get(program.uri, -1) >= revision:
+            return
+        if program.uri not in self._programs:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(program.uri, []).append((revision, waiter))
+        await waiter
+
+    async def ask(self, operation: str, program: Text, **arguments: Any) -> Any:
+        """A request about a program's present text. Raises Refused, SyntaxProblem or Failed."""
+        settings, path = self._settings_of(program.uri)
+        everything = {"key": program.uri, "text": program.text, "settings": settings, "path": path, **arguments}
+        return await self._add(operation, everything)
+
+    async def ask_plain(self, operation: str, **arguments: Any) -> Any:
+        """A request that is about no open program."""
+        return await self._add(operation, arguments)
+
+    def _add(self, operation: str, arguments: dict[str, Any]) -> asyncio.Future[Any]:
+        job = _Job(operation, arguments, asyncio.get_running_loop().create_future())
+        # Nobody may be waiting for it any more when it fails.
+        job.answer.add_done_callback(lambda f: f.cancelled() or f.exception())
+        self._jobs.append(job)
+        self._urgent()
+        return job.answer
+
+    @property
+    def idle(self) -> bool:
+        return not (self._edited or self._partly or self._jobs or self._running)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def restart(self) -> None:
+        """Kill the process; the next job starts another one."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        for program in list(self._programs.values()):
+            self.update(program)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    # --- the loop -------------------------------------------------------------------------------------------------
+
+    def _urgent(self) -> None:
+        self._wake.set()
+        if self._running is None or self._process is None:
+            return
+        job, operation, key = self._running
+        # The first translation of a program is let through: with it, answers come even while somebody types.
+        if operation == "full" and (key in self.known or self._jobs):
+            self._send({"operation": "interrupt", "job": job})
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                if not self.docs:
+                    self.on_state("starting")
+                    self.docs = await self._call("docs", {})
+                elif not await self._step():
+                    self.on_state("idle")
+                    await self._sleep()
+            except Failed as error:
+                log.error("the analysis process failed: %s", error)
+                self.on_state("error")
+                if not self.docs:
+                    await asyncio.sleep(1.0)
+
+    async def _sleep(self) -> None:
+        now = asyncio.get_running_loop().time()
+        wait = max(0.0, min(self._partly.values()) - now) if self._partly else None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), wait)
+
+    async def _step(self) -> bool:
+        """Do what is most urgent; False where nothing is."""
+        if self._jobs:
+            await self._answer(self._jobs.pop(0))
+        elif self._edited:
+            uri, _ = self._edited.popitem()
+            await self._analyse(uri, "quick")
+        else:
+            now = asyncio.get_running_loop().time()
+            due = [uri for uri, when in self._partly.items() if when <= now]
+            if not due:
+                return False
+            await self._analyse(due[-1], "full")
+        return True
+
+    async def _answer(self, job: _Job) -> None:
+        if job.answer.cancelled():
+            return
+        try:
+            value = await self._call(job.operation, job.arguments)
+        except (Failed, Refused, SyntaxProblem) as error:
+            if not job.answer.done():
+                job.answer.set_exception(error)
+        else:
+            if not job.answer.done():
+                job.answer.set_result(value)
+
+    async def _analyse(self, uri: str, operation: str) -> None:
+        program = self._programs.get(uri)
+        if program is None:
+            self._partly.pop(uri, None)
+            return
+        settings, path = self._settings_of(uri)
+        revision, lines = program.revision, list(program.lines)
+        arguments = {"key": uri, "text": "".join(lines), "settings": settings, "path": path}
+        self.on_state("analysing")
+        try:
+            analysis = await self._call(operation, arguments)
+            if analysis is None:
+                # The first time, there is nothing to start from: whoever waits, waits for the whole file.
+                self._partly[uri] = 0.0
+                return
+        except SyntaxProblem:
+            self._partly.pop(uri, None)
+            self.broken[uri] = revision
+        except (Failed, Refused) as error:
+            self._after_failure(uri, revision, error)
+            return
+        else:
+            if analysis is _INTERRUPTED:
+                self._partly.setdefault(uri, asyncio.get_running_loop().time() + PAUSE)
+                return
+            if uri not in self._programs:
+                return
+            self.known[uri] = Known(revision, lines, analysis)
+            self.broken.pop(uri, None)
+            if analysis.complete:
+                self._partly.pop(uri, None)
+            elif self._programs[uri].revision == revision:
+                self._partly[uri] = asyncio.get_running_loop().time() + PAUSE
+        self._release(uri, revision)
+        self.on_analysis(uri)
+
+    def _after_failure(self, uri: str, revision: int, error: Exception) -> None:
+        deaths = self._deaths.get((uri, revision), 0) + 1
+        self._deaths = {(uri, revision): deaths}
+        log.error("an analysis failed: %s", error)
+        if deaths < MAX_DEATHS and uri in self._programs:
+            self._edited[uri] = None
+            return
+        self._partly.pop(uri, None)
+        self.on_state("error")
+        self._release(uri, revision)
+
+    def _release(self, uri: str, revision: int) -> None:
+        waiting = self._waiters.pop(uri, [])
+        for wanted, waiter in waiting:
+            if wanted <= revision and not waiter.done():
+                waiter.set_result(None)
+        left = [(wanted, waiter) for wanted, waiter in waiting if wanted > revision and not waiter.done()]
+        if left:
+            self._waiters[uri] = left
+
+    # --- the process ----------------------------------------------------------------------------------------------
+
+    async def _call(self, operation: str, arguments: dict[str, Any]) -> Any:
+        process = await self._started()
+        self._count += 1
+        self._running = (self._count, operation, arguments.get("key", ""))
+        try:
+            self._send({"id": self._count, "operation": operation, "arguments": arguments})
+            assert process.stdout is not None
+            head = await process.stdout.readexactly(HEAD)
+            answer = pickle.loads(await process.stdout.readexactly(int.from_bytes(head, "little")))
+        except (asyncio.IncompleteReadError, OSError):
+            code = await process.wait()
+            raise Failed(f"the analysis process ended with code {code}") from None
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        finally:
+            self._running = None
+        if "value" in answer:
+            return answer["value"]
+        if "interrupted" in answer:
+            return _INTERRUPTED
+        if "syntax" in answer:
+            raise SyntaxProblem(answer["syntax"])
+        if "refused" in answer:
+            raise Refused(answer["refused"])
+        raise Failed(answer["failed"])
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        data = pickle.dumps(request, protocol=pickle.HIGHEST_PROTOCOL)
+        with contextlib.suppress(OSError, RuntimeError):
+            self._process.stdin.write(len(data).to_bytes(HEAD, "little") + data)
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "t2j_lsp.lsp.analysis.process",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                cwd=tempfile.gettempdir(),
+                env=child_environment(),
+                start_new_session=True,
+            )
+        return self._process
+
+
+_INTERRUPTED = object()
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a process of ours: it imports this very package, and nothing from where the server stands."""
+    root = str(Path(__file__).resolve().parents[3])
+    given = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and os.path.isabs(p)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *given]))}

@@ -1,0 +1,1 @@
+"""The features, one module each: ``register(server)`` adds what the module answers."""

@@ -1,0 +1,236 @@
+"""The server: what is open, what the client can do and wants, and the services that the features ask."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from .. import __version__
+from .analysis.model import Settings as ConversionSettings
+from .analysis.service import AnalysisService
+from .client import Client, client_of
+from .documents import DocumentStore, Program
+from .features import hover
+from .paths import to_path
+from .protocol import Protocol
+from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
+from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
+
+log = logging.getLogger("t2j.lsp")
+
+FEATURES = (hover,)
+NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        types.NotebookDocumentFilterWithNotebook(
+            notebook=types.NotebookDocumentFilterNotebookType(notebook_type="jupyter-notebook"),
+            cells=[types.NotebookCellLanguage(language="python")],
+        )
+    ]
+)
+PARENT_WATCH = 5.0
+"""Seconds between looks at whether the client's process still lives."""
+
+
+class Server(LanguageServer):
+    """The state that features share."""
+
+    protocol: Protocol
+
+    def __init__(self) -> None:
+        super().__init__("t2j", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
+        self.store = DocumentStore()
+        self.client = Client()
+        self.folders: tuple[Path, ...] = ()
+        self.trusted = False
+        self.exit_code: int | None = None
+        self._client_settings = Read()
+        self._settings: dict[str | None, Settings] = {}
+        self.service = AnalysisService(self._conversion_settings)
+        self.ended = asyncio.Event()
+        self.background: set[asyncio.Task[Any]] = set()
+        self._register()
+        for feature in FEATURES:
+            feature.register(self)
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        @self.feature(types.INITIALIZE)
+        def initialize(params: types.InitializeParams) -> None:
+            self.client = client_of(params)
+            self.store.encoding = str(  # type: ignore[assignment]
+                getattr(self.protocol.workspace.position_encoding, "value", self.protocol.workspace.position_encoding)
+            )
+            roots = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
+            self.folders = tuple(path for path in map(to_path, roots) if path is not None)
+            options = params.initialization_options
+            options = options if isinstance(options, dict) else {}
+            self.trusted = options.get("trusted") is True
+            self.configure(options.get("settings"))
+            self.service.start()
+            if params.process_id:
+                self.spawn(self._watch_parent(params.process_id))
+
+        @self.feature(types.SHUTDOWN)
+        async def shutdown(_: Any) -> None:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """End the processes."""
+        await self.service.close()
+
+    def spawn(self, work: Any) -> asyncio.Task[Any]:
+        """Run a coroutine in the background; what it raises is logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.background.add(task)
+        task.add_done_callback(self._background_done)
+        return task
+
+    def _background_done(self, task: asyncio.Task[Any]) -> None:
+        self.background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("work in the background failed", exc_info=error)
+
+    async def _watch_parent(self, pid: int) -> None:
+        while sys.platform != "win32":
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                self.ended.set()
+                return
+            except PermissionError:
+                return
+            await asyncio.sleep(PARENT_WATCH)
+
+    # --- settings -------------------------------------------------------------------------------------------------
+
+    def configure(self, data: Any) -> None:
+        """Take the client's settings. What can't be used is logged, and the rest holds."""
+        self._client_settings = from_client(data)
+        for problem in self._client_settings.problems:
+            log.warning("%s", problem)
+        self.forget_settings()
+
+    def forget_settings(self) -> None:
+        """Read settings again on their next use."""
+        self._settings.clear()
+
+    def settings_for(self, uri: str | None) -> Settings:
+        """The settings that hold for a document, by the nearest ``pyproject.toml`` of its workspace folder."""
+        if uri not in self._settings:
+            program = self.store.program(uri) if uri is not None else None
+            path = to_path(program.uri if program is not None else uri) if uri is not None else None
+            project = find_pyproject(path, self.folders) if path is not None else None
+            read = from_pyproject(project) if project is not None else Read()
+            for problem in read.problems:
+                log.warning("%s", problem)
+            self._settings[uri] = settings_of(read, self._client_settings)
+        return self._settings[uri]
+
+    def _conversion_settings(self, uri: str) -> tuple[ConversionSettings, str | None]:
+        path = to_path(uri)
+        return self.settings_for(uri).conversion, str(path) if path is not None else None
+
+    # --- texts ----------------------------------------------------------------------------------------------------
+
+    def opened(self, program: Program) -> None:
+        self.changed(program)
+
+    def changed(self, changed: Program) -> None:
+        """A document or notebook has a new text."""
+        program = self.store.program(changed.uri)
+        if program is None:
+            return
+        if program is not changed and program.is_notebook:
+            program.touch(program.version)  # type: ignore[union-attr]
+        if program.is_notebook or getattr(program, "language", "python") == "python":
+            self.service.update(program)
+
+    def closed(self, uri: str) -> None:
+        self.service.drop(uri)
+        self._settings.pop(uri, None)
+
+    # --- errors ---------------------------------------------------------------------------------------------------
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Errors go to the log: a message box for each is what users complain about."""
+        log.error("%s", type(error).__name__)
+
+
+def serve(address: tuple[str, int] | None, log_level: str) -> int:
+    """Run the server until the client is done with it, and return the exit code."""
+    streams = None if address is not None else guard_stdio()
+    logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    # pygls logs messages with their contents.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    try:
+        return asyncio.run(_serve(address, streams))
+    except KeyboardInterrupt:
+        return 130
+
+
+async def _serve(address: tuple[str, int] | None, streams: Any) -> int:
+    server = Server()
+    loop = asyncio.get_running_loop()
+
+    def handle(body: bytes | None) -> None:
+        if body is None:
+            server.ended.set()
+        else:
+            server.protocol.receive(body)
+
+    if streams is not None:
+        source, sink = streams
+        writer: Any = BlockingWriter(sink)
+        server.protocol.set_writer(writer)
+        post = lambda body: loop.call_soon_threadsafe(handle, body)  # noqa: E731
+        threading.Thread(target=_read, args=(source, post), name="t2j-reader", daemon=True).start()
+        await server.ended.wait()
+        writer.close()
+    else:
+        assert address is not None
+        await _serve_tcp(server, address, handle)
+    await server.stop()
+    for task in server.background:
+        task.cancel()
+    if server.exit_code is None:
+        return 0
+    return server.exit_code
+
+
+def _read(source: Any, post: Any) -> None:
+    try:
+        read_messages(source, post)
+    except RuntimeError:
+        return  # The loop is closed: the server has ended.
+
+
+async def _serve_tcp(server: Server, address: tuple[str, int], handle: Any) -> None:
+    """Serve one client; a second one is turned away while the first is there."""
+    taken: Future[None] = Future()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if taken.done():
+            writer.close()
+            return
+        taken.set_result(None)
+        server.protocol.set_writer(writer)
+        await read_stream(reader, handle)
+
+    listening = await asyncio.start_server(connected, *address)
+    host, port = listening.sockets[0].getsockname()[:2]
+    print(f"listening on {host}:{port}", file=sys.stderr, flush=True)
+    async with listening:
+        await server.ended.wait()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .protocol import Array, NdArray, Opaque, RawArray, Record, as_float64, dtype_name
+from .protocol import Array, NdArray, Opaque, Raised, RawArray, Record, as_float64, dtype_name
 
 EXACT = 1e-9
 """Largest difference allowed in float64, as a part of the tensor's scale. Right conversions stay near 1e-14."""
@@ -18,15 +18,16 @@ GROUP = 1e-3
 """A tensor's scale is at least this part of the largest in its group: the gradient of a bias before a normalisation
 is zero but for rounding, and its own size is no scale to measure by."""
 
-Allowed = Callable[[str, NdArray, float], float]
-"""The largest error allowed for a leaf, by its name, torch's values and the scale of its group."""
+Allowed = Callable[[str, NdArray, float], float | NdArray]
+"""The largest error allowed for a leaf, by its name, torch's values and the scale of its group: one for all elements
+or one for each."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """Where two observations part. ``name`` is the observation's; ``what`` says what differs, with numbers.
 
-    ``kind`` is ``structure``, ``shape``, ``dtype``, ``nan``, ``integer`` or ``value``.
+    ``kind`` is ``structure``, ``shape``, ``dtype``, ``error``, ``nan``, ``integer`` or ``value``.
     """
 
     name: str
@@ -102,6 +103,10 @@ def _keys(tree: Mapping[Any, Any]) -> str:
     return ", ".join(map(repr, tree)) or "(none)"
 
 
+def _outcome(value: Any) -> str:
+    return f"raises {value.type_name}" if isinstance(value, Raised) else f"gives {_what(value)}"
+
+
 def _what(value: Any) -> str:
     if is_array(value):
         return f"an array of shape {tuple(value.shape)}"
@@ -136,6 +141,10 @@ def compare(name: str, torch: Any, jax: Any, result: Comparison, group: float = 
 
     ``group`` is the scale of the observation's group.
     """
+    if isinstance(torch, Raised) or isinstance(jax, Raised):
+        if not (isinstance(torch, Raised) and isinstance(jax, Raised)):
+            result.fail(name, f"{_outcome(torch)} in torch, and {_outcome(jax)} in JAX", "error")
+        return
     found = pairs(torch, jax)
     if isinstance(found, str):
         result.fail(name, found, "structure")
@@ -190,15 +199,16 @@ def _floats(name: str, a: NdArray, b: NdArray, result: Comparison, group: float,
         return
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.where(finite, np.abs(a - b), 0.0)
-    worst, bound, scale = float(error.max()), allowed(name, a, group), scale_of(a, group)
-    relative = worst / scale if scale > 0 else (float("inf") if worst > bound else 0.0)
+    worst, scale = float(error.max()), scale_of(a, group)
+    beyond = error > allowed(name, a, group)
+    relative = worst / scale if scale > 0 else (float("inf") if beyond.any() else 0.0)
     if np.isfinite(relative):
         result.record(worst, relative)
-    if worst > bound:
-        at = np.unravel_index(int(error.argmax()), error.shape)
+    if beyond.any():
+        at = np.unravel_index(int(np.where(beyond, error, 0.0).argmax()), error.shape)
         detail = f"{a[at]:.6g} in torch and {b[at]:.6g} in JAX{_index(at)}"
         share = f"by {relative:.2g} of its scale " if np.isfinite(relative) else ""
-        count = int((error > bound).sum())
+        count = int(beyond.sum())
         result.fail(name, f"differs {share}in {count} of {a.size} elements: {detail}", "value")
 
 

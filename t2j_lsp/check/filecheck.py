@@ -18,6 +18,7 @@ from .localise import Alignment, Places, assignment, find, twin
 from .objects import CheckedObject, find_objects
 from .plans import plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
+from .protocol import Raised
 from .slice import Slicer
 from .stages import mode_of
 
@@ -82,6 +83,21 @@ class FileCheck:
         except Exception as error:  # noqa: BLE001 - the outermost guard of a check: a fault of ours is no verdict either
             return unchecked(item.name, f"the checker itself failed: {type(error).__name__}: {error}")
 
+    def inputs_for(self, item: CheckedObject, retry: bool = True) -> dict[str, Any]:
+        """How an object is built and called: ``init``, ``inputs``, ``shown``; or ``problems``, where nothing runs.
+
+        Raises CommentError, WorkerError, and RemoteError where the PyTorch code does not load.
+        """
+        plans = plans_for(self.torch_side, item, self.seen)
+        code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
+        ready: dict[str, Any] = self._prepare(
+            self.torch_side.cut(item.name, code).to_plain(), plans, self.settings.seed
+        )
+        if "problems" in ready and retry and self._through_others(item):
+            return self.inputs_for(item, retry=False)
+        self._remember(item.name, ready.get("parts", {}))
+        return ready
+
     def _run(self, item: CheckedObject, plans: list[Plan], retry: bool = True) -> ObjectVerdict:
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         torch_slice = self.torch_side.cut(item.name, code).to_plain()
@@ -114,6 +130,7 @@ class FileCheck:
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 self._locate(judgement, {"slice": torch_slice, **given}, {"slice": jax_slice, **given})
+                self._locate_raised(judgement, torch[64]["observed"])
                 break
         assert judgement is not None
         return judgement.verdict
@@ -242,6 +259,17 @@ class FileCheck:
             elif place is not None and places[0] is None:
                 places = alignment.torch_line(place), place
         verdict.divergence = Divergence(*places, verdict.reason or "")
+
+    def _locate_raised(self, judgement: Judgement, torch: dict[str, Any]) -> None:
+        """Finds the line that raises in torch, and what became of it."""
+        difference = judgement.difference
+        raised = torch.get(difference.name) if difference is not None else None
+        if isinstance(raised, Raised) and raised.line:
+            line = twin(self.torch_side.text, raised.line, self.jax_side.text)
+            place = None if line is None else Location(str(self.jax_side.path), line)
+            judgement.verdict.divergence = Divergence(
+                Location(raised.file, raised.line), place, judgement.verdict.reason or ""
+            )
 
     def _place(self, frames: Sequence[Any]) -> Location | None:
         """The innermost line of the converted file that an error went through."""

@@ -4,10 +4,12 @@ The comment stands above a class or function (or above its ``forward``), or on i
 
     # t2j: args=(3, 64), kwargs={"bias": False}
     # t2j: x=f32[2, 3, 17, 19], mask=bool[2, 5], ids=0 <= i64[2, 7] < 100, sizes=[f32[2, 3], f32[2, 5]]
+    # t2j: raises={"ids": 100 <= i64[2, 7] < 200}
 
 ``args`` and ``kwargs`` go to the constructor (of a class) and are Python expressions in the file's namespace. Every
 other name is a parameter of ``forward`` or of the function: a dtype with a shape, with bounds where they matter; a
-list, tuple or dict of these; or any other expression, taken as it is.
+list, tuple or dict of these; or any other expression, taken as it is. ``raises`` gives other values of some of them,
+for which the program raises an error, and so must its conversion (when it runs without ``jit``).
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ DTYPES = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "bool": "bool",
 }  # fmt: skip
 _MARK = "t2j:"
+RAISING = "eval error"
+"""How the names of observations begin that are made with inputs on which the program is to raise."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +97,26 @@ class Arguments:
 
 @dataclass
 class Plan:
-    """One way to build and call an object. ``inputs`` None means: find them out. ``source`` says where it is from."""
+    """One way to build and call an object. ``inputs`` None means: find them out. ``source`` says where it is from.
+
+    ``raising`` are inputs on which it is to raise an error.
+    """
 
     init: Arguments
     inputs: Arguments | None
     source: str
+    raising: list[Arguments] = field(default_factory=list)
 
     def to_plain(self) -> dict[str, Any]:
         inputs = None if self.inputs is None else self.inputs.to_plain()
-        return {"init": self.init.to_plain(), "inputs": inputs, "source": self.source}
+        raising = [a.to_plain() for a in self.raising]
+        return {"init": self.init.to_plain(), "inputs": inputs, "source": self.source, "raising": raising}
 
     @staticmethod
     def from_plain(data: dict[str, Any]) -> Plan:
         inputs = None if data["inputs"] is None else Arguments.from_plain(data["inputs"])
-        return Plan(Arguments.from_plain(data["init"]), inputs, data["source"])
+        raising = [Arguments.from_plain(a) for a in data["raising"]]
+        return Plan(Arguments.from_plain(data["init"]), inputs, data["source"], raising)
 
 
 def map_values(value: Any, leaf: Any) -> Any:

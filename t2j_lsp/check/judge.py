@@ -84,6 +84,11 @@ def judge(
         eager = phase.endswith("under jit") and phase.removesuffix(" under jit") in result["observed"]
         what = "it runs, but not under jit" if eager else f"it fails in {phase}"
         return _failed(judgement, "numeric", what, error)
+    reused = [d for problems in result["draws"].values() for d in problems if d["kind"] == "reuse"]
+    if reused and any(len(tape) > 1 for tape in torch[64]["tapes"].values()):
+        judgement.error = reused[0]
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, reused[0]["text"]
+        return _conclude(judgement, VerdictKind.DIFFERENT, reused[0]["text"])
     if result["observed"].get("draws", {}).get("frozen"):
         verdict.stages["numeric"].result = Result.FAIL
         verdict.stages["numeric"].reason = "it draws the same random numbers in every call under jit"
@@ -159,7 +164,7 @@ def _precision(
     for phase, observed in jax[32]["observed"].items():
         if phase in ("construct", "draws"):
             continue
-        found += compare_dtypes(torch[32]["observed"], observed)
+        found += compare_dtypes(torch[32]["observed"], observed, jax[32]["x64"])
         numeric = {n: v for n, v in torch[64]["observed"].items() if stage_of(n) == "numeric"}
         found += compare_all(numeric, observed, skip, conditioning.precision).differences
     return [Difference(f"in float32, {d.name}", d.what, d.kind) for d in found]

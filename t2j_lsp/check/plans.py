@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from .calls import Found, Frame, Unknown, calls_of, resolve
-from .inputs import Arguments, ArraySpec, Code, Plan, comments_for
+from .inputs import Arguments, ArraySpec, Code, CommentError, Plan, comments_for
 from .names import value_for
 from .objects import CheckedObject
 from .slice import Slicer
@@ -27,9 +27,9 @@ def plans_for(slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[Plan]
 
     Raises CommentError where the object's ``# t2j:`` comment can't be read.
     """
-    init, inputs = _from_comment(comments_for(slicer.text, item.node))
+    init, inputs, raising = _from_comment(comments_for(slicer.text, item.node))
     if init is not None and inputs is not None:
-        return [Plan(init, inputs, "the t2j comment")]
+        return [Plan(init, inputs, "the t2j comment", raising)]
     plans: list[Plan] = []
     if item.is_class:
         plans += _from_functions(slicer, item)
@@ -42,7 +42,7 @@ def plans_for(slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[Plan]
     if init is not None:
         plans = [Plan(init, p.inputs, p.source) for p in plans] + [Plan(init, None, "the t2j comment")]
     if inputs is not None:
-        plans = [Plan(p.init, inputs, "the t2j comment") for p in plans]
+        plans = [Plan(p.init, inputs, "the t2j comment", raising) for p in plans]
     return _distinct(plans)
 
 
@@ -53,13 +53,18 @@ def _distinct(plans: list[Plan]) -> list[Plan]:
     return list(found.values())
 
 
-def _from_comment(entries: dict[str, Any]) -> tuple[Arguments | None, Arguments | None]:
+def _from_comment(entries: dict[str, Any]) -> tuple[Arguments | None, Arguments | None, list[Arguments]]:
     entries = dict(entries)
     init = None
+    raises = entries.pop("raises", [])
+    raises = raises if isinstance(raises, list | tuple) else [raises]
+    if any(not isinstance(change, dict) for change in raises) or (raises and not entries.keys() - {"args", "kwargs"}):
+        raise CommentError('`raises` should be like raises={"x": f32[2, 3]}, beside an entry for every input')
     if "args" in entries or "kwargs" in entries:
         given = entries.pop("args", ())
         init = Arguments(list(given) if isinstance(given, tuple | list) else [given], dict(entries.pop("kwargs", {})))
-    return init, Arguments([], entries) if entries else None
+    raising = [Arguments([], {**entries, **change}) for change in raises]
+    return init, Arguments([], entries) if entries else None, raising
 
 
 def _from_functions(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:

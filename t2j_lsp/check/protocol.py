@@ -55,6 +55,15 @@ class Opaque:
     type_name: str
 
 
+@dataclass(frozen=True)
+class Raised:
+    """A call that raised an error: its type, and the innermost line of the program's own that it went through."""
+
+    type_name: str
+    file: str
+    line: int
+
+
 Array = NdArray | RawArray
 
 
@@ -106,6 +115,8 @@ def pack(value: Any) -> tuple[bytes, list[bytes]]:
             return {"$": "record", "name": item.name, "v": [[k, node(v)] for k, v in item.fields.items()]}
         if isinstance(item, Opaque):
             return {"$": "opaque", "name": item.type_name}
+        if isinstance(item, Raised):
+            return {"$": "raised", "v": [item.type_name, item.file, item.line]}
         raise TypeError(f"{type(item).__name__} is no plain data")
 
     return json.dumps(node(value), separators=(",", ":")).encode(), buffers
@@ -134,6 +145,7 @@ def unpack(text: bytes, data: bytes) -> Any:
         "dict": lambda item: {value(k): value(v) for k, v in item["v"]},
         "record": lambda item: Record(item["name"], {k: value(v) for k, v in item["v"]}),
         "opaque": lambda item: Opaque(item["name"]),
+        "raised": lambda item: Raised(*item["v"]),
     }
 
     def value(item: Any) -> Any:

@@ -31,6 +31,11 @@ FLOAT32 = 2e-5
 FACTOR = 64
 """JAX in float32 may be this much farther from the truth (torch in float64) than torch in float32 is."""
 
+HALF = {"float16": 11, "bfloat16": 8}
+"""Bits of the significand. torch computes most operations on these in float32 and rounds once."""
+UNITS = 8
+"""Units in the last place that JAX's elements may be off where torch's are rounded only once."""
+
 NOTHING = "nothing could be compared"
 
 _WIDTHS = {
@@ -64,6 +69,8 @@ class Conditioning:
         self.errors: dict[str, float] = {}
         self.ill: set[str] = set()
         """Observations that nothing can be decided about."""
+        self.rounded: dict[str, int] = {}
+        """Leaves in half precision that torch rounded only once, and the bits of their significands."""
         scales = group_scales(wide)
         for name in narrow.keys() & wide.keys():
             right = arrays_of(narrow[name])
@@ -85,6 +92,9 @@ class Conditioning:
             finite = np.isfinite(a)
             error = float(np.abs(a - b)[finite].max()) if finite.any() else 0.0
             self.errors[name] = error
+            bits = HALF.get(dtype_name(right))
+            if bits and bool((np.abs(a - b)[finite] <= last_place(a[finite], bits)).all()):
+                self.rounded[name] = bits
             scale = scale_of(a, group)
             if error > max(ILL * scale, FLOOR / EXACT):
                 self.ill.add(observation)
@@ -98,9 +108,19 @@ class Conditioning:
         amplified = 100 * self.errors.get(name, 0.0) * 2.0**-29
         return max(exact(name, values, group), amplified)
 
-    def precision(self, name: str, values: NdArray, group: float) -> float:
-        """The bound in float32."""
-        return max(FACTOR * self.errors.get(name, 0.0), FLOAT32 * scale_of(values, group), 1e-7)
+    def precision(self, name: str, values: NdArray, group: float) -> float | NdArray:
+        """The bound in the user's precision."""
+        bound = max(FACTOR * self.errors.get(name, 0.0), FLOAT32 * scale_of(values, group), 1e-7)
+        if name not in self.rounded:
+            return bound
+        each: NdArray = np.minimum(bound, UNITS * last_place(values, self.rounded[name]))
+        return each
+
+
+def last_place(values: NdArray, bits: int) -> NdArray:
+    """A unit in the last place of every value, in a half precision with so many bits."""
+    found: NdArray = np.maximum(np.abs(values) * 2.0 ** (1 - bits), 2.0**-24 if bits == 11 else 2.0**-133)
+    return found
 
 
 def group_scales(observed: Mapping[str, Any]) -> dict[str, float]:
@@ -127,8 +147,11 @@ def compare_all(
     return result
 
 
-def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any]) -> list[Difference]:
-    """Dtypes of outputs in the user's precision. Without 64-bit types JAX's are narrower, which is no difference."""
+def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any], x64: bool = False) -> list[Difference]:
+    """Dtypes of outputs in the user's precision.
+
+    Without 64-bit types JAX's are narrower, which is no difference; with them, only integers may be.
+    """
     found = []
     for name in torch:
         if not name.endswith("output") or name not in jax:
@@ -136,7 +159,8 @@ def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any]) -> list[Dif
         right = arrays_of(jax[name])
         for path, left in arrays_of(torch[name]).items():
             have, want = dtype_name(right[path]) if path in right else None, dtype_name(left)
-            if have is not None and have not in _WIDTHS.get(want, (want,)):
+            allowed = (want,) if x64 and kind_of(left) != "integer" else _WIDTHS.get(want, (want,))
+            if have is not None and have not in allowed:
                 found.append(Difference(f"{name}{path}", f"is {want} in torch and {have} in JAX", "dtype"))
     return found
 

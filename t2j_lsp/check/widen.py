@@ -38,6 +38,19 @@ class _Widen(ast.NodeTransformer):
         return node
 
 
+def enables_x64(text: str) -> bool:
+    """Whether a program sets ``jax_enable_x64``: then its own precision has 64-bit types."""
+    if "x64" not in text.lower():
+        return False
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(ast.Attribute(attr="update"), [ast.Constant("jax_enable_x64"), ast.Constant(True)]):
+                return True
+            case ast.Assign([ast.Subscript(slice=ast.Constant("JAX_ENABLE_X64"))], ast.Constant(value)):
+                return str(value).lower() in ("1", "true")
+    return False
+
+
 def _widen_text(node: ast.expr) -> None:
     if isinstance(node, ast.Constant) and node.value in _NARROW:
         node.value = "float64"

@@ -20,7 +20,7 @@ from t2j_lsp.check.inputs import Arguments, Code, map_values
 from t2j_lsp.check.loading import Transform, loaded
 from t2j_lsp.check.protocol import Array, RawArray
 from t2j_lsp.check.slice import Slice
-from t2j_lsp.check.widen import widen
+from t2j_lsp.check.widen import enables_x64, widen
 from t2j_lsp.weights import load_torch_state
 
 WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
@@ -107,7 +107,8 @@ def program(
         return transform(tree, path) if transform else tree
 
     part = Slice.from_plain(request["slice"])
-    with jax.enable_x64(wide), loaded(part, change, names) as module:
+    x64 = wide or any(enables_x64(m.text) for m in part.modules)
+    with jax.enable_x64(x64), loaded(part, change, names) as module:
         target: Any = module
         for name in part.name.split("."):
             target = getattr(target, name)

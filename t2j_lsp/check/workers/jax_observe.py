@@ -12,13 +12,13 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.digest import digest
-from t2j_lsp.check.inputs import Arguments, map_values
+from t2j_lsp.check.inputs import RAISING, Arguments, map_values
 from t2j_lsp.check.protocol import leaves, plain
 from t2j_lsp.weights import torch_layout, torch_names
 
 from . import jax_random
 from .jax_build import build, program, realise, takes_rngs, to_array
-from .serve import describe
+from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
 """A call of a model with its array inputs."""
@@ -40,7 +40,8 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
         if not session.errors:
             module_class = isinstance(session.model, nnx.Module)
             session.phase("eval under jit", "eval", lambda: session.evaluate(True))
-            if request["eager"] or session.errors:
+            raising = any(name.startswith(RAISING) for name in request["variants"])
+            if request["eager"] or raising or session.errors:
                 session.phase("eval", "eval", lambda: session.evaluate(False))
             mode = "train" if module_class else "eval"
             if not request["gradients"]:
@@ -66,7 +67,7 @@ class Session:
         self.model: Any = None
         self.observed: dict[str, dict[str, Any]] = {}
         self.errors: dict[str, dict[str, Any]] = {}
-        self.draws: dict[str, list[dict[str, str]]] = {}
+        self.draws: dict[str, list[dict[str, Any]]] = {}
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
         self.slots: list[int] = []
@@ -86,7 +87,13 @@ class Session:
 
     def result(self) -> dict[str, Any]:
         """The answer to the request."""
-        return {"observed": self.observed, "errors": self.errors, "draws": self.draws, "seconds": self.seconds}
+        return {
+            "observed": self.observed,
+            "errors": self.errors,
+            "draws": self.draws,
+            "seconds": self.seconds,
+            "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,
+        }
 
     def construct(self) -> dict[str, Any]:
         """Builds the model and the list of its array inputs."""
@@ -147,14 +154,25 @@ class Session:
         return self.jitted(run) if jit else run
 
     def evaluate(self, jit: bool) -> dict[str, Any]:
-        """Two calls in evaluation mode and the buffers afterwards; under ``jit``, also calls with other inputs."""
+        """Two calls in evaluation mode and the buffers afterwards; under ``jit``, also calls with other inputs.
+
+        Without ``jit``, calls with the inputs that are to raise an error.
+        """
         model, shape = self.fresh(train=False), Shape()
         run = self.forward(shape, jit)
         found = {name: shape.fill(run(model, self.arrays)) for name in ("eval output", "eval output again")}
         found |= self.buffers("buffer after eval", model)
-        for name, data in self.request["variants"].items() if jit else ():
+        for name, data in self.request["variants"].items():
+            raising = name.startswith(RAISING)
+            if raising == jit:
+                continue  # Values can't decide about an error under ``jit``.
             self.take(Arguments.from_plain(data))
-            found[name] = shape.fill(run(self.fresh(train=False), self.arrays))
+            try:
+                found[name] = shape.fill(run(self.fresh(train=False), self.arrays))
+            except Exception as error:  # noqa: BLE001 - an error is what is wanted here
+                if not raising:
+                    raise
+                found[name] = raised(error, self.namespace["__file__"])
         self.take(Arguments.from_plain(self.request["inputs"]))
         return found
 
@@ -185,26 +203,26 @@ class Session:
         shape = Shape()
         places = [i for i, a in enumerate(self.arrays) if jnp.issubdtype(a.dtype, jnp.inexact)]
 
-        def loss(model: Any, floats: list[Any]) -> tuple[Any, list[Any]]:
-            arrays = list(self.arrays)
+        def loss(model: Any, floats: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
+            arrays = list(arrays)
             for place, array in zip(places, floats, strict=True):
                 arrays[place] = array
             output = shape.take(self.call(model, arrays))
             return self.loss(shape, output), output
 
-        def gradients(model: Any, floats: list[Any]) -> Any:
+        def gradients(model: Any, arrays: list[Any]) -> Any:
+            floats = [arrays[i] for i in places]
             if module:
                 wanted = (nnx.DiffState(0, trained), 1)
-                return nnx.value_and_grad(loss, argnums=wanted, has_aux=True)(model, floats)
-            return jax.value_and_grad(lambda f: loss(model, f), has_aux=True)(floats)
+                return nnx.value_and_grad(loss, argnums=wanted, has_aux=True)(model, floats, arrays)
+            return jax.value_and_grad(lambda f: loss(model, f, arrays), has_aux=True)(floats)
 
         run = self.jitted(gradients) if jit else gradients
-        floats = [self.arrays[i] for i in places]
         steps = self.request["steps"] if module else 0
         adam = Adam()
         found: dict[str, Any] = {}
         for step in range(1, max(steps, 1) + 1):
-            (value, output), grads = run(model, floats)
+            (value, output), grads = run(model, self.arrays)
             by_name: dict[str, Any] = {}
             if module:
                 # JAX's gradient with respect to a complex number is the conjugate of torch's.

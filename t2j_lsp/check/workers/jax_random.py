@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,10 +26,18 @@ class Tape:
     def __init__(self, entries: list[dict[str, Any]]) -> None:
         self.entries = entries
         self.taken: set[int] = set()
-        self.problems: list[dict[str, str]] = []
+        self.problems: list[dict[str, Any]] = []
+        self.keys: list[Any] = []
 
     def rewind(self) -> None:
         self.taken.clear()
+        self.keys.clear()
+
+    def use(self, key: Any) -> None:
+        """Notes that a draw is made with a key. Two draws with one key are not independent, as torch's are."""
+        if any(_same_key(key, other) for other in self.keys):
+            self._report("reuse", "JAX draws twice with the same key", traceback.extract_stack())
+        self.keys.append(key)
 
     def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
         """The next unused draw of a kind that fits, in the wanted shape; None if there is none."""
@@ -54,9 +63,19 @@ class Tape:
         if torch_p is not None and isinstance(p, int | float) and abs(torch_p - p) > 1e-6:
             self._report("probability", f"JAX keeps with probability {p:g}, and torch with {torch_p:g}")
 
-    def _report(self, kind: str, text: str) -> None:
+    def _report(self, kind: str, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:
         if all(p["text"] != text for p in self.problems):
-            self.problems.append({"kind": kind, "text": text})
+            frames = [[f.filename, f.lineno or 0, f.name] for f in stack]
+            self.problems.append({"kind": kind, "text": text, "frames": frames})
+
+
+def _same_key(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, jax.core.Tracer) or isinstance(other, jax.core.Tracer):
+        return False
+    a, b = (jax.random.key_data(k) if jnp.issubdtype(k.dtype, jax.dtypes.prng_key) else k for k in (one, other))
+    return bool(np.array_equal(np.asarray(a), np.asarray(b)))
 
 
 def fit(values: Any, shape: tuple[int, ...]) -> Any | None:
@@ -105,6 +124,7 @@ def _replaced(kind: str, use: Callable[[Tape, dict[str, Any]], Any]) -> Callable
                 return original(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
+            _tape.use(bound.arguments["key"])
             found = use(_tape, bound.arguments)
             return original(*args, **kwargs) if found is None else found
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from t2j_lsp.check.protocol import frame, read_frame
+from t2j_lsp.check.protocol import Raised, frame, read_frame
 
 from . import guard
 
@@ -80,6 +80,12 @@ def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: s
         if folder is not None:
             os.chdir("/")
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def raised(error: BaseException, file: str) -> Raised:
+    """An error that is an outcome to compare."""
+    lines = [f.lineno or 0 for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    return Raised(type(error).__name__, file, lines[-1] if lines else 0)
 
 
 def describe(error: BaseException) -> dict[str, Any]:

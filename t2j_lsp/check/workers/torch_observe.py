@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from typing import Any
 
@@ -11,9 +10,10 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.digest import compact, digest
-from t2j_lsp.check.inputs import Arguments, map_values
+from t2j_lsp.check.inputs import RAISING, Arguments, map_values
 from t2j_lsp.check.protocol import leaves, plain
 
+from .serve import raised
 from .torch_build import build, program, randomise, realise, to_array, to_tensor
 from .torch_random import recording
 
@@ -145,15 +145,21 @@ class Runs:
         return found
 
     def others(self, variants: dict[str, Any]) -> dict[str, Any]:
-        """Outputs in evaluation mode for other inputs, by the name of the observation; those that fail are left out."""
+        """Outputs in evaluation mode for other inputs, by the name of the observation.
+
+        Those that fail are left out, but where the user said that they would.
+        """
         found: dict[str, Any] = {}
-        if self.tapes["eval"]:
-            return found  # Another shape would need other random numbers.
         first, saved = self.inputs, self._save()
         for name, data in variants.items():
+            if self.tapes["eval"] and not name.startswith(RAISING):
+                continue  # Another shape would need other random numbers.
             self.inputs = Arguments.from_plain(data)
-            with contextlib.suppress(Exception):  # The program may not take them.
+            try:
                 found[name] = plain(self.call("eval")[0], to_array)
+            except Exception as error:  # noqa: BLE001 - the program may not take them
+                if name.startswith(RAISING):
+                    found[name] = raised(error, self.namespace["__file__"])
             self._restore(saved)
         self.inputs = first
         return found
@@ -191,7 +197,7 @@ class Runs:
         return {f"{prefix}: {name}": to_array(b) for name, b in self.model.named_buffers(remove_duplicate=False)}
 
     def loss(self, output: Any) -> torch.Tensor | None:
-        """The output's inner product with fixed random cotangents; None if no gradient reaches it.
+        """The output's inner product with fixed random cotangents; None if it holds no floats.
 
         Of a complex output, the real part counts once and the imaginary part half.
         """
@@ -210,10 +216,9 @@ class Runs:
                 continue
             if path not in self.cotangents:
                 self.cotangents[path] = self.rng.standard_normal(tuple(tensor.shape)).astype(np.float32)
-            if tensor.requires_grad:
-                value = tensor.real + 0.5 * tensor.imag if tensor.is_complex() else tensor
-                term = (to_tensor(self.cotangents[path], self.wide).to(value) * value).sum()
-                total = term if total is None else total + term
+            value = tensor.real + 0.5 * tensor.imag if tensor.is_complex() else tensor
+            term = (to_tensor(self.cotangents[path], self.wide).to(value) * value).sum()
+            total = term if total is None else total + term
         return total
 
     def function_gradients(self) -> dict[str, Any]:
@@ -226,7 +231,7 @@ class Runs:
         """Gradients of ``tensors``: zero where none reaches them, where a tensor's ``grad`` stays None."""
         for tensor in tensors:
             tensor.grad = None
-        if loss is not None:
+        if loss is not None and loss.requires_grad:
             torch.autograd.backward([loss])
         return [t.grad if t.grad is not None else torch.zeros_like(t) for t in tensors]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Plan, draw, map_values
+from t2j_lsp.check.inputs import RAISING, Arguments, ArraySpec, Plan, draw, map_values
 from t2j_lsp.check.protocol import Opaque, RawArray, leaves, plain
 
 from .torch_build import build, program, realise, to_array
@@ -51,9 +51,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                 return {
                     "init": init.to_plain(),
                     "inputs": drawn.to_plain(),
-                    "variants": {
-                        name: a.to_plain() for name, a in variants(inputs, rng, isinstance(model, nn.Module)).items()
-                    },
+                    "variants": {name: a.to_plain() for name, a in variants(model, inputs, plan, rng).items()},
                     "shown": f"{target.__name__}({plan.init})({inputs})" if isinstance(target, type) else str(inputs),
                     "source": plan.source,
                     "parts": parts.found(),
@@ -88,13 +86,14 @@ def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
     return Arguments(value)
 
 
-def variants(inputs: Arguments, rng: np.random.Generator, batched: bool) -> dict[str, Arguments]:
-    """Other inputs: other values; and if the first axis is that of a batch, a batch of one."""
+def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator) -> dict[str, Arguments]:
+    """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise."""
+    found = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
     specs: list[ArraySpec] = []
     map_values((inputs.args, inputs.kwargs), lambda v: specs.append(v) if isinstance(v, ArraySpec) else None)
     if inputs.call is not None or not specs:
-        return {}
-    found = {"eval output (other values)": drawn_arguments(inputs, rng)}
+        return found
+    found["eval output (other values)"] = drawn_arguments(inputs, rng)
     batch = specs[0].shape[0] if len(specs[0].shape) > 1 else 1
 
     def one(item: Any) -> Any:
@@ -102,7 +101,7 @@ def variants(inputs: Arguments, rng: np.random.Generator, batched: bool) -> dict
             return replace(item, shape=(1, *item.shape[1:]))
         return item
 
-    if batched and batch > 1:
+    if isinstance(model, nn.Module) and batch > 1:
         single = Arguments(map_values(inputs.args, one), map_values(inputs.kwargs, one))
         found["eval output (batch of 1)"] = drawn_arguments(single, rng)
     return found

@@ -74,7 +74,7 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
         output, _ = runs.differentiated(request["mode"])
         recorder.on = False
         loss = runs.loss(output)
-        if loss is not None:
+        if loss is not None and loss.requires_grad:
             torch.autograd.backward([loss])
         events = [[site, value, [_gradient(t) for t in followed]] for site, value, followed in recorder.events]
         return {"sites": [s.to_plain() for s in tracer.sites], "events": events, "calls": calls}

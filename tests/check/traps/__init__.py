@@ -22,8 +22,9 @@ class Trap:
     def text(self, side: str) -> str:
         body = dedent(getattr(self, side)).strip("\n")
         comment = f"# t2j: {self.comment}\n" if side == "torch" and self.comment else ""
-        if not body.startswith(("def ", "class ", "@")):
+        if not body.startswith(("def ", "class ", "@", "jax.config")):
             names = [part.split("=")[0].split("<")[0].strip() for part in _entries(self.comment)]
+            names = [name for name in names if name != "raises"]
             indented = "\n".join(f"    {line}" for line in body.splitlines())
             body = f"def f({', '.join(names)}):\n{indented}"
         return f"\n{comment}{body}\n"

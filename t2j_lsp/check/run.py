@@ -32,6 +32,8 @@ def check_files(
     seed: int = 0,
     eager: bool = True,
     initial: bool = True,
+    source_text: str | None = None,
+    converted_text: str | None = None,
 ) -> CheckReport:
     """Runs objects of a PyTorch file and of its conversion side by side and compares them.
 
@@ -52,6 +54,7 @@ def check_files(
         seed: of inputs, parameters and cotangents.
         eager: run the JAX side without ``jit`` too.
         initial: compare the distributions of initial values: False for code that is only to load torch's weights.
+        source_text, converted_text: the contents of the two files where they are not those on disk.
 
     Raises:
         SourceError: a file can't be read or parsed.
@@ -59,8 +62,11 @@ def check_files(
 
         Whatever goes wrong later is a verdict ``unchecked``.
     """
-    torch_side = Slicer(source)
-    jax_side = Slicer(converted) if isinstance(converted, Path) else Slicer(source, converted, neighbour or read_text)
+    torch_side = Slicer(source, source_text)
+    if isinstance(converted, Path):
+        jax_side = Slicer(converted, converted_text)
+    else:
+        jax_side = Slicer(source, converted, neighbour or read_text)
     settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial)
     found = find_objects(torch_side, objects)
     own = pool is None

@@ -131,7 +131,7 @@ def write_output(path: Path, data: bytes, *, force: bool = False) -> None:
     if not force and not may_replace(path, data):
         raise T2JError(f"{path} exists and is not as t2j wrote it; use --force to replace it")
     write_atomically(path, data)
-    _remember(path, data)
+    remember(path, data)
 
 
 def may_replace(path: Path, data: bytes) -> bool:
@@ -206,7 +206,8 @@ def _record(path: Path) -> Path:
     return state_folder() / "written" / _digest(os.fsencode(path))
 
 
-def _remember(path: Path, data: bytes) -> None:
+def remember(path: Path, data: bytes) -> None:
+    """Note that t2j wrote these bytes to a path, so that a later conversion may replace them."""
     record = _record(path)
     # In a read-only home, the next conversion to this path asks for --force, and nothing is lost.
     with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ and keys don't belong in logs, its store splits lines where LSP doesn't, and a c
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 from concurrent.futures import Future
@@ -97,6 +98,23 @@ class Protocol(LanguageServerProtocol):
         except JsonRpcMethodNotFound:
             return
         self._execute_handler(f"notification-{id(params)}", handler, self._check_handler_result, (params,))
+
+    def _execute_handler(self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None) -> None:
+        """Call a handler now. What it does before it returns an awaitable sees the texts as the client meant them."""
+        if inspect.isgeneratorfunction(handler):
+            super()._execute_handler(msg_id, handler, callback, args, kwargs)
+            return
+        future: Any = Future()
+        try:
+            result = handler(*(args or ()), **(kwargs or {}))
+            if inspect.isawaitable(result):
+                future = asyncio.ensure_future(result)
+                self._request_futures[msg_id] = future
+            else:
+                future.set_result(result)
+        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
+            future.set_exception(error)
+        future.add_done_callback(callback)
 
     # --- results --------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from pygls.lsp.server import LanguageServer
 from .. import __version__
 from .analysis.model import Settings as ConversionSettings
 from .analysis.service import AnalysisService
+from .checking.service import CheckService
 from .client import Client, client_of
 from .documents import DocumentStore, Program
-from .features import hover
+from .features import actions, commands, configuration, diagnostics, hints, hover, lenses
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
@@ -28,7 +30,7 @@ from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")
 
-FEATURES = (hover,)
+FEATURES = (hover, actions, lenses, hints, commands, configuration)
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -37,6 +39,7 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
         )
     ]
 )
+STATUS = "t2j/status"
 PARENT_WATCH = 5.0
 """Seconds between looks at whether the client's process still lives."""
 
@@ -56,6 +59,13 @@ class Server(LanguageServer):
         self._client_settings = Read()
         self._settings: dict[str | None, Settings] = {}
         self.service = AnalysisService(self._conversion_settings)
+        self.checks = CheckService(self)
+        self.diagnostics = diagnostics.Diagnostics(self)
+        self.service.on_analysis = self._analysed
+        self.service.on_state = self.announce
+        self.progress_cancels: dict[str, Callable[[], None]] = {}
+        self._announced = ""
+        self._refreshing: set[str] = set()
         self.ended = asyncio.Event()
         self.background: set[asyncio.Task[Any]] = set()
         self._register()
@@ -77,7 +87,10 @@ class Server(LanguageServer):
             options = options if isinstance(options, dict) else {}
             self.trusted = options.get("trusted") is True
             self.configure(options.get("settings"))
+            if self.client.pull_diagnostics:
+                diagnostics.register(self)
             self.service.start()
+            self.checks.start()
             if params.process_id:
                 self.spawn(self._watch_parent(params.process_id))
 
@@ -87,6 +100,7 @@ class Server(LanguageServer):
 
     async def stop(self) -> None:
         """End the processes."""
+        await self.checks.close()
         await self.service.close()
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
@@ -144,10 +158,19 @@ class Server(LanguageServer):
     # --- texts ----------------------------------------------------------------------------------------------------
 
     def opened(self, program: Program) -> None:
-        self.changed(program)
+        self._settings.pop(program.uri, None)
+        self._analyse(program)
+        if not program.is_notebook and self.checks.source_of(program.uri) != program.uri:
+            # A conversion that was just made, or that is looked at again.
+            self.checks.edited(program.uri)
 
     def changed(self, changed: Program) -> None:
         """A document or notebook has a new text."""
+        self._analyse(changed)
+        if not changed.is_notebook:
+            self.checks.edited(changed.uri)
+
+    def _analyse(self, changed: Program) -> None:
         program = self.store.program(changed.uri)
         if program is None:
             return
@@ -158,7 +181,52 @@ class Server(LanguageServer):
 
     def closed(self, uri: str) -> None:
         self.service.drop(uri)
+        self.diagnostics.clear(uri)
         self._settings.pop(uri, None)
+
+    def _analysed(self, uri: str) -> None:
+        program = self.store.program(uri)
+        known = self.service.known.get(uri)
+        if program is None:
+            return
+        self.diagnostics.analysed(program)
+        if known is not None and known.analysis.complete:
+            self.refresh_views()
+
+    def reconfigured(self) -> None:
+        """Settings have changed: everything that depends on them is worked out again."""
+        for program in self.store.programs():
+            self.service.update(program)
+            self.diagnostics.publish(program)
+        self.refresh_views()
+
+    # --- telling the client ---------------------------------------------------------------------------------------
+
+    def announce(self, state: str, uri: str | None = None) -> None:
+        """``t2j/status``: starting, idle, analysing, checking or error, for a status item."""
+        if state != self._announced:
+            self._announced = state
+            self.protocol.notify(STATUS, {"state": state, **({"uri": uri} if uri else {})})
+
+    def refresh_views(self) -> None:
+        """Ask the client to ask again for lenses and hints; once, however often this is called before it answers."""
+        if self.client.code_lens_refresh:
+            self._refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+        if self.client.inlay_hint_refresh:
+            self._refresh(types.WORKSPACE_INLAY_HINT_REFRESH)
+
+    def _refresh(self, method: str) -> None:
+        if method in self._refreshing:
+            return
+        self._refreshing.add(method)
+
+        async def ask() -> None:
+            try:
+                await self.protocol.ask(method)
+            finally:
+                self._refreshing.discard(method)
+
+        self.spawn(ask())
 
     # --- errors ---------------------------------------------------------------------------------------------------
 

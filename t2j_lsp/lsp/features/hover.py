@@ -111,11 +111,8 @@ def _render(server: Server, name: str, before: str | None, after: str | None, fi
     reasons = list(dict.fromkeys(f.reason for f in findings))
     if doc is not None and doc[3] and doc[3] not in reasons:
         reasons.append(doc[3])
-    pages = {
-        "PyTorch": torch_page(name),
-        "JAX": jax_page(after or (doc[1] if doc else None)),
-        "rule": rule_page(server, doc),
-    }
+    form = after or (doc[1] if doc else None)
+    pages = {"PyTorch": torch_page(name), "JAX": jax_page(form), "rule": rule_page(server, doc)}
     links = [(text, page) for text, page in pages.items() if page]
     shown = form if after is not None or not (gaps or before is not None) else None
     if server.client.markdown:

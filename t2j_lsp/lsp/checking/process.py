@@ -1,0 +1,225 @@
+"""The check process: runs one check after the other with warm workers, and stops the running one when told to.
+
+``python -P -m t2j_lsp.lsp.checking.process``. Requests and answers are lines of JSON. The user's code runs in the two
+workers that this process starts, never here; they end with it, and it ends with the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import queue
+import re
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from ...api import convert, convert_file
+from ...check.objects import find_objects
+from ...check.pool import Pool, RemoteError, WorkerError
+from ...check.run import check_files
+from ...check.slice import Slicer
+from ...contract import ObjectVerdict, Options, T2JError, VerdictKind
+from ...files import neighbours
+
+_IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
+
+
+class RecordingPool(Pool):
+    """A pool that remembers how the last PyTorch object was run, so that it can be traced for its shapes."""
+
+    observed: dict[str, Any] | None = None
+
+    def request(self, kind: Any, operation: str, timeout: float, cancelled: Any = lambda: False, **message: Any) -> Any:
+        answer = super().request(kind, operation, timeout, cancelled, **message)
+        if kind == "torch" and operation == "observe" and message.get("wide"):
+            given = {k: answer[k] for k in ("state", "cotangents", "tapes", "varies")}
+            self.observed = {**message, **given, "steps": 0, "eager": False}
+        return answer
+
+
+class Checker:
+    """The state between checks: warm workers, and verdicts on objects that have not changed since."""
+
+    def __init__(self) -> None:
+        self.pool: RecordingPool | None = None
+        self._made_for: tuple[Any, ...] = ()
+        self._known: dict[tuple[str, str], tuple[str, ObjectVerdict, str]] = {}
+        self.cancelled = threading.Event()
+
+    def workers(self, request: dict[str, Any]) -> RecordingPool:
+        wanted = (request["torch_python"] or None, request["jax_python"] or None, request["device"])
+        if self.pool is None or self._made_for != wanted:
+            self.close()
+            self.pool, self._made_for = RecordingPool(*wanted), wanted
+            self.pool.start()
+        return self.pool
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.close()
+            self.pool = None
+
+    def check(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
+        """The report on a pair of texts, and the shapes seen. Raises T2JError where a text can't be read."""
+        source, text = Path(request["source"]), _plain(request["source_text"])
+        converted = Path(request["converted"]) if request["converted"] else None
+        fresh = convert(text, path=str(source), resolve=neighbours(source))
+        code = fresh.code if converted is None else _plain(request["converted_text"])
+        source_map = fresh.source_map if code == fresh.code else None
+        digests = self._digests(source, text, converted, code, request)
+        names = [name for name in request["objects"] or digests if name in digests]
+        todo = [name for name in names if self._still(source, name, digests[name]) is None]
+        pool = self.workers(request)
+        shapes: dict[str, list[list[Any]]] = {}
+        device = pool.device_name
+        if todo:
+            pool.observed = None
+            report = check_files(
+                source,
+                converted if converted is not None else code,
+                todo,
+                stage=request["stage"],
+                device=request["device"],
+                timeout=request["timeout"],
+                on_progress=progress,
+                source_map=source_map,
+                neighbour=_converted_neighbour,
+                pool=pool,
+                cancelled=self.cancelled.is_set,
+                source_text=text,
+                converted_text=code if converted is not None else None,
+            )
+            device = report.device
+            for verdict in report.objects:
+                self._known[str(source), verdict.name] = (digests[verdict.name], verdict, device)
+            if request["shapes"] and not self.cancelled.is_set():
+                shapes = self._shapes(pool, source, request["timeout"])
+        verdicts = [self._known[str(source), name][1] for name in names if (str(source), name) in self._known]
+        return {"device": device, "objects": [v.to_json() for v in verdicts], "shapes": shapes, "checked": todo}
+
+    def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:
+        """The verdict on an object of which nothing changed; only agreement is kept, since differences have lines."""
+        known = self._known.get((str(source), name))
+        if known is None or known[0] != digest or known[1].verdict is not VerdictKind.EQUIVALENT:
+            return None
+        return known[1]
+
+    def _digests(
+        self, source: Path, text: str, converted: Path | None, code: str, request: dict[str, Any]
+    ) -> dict[str, str]:
+        """For each object of a file, a digest of all code on both sides that its verdict depends on."""
+        torch_side = Slicer(source, text)
+        jax_side = Slicer(converted or source, code, _converted_neighbour if converted is None else _read)
+        comments = "\n".join(line.strip() for line in text.splitlines() if "t2j:" in line)
+        options = [request[k] for k in ("stage", "device", "torch_python", "jax_python")]
+        found: dict[str, str] = {}
+        for item in find_objects(torch_side, None):
+            parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
+            if jax_side.defines(jax_side.main, item.name):
+                parts.append(_statements(jax_side, item.name))
+            found[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return found
+
+    def _shapes(self, pool: RecordingPool, source: Path, timeout: float) -> dict[str, list[list[Any]]]:
+        """The shapes of values by line of the source, from one more run of the object checked last."""
+        if pool.observed is None:
+            return {}
+        message = {**pool.observed, "mode": "eval", "wide": True, "gradients": False}
+        with contextlib.suppress(WorkerError, RemoteError):
+            trace = pool.request("torch", "trace", timeout, self.cancelled.is_set, **message)
+            found: dict[str, list[list[Any]]] = {}
+            for site, value, _ in trace["events"]:
+                file, line, _, target, _ = trace["sites"][site]
+                shape = list(getattr(value, "shape", ())) if hasattr(value, "shape") else None
+                if shape is None or Path(file).resolve() != source.resolve():
+                    continue
+                shapes = found.setdefault(str(line), [])
+                if [target, shape] not in shapes:
+                    shapes.append([target, shape])
+            return found
+        return {}
+
+
+def _plain(text: str) -> str:
+    """The text with comments that the editor alone reads hidden from the checker, which has ``# t2j:`` comments too."""
+    return _IGNORE.sub(r"\1t2j \2", text.removeprefix("\ufeff"))
+
+
+def _statements(side: Slicer, name: str) -> str:
+    part = side.cut(name)
+    texts: list[str] = []
+    for module in part.modules:
+        lines = module.text.splitlines()
+        scope = side.load(module.name)
+        for index, names in module.keep:
+            node = scope[0].body[index] if scope is not None else None
+            if node is not None:
+                texts.append(f"{sorted(names) if names else ''}" + "\n".join(lines[node.lineno - 1 : node.end_lineno]))
+    return "\0".join(texts)
+
+
+def _read(path: Path) -> str:
+    from ...check.workspace import read_text
+
+    return read_text(path)
+
+
+def _converted_neighbour(path: Path) -> str:
+    return convert_file(path, Options()).translation.code
+
+
+class Loop:
+    """Reads requests on one thread and runs them on the main one."""
+
+    def __init__(self) -> None:
+        self.checker = Checker()
+        self.waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        source, self.sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        threading.Thread(target=self._read, args=(source,), daemon=True).start()
+
+    def _read(self, source: Any) -> None:
+        for line in source:
+            request = json.loads(line)
+            if request["operation"] == "cancel":
+                self.checker.cancelled.set()
+            else:
+                self.waiting.put(request)
+        # The server is gone: whatever runs has to stop.
+        self.checker.cancelled.set()
+        self.waiting.put(None)
+
+    def send(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):
+            self.sink.write(json.dumps(message).encode() + b"\n")
+
+    def run(self) -> None:
+        try:
+            while (request := self.waiting.get()) is not None:
+                identity = request["id"]
+                self.checker.cancelled.clear()
+                try:
+                    value = self.checker.check(request, lambda step: self.send({"id": identity, "progress": step}))  # noqa: B023
+                except T2JError as error:
+                    answer: dict[str, Any] = {"error": str(error)}
+                except Exception as error:  # noqa: BLE001 - the outermost guard of a check
+                    answer = {"error": f"the checker itself failed: {type(error).__name__}"}
+                else:
+                    answer = {"cancelled": True} if self.checker.cancelled.is_set() else {"value": value}
+                self.send({"id": identity, **answer})
+        finally:
+            self.checker.close()
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        # Whoever types comes first.
+        os.nice(10)
+    Loop().run()

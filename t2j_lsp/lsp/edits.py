@@ -1,0 +1,94 @@
+"""Workspace edits in the form that the client understands: versioned, annotated and creating files where it can."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from .analysis.model import Hunk, Refused
+from .documents import Document, Program
+from .paths import to_uri
+from .positions import content
+
+if TYPE_CHECKING:
+    from .server import Server
+
+_ANNOTATION = "t2j.differs"
+
+
+def edit_of(server: Server, program: Program, hunks: Sequence[Hunk], caveats: Sequence[str]) -> types.WorkspaceEdit:
+    """The edit that replaces lines of a program. Raises Refused where a line is not Python of the program."""
+    edits: dict[str, list[types.TextEdit]] = {}
+    for hunk in hunks:
+        uri, edit = _text_edit(server, program, hunk)
+        edits.setdefault(uri, []).append(edit)
+    if not server.client.document_changes:
+        return types.WorkspaceEdit(changes=edits)
+    annotated = bool(caveats) and server.client.annotations
+    changes: list[types.TextDocumentEdit] = []
+    for uri, found in edits.items():
+        document = server.store.document(uri)
+        identifier = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
+        listed = [types.AnnotatedTextEdit(_ANNOTATION, e.range, e.new_text) for e in found] if annotated else found
+        changes.append(types.TextDocumentEdit(identifier, list(listed)))
+    annotations = {_ANNOTATION: annotation(caveats)} if annotated else None
+    return types.WorkspaceEdit(document_changes=list(changes), change_annotations=annotations)
+
+
+def annotation(caveats: Sequence[str]) -> types.ChangeAnnotation:
+    """What the client shows beside an edit that is not exact, before it is applied."""
+    return types.ChangeAnnotation("Not the same in every case", True, "\n".join(caveats))
+
+
+def _text_edit(server: Server, program: Program, hunk: Hunk) -> tuple[str, types.TextEdit]:
+    lines = program.lines
+    first, last = hunk.first - 1, hunk.last - 1
+    uri, own = program.place(min(first, len(lines) - 1))
+    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    if last < first:
+        start = types.Position(own, 0)
+        return uri, types.TextEdit(types.Range(start, start), "".join(f"{line}{newline}" for line in hunk.lines))
+    document = server.store.document(uri)
+    for line in range(first, last + 1):
+        home, number = program.place(line)
+        masked = document is None or home != uri or content(document.lines[number]) != content(lines[line])
+        if program.is_notebook and masked:
+            raise Refused("the change reaches over a line that is for the notebook alone")
+    if not hunk.lines and last + 1 < len(lines):
+        return uri, types.TextEdit(types.Range(types.Position(own, 0), types.Position(own + last - first + 1, 0)), "")
+    where = types.Range(types.Position(own, 0), server.store.position(program, last, len(lines[last])))
+    return uri, types.TextEdit(where, newline.join(hunk.lines))
+
+
+def new_file_edit(server: Server, path: Path, text: str, caveats: Sequence[str]) -> types.WorkspaceEdit:
+    """The edit that creates a file, or replaces one that may be replaced."""
+    uri = to_uri(path)
+    annotated = bool(caveats) and server.client.annotations
+    identity = _ANNOTATION if annotated else None
+    create = types.CreateFile(uri, options=types.CreateFileOptions(overwrite=True), annotation_id=identity)
+    start = types.Range(types.Position(0, 0), types.Position(0, 0))
+    insert = types.AnnotatedTextEdit(_ANNOTATION, start, text) if annotated else types.TextEdit(start, text)
+    document = types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, None), [insert])
+    annotations = {_ANNOTATION: annotation(caveats)} if annotated else None
+    return types.WorkspaceEdit(document_changes=[create, document], change_annotations=annotations)
+
+
+def whole_text_edit(server: Server, document: Document, text: str) -> types.WorkspaceEdit:
+    """The edit that replaces all of an open document."""
+    last = len(document.lines) - 1
+    where = types.Range(types.Position(0, 0), server.store.position(document, last, len(document.lines[last])))
+    edit = types.TextEdit(where, text)
+    if not server.client.document_changes:
+        return types.WorkspaceEdit(changes={document.uri: [edit]})
+    identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, [edit])])
+
+
+def is_inside(path: Path, folders: Sequence[Path]) -> bool:
+    """Whether a path lies in one of the folders."""
+    real = Path(os.path.realpath(path))
+    return any(Path(os.path.realpath(folder)) in real.parents for folder in folders)

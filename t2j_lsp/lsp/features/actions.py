@@ -1,0 +1,267 @@
+"""Code actions: conversions of what is under the cursor, of the selection, of the file; lazily resolved where possible.
+
+What is offered is read off the last analysis; the edit of an action is worked out when the client asks for it. What
+the rules refuse is offered too, disabled, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from ...contract import Finding, Severity, Span
+from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope
+from ..analysis.service import Failed, SyntaxProblem
+from ..convert import (
+    convert_file,
+    file_edit,
+    ignore_edit,
+    part_edit,
+    refusal,
+    restore_edit,
+    scope_data,
+    scope_of,
+    target_of,
+)
+from ..documents import Document, Program
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+REWRITE = "refactor.rewrite.t2j"
+CONVERT = "source.convert.t2j"
+FIX_ALL = "source.fixAll.t2j"
+QUICK_FIX = types.CodeActionKind.QuickFix.value
+KINDS = (QUICK_FIX, REWRITE, CONVERT, FIX_ALL)
+REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
+CONVERT_FILE_COMMAND = "t2j.convertFile"
+
+Actions = list[types.CodeAction | types.Command]
+
+
+class RequestFailed(JsonRpcException):
+    """A request that can't be done, with the reason for the user."""
+
+    CODE = REQUEST_FAILED
+    MESSAGE = "the request failed"
+
+
+def register(server: Server) -> None:
+    options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
+    def code_action(params: types.CodeActionParams) -> Actions | Awaitable[Actions]:
+        uri = params.text_document.uri
+        program = server.store.program(uri)
+        if program is None:
+            return []
+        wanted = list(_wanted(Offers(server, program, uri, params).all(), params.context.only))
+        wanted = [a for a in wanted if a.disabled is None or server.client.disabled_actions]
+        if not server.client.code_action_literals:
+            return [command for a in wanted if (command := _as_command(a, uri)) is not None]
+        if server.client.lazy_actions:
+            return list(wanted)
+        return _eager(server, wanted)
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        try:
+            return await resolved(server, action)
+        except (Refused, SyntaxProblem, Failed) as error:
+            raise RequestFailed(message=str(error)) from None
+
+
+def _wanted(
+    actions: Iterator[types.CodeAction], only: Sequence[types.CodeActionKind | str] | None
+) -> Iterator[types.CodeAction]:
+    kinds = [str(getattr(kind, "value", kind)) for kind in only or ()]
+    for action in actions:
+        kind = str(getattr(action.kind, "value", action.kind))
+        if not kinds or any(kind == o or kind.startswith(f"{o}.") or o == "" for o in kinds):
+            yield action
+
+
+async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
+    """The actions with their edits, for clients that can't ask for them later."""
+    done: Actions = []
+    for action in actions:
+        if str(action.kind).startswith("source.") and action.disabled is None:
+            # A whole file is converted when the user chooses so, and not for every list of actions.
+            action.command, action.data = _as_command(action, str(action.data["uri"])), None
+            done.append(action)
+            continue
+        try:
+            done.append(await resolved(server, action) if action.disabled is None else action)
+        except (Refused, SyntaxProblem) as error:
+            if server.client.disabled_actions:
+                action.disabled, action.data = types.CodeActionDisabled(str(error)), None
+                done.append(action)
+        except Failed:
+            continue
+    return done
+
+
+def _as_command(action: types.CodeAction, uri: str) -> types.Command | None:
+    """An action as a command, for clients that know no other form."""
+    data = action.data or {}
+    if action.command is not None:
+        return action.command
+    if data.get("file"):
+        return types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=[uri])
+    if data.get("scope"):
+        return types.Command(title=action.title, command="t2j.convert", arguments=[uri, data["scope"]])
+    return None
+
+
+async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction:
+    """The action with its edit. Raises Refused, also where the text was edited since the action was offered."""
+    data = action.data
+    if not isinstance(data, dict) or action.edit is not None:
+        return action
+    program = server.store.program(str(data.get("uri")))
+    if program is None or program.revision != data.get("revision"):
+        raise Refused("the text was edited since")
+    if data.get("file"):
+        conversion = await convert_file(server, program)
+        if conversion.target is None or server.client.create_files:
+            action.edit = file_edit(server, program, conversion)
+        else:
+            arguments: list[Any] = [program.uri]
+            action.command = types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=arguments)
+    elif data.get("restore"):
+        source = server.store.program(str(data["restore"]["source"]))
+        if source is None or not isinstance(program, Document):
+            raise Refused("the PyTorch file is not open")
+        action.edit = await restore_edit(server, source, program, int(data["restore"]["line"]))
+    else:
+        action.edit = await part_edit(server, program, scope_of(data.get("scope")))
+    return action
+
+
+class Offers:
+    """The actions for one range of one document."""
+
+    def __init__(self, server: Server, program: Program, uri: str, params: types.CodeActionParams) -> None:
+        self.server = server
+        self.program = program
+        self.uri = uri
+        self.context = params.context.diagnostics
+        first = program.line_of(uri, params.range.start.line)
+        last = program.line_of(uri, params.range.end.line)
+        self.first = first if first is not None else 0
+        self.last = last if last is not None else len(program.lines) - 1
+        if self.last > self.first and params.range.end.character == 0:
+            self.last -= 1
+        self.column = server.store.column(program.lines[self.first], params.range.start.character)
+        self.selects = params.range.start != params.range.end
+
+    def all(self) -> Iterator[types.CodeAction]:
+        yield from self._divergences()
+        current = self.server.service.current(self.program)
+        if current is None:
+            return
+        analysis, lines = current
+        if not analysis.rewrites and not analysis.findings:
+            return
+        yield from self._quick_fixes(analysis, lines)
+        yield from self._expression(analysis, lines)
+        yield from self._definitions(analysis, lines)
+        if self.selects:
+            yield from self._selection(analysis, lines)
+        yield from self._file(analysis)
+
+    def _action(
+        self, title: str, kind: str, scope: Scope | None = None, reason: str | None = None, **data: Any
+    ) -> types.CodeAction:
+        data |= {"uri": self.uri, "revision": self.program.revision}
+        data |= {"scope": scope_data(scope)} if scope is not None else {}
+        disabled = types.CodeActionDisabled(reason) if reason is not None else None
+        return types.CodeAction(title, kind, disabled=disabled, data=None if reason else data)
+
+    # --- what stands here -----------------------------------------------------------------------------------------
+
+    def _quick_fixes(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
+        settings = self.server.settings_for(self.program.uri)
+        for finding in analysis.findings:
+            span = lines.span(finding.span)
+            if span is None or finding.code in settings.ignore:
+                continue
+            if span.end_line - 1 < self.first or span.line - 1 > self.last or finding.code == "exact":
+                continue
+            yield from self._fixes_of(finding, span, analysis)
+
+    def _fixes_of(self, finding: Finding, span: Span, analysis: Analysis) -> Iterator[types.CodeAction]:
+        about = [d for d in self.context if d.source == "t2j" and d.code == finding.code and self._same_line(d, span)]
+        rewrite = next((r for r in analysis.rewrites if r.span == finding.span), None)
+        if finding.severity is Severity.NOTE and rewrite is not None and rewrite.jax is not None:
+            fix = self._action(f"Convert {finding.name} to JAX", QUICK_FIX, Scope("expression", span))
+            fix.diagnostics = about or None
+            fix.is_preferred = True
+            yield fix
+        elif finding.severity is Severity.GAP:
+            yield self._action(f"Convert {finding.name} to JAX", QUICK_FIX, reason=finding.reason)
+        ignore = types.CodeAction(f"Ignore {finding.code} on this line", QUICK_FIX, diagnostics=about or None)
+        if not self.program.lines[span.line - 1].rstrip().endswith("\\"):
+            ignore.edit = ignore_edit(self.server, self.program, span.line - 1, finding.code)
+            yield ignore
+
+    def _same_line(self, diagnostic: types.Diagnostic, span: Span) -> bool:
+        return self.program.line_of(self.uri, diagnostic.range.start.line) == span.line - 1
+
+    def _expression(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
+        old = lines.to_old(self.first)
+        rewrite = analysis.at(old + 1, self.column) if old is not None else None
+        span = lines.span(rewrite.span) if rewrite is not None else None
+        if rewrite is None or span is None:
+            return
+        reason = None
+        if rewrite.jax is None:
+            finding = next((f for f in analysis.findings if f.span == rewrite.span), None)
+            reason = finding.reason if finding is not None else f"{rewrite.name} stays as it is"
+        yield self._action(f"Convert {rewrite.name} to JAX", REWRITE, Scope("expression", span), reason)
+
+    def _definitions(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
+        innermost: dict[str, tuple[Definition, int, int]] = {}
+        for definition in analysis.definitions:
+            first, last = lines.to_new(definition.line - 1), lines.to_new(definition.end_line - 1)
+            if first is not None and last is not None and first <= self.first and self.last <= last:
+                innermost[definition.kind] = (definition, first, last)
+        for definition, first, last in innermost.values():
+            what = "this loop" if definition.kind == "loop" else f"{definition.kind} {definition.name}"
+            reason = definition.refused
+            if reason is None and not definition.edits:
+                if not definition.gaps:
+                    continue
+                reason = definition.gaps[0]
+            yield self._action(f"Convert {what} to JAX", REWRITE, Scope("lines", None, first + 1, last + 1), reason)
+
+    def _selection(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
+        spans = [lines.span(r.span) for r in analysis.rewrites]
+        if any(s is not None and self.first < s.line <= self.last + 1 for s in spans):
+            scope = Scope("lines", None, self.first + 1, self.last + 1)
+            yield self._action("Convert selection to JAX", REWRITE, scope)
+
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def _file(self, analysis: Analysis) -> Iterator[types.CodeAction]:
+        target = target_of(self.server, self.program)
+        title = f"Convert file to JAX ({target.name})" if target is not None else "Convert this buffer to JAX"
+        reason = analysis.problem or refusal(self.server, self.program)
+        yield self._action(title, CONVERT, reason=reason, file=True)
+        yield self._action("Convert all that is exact to JAX", FIX_ALL, Scope("exact"))
+
+    # --- what a check found ---------------------------------------------------------------------------------------
+
+    def _divergences(self) -> Iterator[types.CodeAction]:
+        for found in self.server.checks.found_in(self.uri):
+            if found.line is None or not self.first <= found.line <= self.last or found.source_uri == self.uri:
+                continue
+            restore = {"source": found.source_uri, "line": found.line + 1}
+            fix = self._action("Write this as the rules convert it", QUICK_FIX, restore=restore)
+            fix.is_preferred = True
+            about = [d for d in self.context if d.source == "t2j" and d.code == "different"]
+            fix.diagnostics = about or None
+            yield fix

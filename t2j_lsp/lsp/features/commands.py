@@ -1,0 +1,201 @@
+"""Commands, and the requests of our own: ``t2j/state``, ``t2j/didChangeTrust`` and what the client configures."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from ... import __version__
+from ...contract import Severity, T2JError
+from ..analysis.model import Refused
+from ..analysis.service import Failed, SyntaxProblem
+from ..checking.service import overall
+from ..convert import convert_file, file_edit, part_edit, scope_of, write_file
+from ..documents import Program
+from ..paths import to_uri
+from .actions import RequestFailed
+from .hover import doc_of
+from .lenses import verdict_of
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+STATE, TRUST = "t2j/state", "t2j/didChangeTrust"
+
+
+def register(server: Server) -> None:
+    _conversions(server)
+    _checks(server)
+    _information(server)
+
+
+def _program(server: Server, uri: Any) -> Program:
+    program = server.store.program(str(uri))
+    if program is None:
+        raise RequestFailed(message="the document is not open")
+    return program
+
+
+def _conversions(server: Server) -> None:
+    @server.command("t2j.convert")
+    async def convert(*arguments: Any) -> dict[str, Any]:
+        """``[uri, scope]``: convert a part of a document in place."""
+        uri, scope = (*arguments, None, None)[:2]
+        program = _program(server, uri)
+        try:
+            edit = await part_edit(server, program, scope_of(scope))
+        except (Refused, SyntaxProblem, Failed) as error:
+            raise RequestFailed(message=str(error)) from None
+        return await _apply(server, "Convert to JAX", edit)
+
+    @server.command("t2j.convertFile")
+    async def convert_whole(*arguments: Any) -> dict[str, Any]:
+        """``[uri]``: convert a document into a new file beside it."""
+        program = _program(server, (*arguments, None)[0])
+        try:
+            conversion = await convert_file(server, program)
+            if conversion.target is None or (server.client.create_files and server.client.apply_edit):
+                result = await _apply(server, "Convert to JAX", file_edit(server, program, conversion))
+            else:
+                await asyncio.get_running_loop().run_in_executor(None, write_file, conversion)
+                result = {"applied": True}
+                server.checks.edited(program.uri, wait=False)
+        except (Refused, SyntaxProblem, Failed) as error:
+            raise RequestFailed(message=str(error)) from None
+        target = to_uri(conversion.target) if conversion.target is not None else program.uri
+        if result["applied"] and server.client.show_document and conversion.target is not None:
+            server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, types.ShowDocumentParams(target)))
+        return {**result, "uri": target, "gaps": conversion.done.gaps, "notes": conversion.done.notes}
+
+
+async def _apply(server: Server, label: str, edit: types.WorkspaceEdit) -> dict[str, Any]:
+    answer = await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, types.ApplyWorkspaceEditParams(edit, label))
+    applied = bool(answer is not None and answer.applied)
+    reason = getattr(answer, "failure_reason", None)
+    return {"applied": applied, **({"reason": reason} if reason else {})}
+
+
+def _checks(server: Server) -> None:
+    @server.command("t2j.check")
+    async def check(*arguments: Any) -> dict[str, Any]:
+        """``[uri, name?]``: run a file and its conversion side by side, and answer with the verdict."""
+        uri, name = (*arguments, None, None)[:2]
+        try:
+            await server.checks.check(str(uri), [str(name)] if name else None)
+        except T2JError as error:
+            raise RequestFailed(message=str(error)) from None
+        return server.checks.summary(server.checks.source_of(str(uri)) or str(uri))
+
+    @server.command("t2j.cancelCheck")
+    def cancel(*_: Any) -> None:
+        """Stop the running check."""
+        server.checks.cancel()
+
+    @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def cancel_progress(params: types.WorkDoneProgressCancelParams) -> None:
+        stop = server.progress_cancels.get(str(params.token))
+        if stop is not None:
+            stop()
+
+    @server.feature(TRUST)
+    def trust(params: Any) -> None:
+        server.trusted = getattr(params, "trusted", None) is True
+        if not server.trusted:
+            server.checks.cancel()
+        server.refresh_views()
+
+
+def _information(server: Server) -> None:
+    @server.command("t2j.explain")
+    def explain(*arguments: Any) -> dict[str, Any]:
+        """``[name]``: the rule for a qualified torch name."""
+        name = str((*arguments, "")[0])
+        doc = doc_of(server, name)
+        if doc is None:
+            raise RequestFailed(message=f"no rule for {name}")
+        signature, jax, fidelity, note, subject = doc
+        return {
+            "name": name,
+            "signature": signature,
+            "jax": jax,
+            "fidelity": fidelity,
+            "note": note,
+            "subject": subject,
+        }
+
+    @server.command("t2j.restart")
+    def restart(*_: Any) -> None:
+        """Start the analysis and check processes anew."""
+        server.checks.cancel()
+        server.checks.kill()
+        server.service.restart()
+
+    @server.command("t2j.debugInfo")
+    def debug_info(*_: Any) -> dict[str, Any]:
+        """What a bug report needs; no code, no paths of documents."""
+        return {
+            "version": __version__,
+            "python": sys.version,
+            "platform": platform.platform(),
+            "encoding": server.store.encoding,
+            "trusted": server.trusted,
+            "documents": len(server.store.documents),
+            "notebooks": len(server.store.notebooks),
+            "client": vars(server.client),
+            "processes": {"analysis": server.service.pid, "check": server.checks.pid},
+            "rules": len(server.service.docs),
+        }
+
+    @server.feature(STATE)
+    async def state(params: Any) -> dict[str, Any] | None:
+        """``{uri}``: how far a document's migration is."""
+        program = server.store.program(str(getattr(params, "uri", "")))
+        if program is None:
+            return None
+        await server.service.settled(program)
+        return migration_state(server, program)
+
+
+def migration_state(server: Server, program: Program) -> dict[str, Any]:
+    """What is known of a program: its definitions, what would stay, and the last verdicts."""
+    current = server.service.current(program)
+    analysis = current[0] if current is not None else None
+    source = server.checks.source_of(program.uri)
+    pair = server.checks.converted_of(source) if source is not None else None
+    known = server.checks.states.get(source or "")
+    definitions: list[dict[str, Any]] = []
+    for d in analysis.definitions if analysis is not None else ():
+        verdict = verdict_of(server, source, d.name) if source is not None else None
+        definitions.append(
+            {
+                "kind": d.kind,
+                "name": d.name,
+                "line": d.line - 1,
+                "endLine": d.end_line - 1,
+                "state": "refused" if d.refused else "gaps" if d.gaps else "torch" if d.edits else "plain",
+                "gaps": list(d.gaps),
+                "verdict": verdict["verdict"] if verdict is not None else None,
+            }
+        )
+    findings = analysis.findings if analysis is not None else ()
+    return {
+        "uri": program.uri,
+        "version": program.version,
+        "analysed": "none" if analysis is None else "complete" if analysis.complete else "partial",
+        "broken": program.uri in server.service.broken,
+        "problem": analysis.problem if analysis is not None else None,
+        "convertible": analysis.converted if analysis is not None else 0,
+        "gaps": sum(f.severity is Severity.GAP for f in findings),
+        "notes": sum(f.severity is Severity.NOTE for f in findings),
+        "definitions": definitions,
+        "converted": pair[0] if pair is not None else None,
+        "check": {
+            "verdict": overall(known) if known is not None else None,
+            "stale": known.stale if known is not None else False,
+            "problem": known.problem if known is not None else None,
+        },
+    }

@@ -1,0 +1,134 @@
+"""Diagnostics: what stays as it is, what differs, and where a check found the two programs to part.
+
+Static findings are pulled where the client pulls, else pushed with the rest; what a check found is always pushed.
+Nothing is set both ways. Pushed diagnostics carry the version that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from ...contract import Finding, Severity
+from ..documents import Program
+from ..links import finding_page
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+SOURCE = "t2j"
+LONG = 5
+"""Findings over more lines are shown on their first line."""
+
+Report = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport
+
+
+class Diagnostics:
+    """What was said of each document, so that nothing is sent twice."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._pushed: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
+        self._pulled: dict[str, tuple[Finding, ...]] = {}
+
+    # --- what there is to say -------------------------------------------------------------------------------------
+
+    def static(self, program: Program) -> dict[str, list[types.Diagnostic]]:
+        """The findings of a program's last analysis at their present places, by document."""
+        found: dict[str, list[types.Diagnostic]] = {uri: [] for uri, _, _ in program.parts()}
+        settings = self.server.settings_for(program.uri)
+        current = self.server.service.current(program)
+        if current is None or not settings.diagnostics:
+            return found
+        analysis, lines = current
+        for finding in analysis.findings:
+            span = lines.span(finding.span)
+            if span is not None and finding.code not in settings.ignore:
+                uri, _ = program.place(span.line - 1)
+                found.setdefault(uri, []).append(self._diagnostic(program, finding, span))
+        return found
+
+    def _diagnostic(self, program: Program, finding: Finding, span: Any) -> types.Diagnostic:
+        position = self.server.store.position
+        first, last, end = span.line - 1, span.end_line - 1, span.end_column
+        if last - first > LONG or program.place(first)[0] != program.place(last)[0]:
+            last, end = first, len(program.lines[first])
+        severity = types.DiagnosticSeverity.Warning
+        if finding.severity is Severity.NOTE:
+            exact = finding.code == "exact"
+            severity = types.DiagnosticSeverity.Hint if exact else types.DiagnosticSeverity.Information
+        page = finding_page(self.server, finding.code) if self.server.client.code_description else None
+        return types.Diagnostic(
+            types.Range(position(program, first, span.column), position(program, last, end)),
+            f"{finding.name}: {finding.reason}",
+            severity,
+            finding.code,
+            types.CodeDescription(page) if page else None,
+            SOURCE,
+        )
+
+    # --- pushing --------------------------------------------------------------------------------------------------
+
+    def publish(self, program: Program) -> None:
+        """Push what is to be pushed of a program, where it changed since the last time."""
+        everything = {uri: [] for uri, _, _ in program.parts()} if self.pulls else self.static(program)
+        for uri, diagnostics in everything.items():
+            self.push(uri, [*diagnostics, *self.server.checks.diagnostics(program, uri)])
+
+    @property
+    def pulls(self) -> bool:
+        return self.server.client.pull_diagnostics
+
+    def push(self, uri: str, diagnostics: list[types.Diagnostic]) -> None:
+        """Set what is pushed for a document."""
+        document = self.server.store.document(uri)
+        version = document.version if document is not None else None
+        before = self._pushed.get(uri, (None, []))
+        if before[1] == diagnostics and (not diagnostics or before[0] == version):
+            return
+        self._pushed[uri] = (version, diagnostics)
+        self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
+
+    def clear(self, uri: str) -> None:
+        """A document was closed."""
+        self._pulled.pop(uri, None)
+        if self._pushed.pop(uri, (None, []))[1]:
+            self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    def analysed(self, program: Program) -> None:
+        """There is a new analysis: push, or ask the client to pull again if it was told something else."""
+        if not self.pulls:
+            self.publish(program)
+            return
+        known = self.server.service.known.get(program.uri)
+        told = self._pulled.get(program.uri)
+        if known is not None and told is not None and told != known.analysis.findings:
+            self._pulled.pop(program.uri)
+            if self.server.client.diagnostic_refresh:
+                self.server.spawn(self.server.protocol.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH))
+
+    # --- pulling --------------------------------------------------------------------------------------------------
+
+    async def pull(self, program: Program, params: types.DocumentDiagnosticParams) -> Report:
+        await self.server.service.settled(program)
+        diagnostics = self.static(program).get(params.text_document.uri, [])
+        known = self.server.service.known.get(program.uri)
+        if known is not None and known.revision == program.revision:
+            self._pulled[program.uri] = known.analysis.findings
+        return types.RelatedFullDocumentDiagnosticReport(diagnostics)
+
+
+def register(server: Server) -> None:
+    """Offer diagnostics to be pulled. Called once the client's abilities are known."""
+
+    @server.feature(
+        types.TEXT_DOCUMENT_DIAGNOSTIC,
+        types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE),
+    )
+    def diagnostic(params: types.DocumentDiagnosticParams) -> Report | Awaitable[Report]:
+        program = server.store.program(params.text_document.uri)
+        if program is None:
+            return types.RelatedFullDocumentDiagnosticReport([])
+        return server.diagnostics.pull(program, params)

@@ -1,0 +1,52 @@
+"""Progress of long work, shown by the client and cancelled from there."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+if TYPE_CHECKING:
+    from .server import Server
+
+
+class Progress:
+    """One piece of work. Silent where the client shows no progress."""
+
+    def __init__(self, server: Server, title: str, cancel: Callable[[], None]) -> None:
+        self._server = server
+        self._token = f"t2j-{uuid.uuid4()}"
+        self._cancel = cancel
+        self._begun = False
+        self._ended = False
+        self._last = ""
+        if server.client.progress:
+            server.spawn(self._begin(title))
+
+    async def _begin(self, title: str) -> None:
+        server, token = self._server, self._token
+        await server.protocol.ask(types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token))
+        if self._ended:
+            return
+        self._begun = True
+        server.progress_cancels[token] = self._cancel
+        self._notify(types.WorkDoneProgressBegin(title, cancellable=True, message=self._last or None))
+
+    def report(self, message: str) -> None:
+        """Say which step the work is at."""
+        self._last = message
+        if self._begun and not self._ended:
+            self._notify(types.WorkDoneProgressReport(message=message, cancellable=True))
+
+    def end(self) -> None:
+        self._ended = True
+        self._server.progress_cancels.pop(self._token, None)
+        if self._begun:
+            self._notify(types.WorkDoneProgressEnd())
+
+    def _notify(
+        self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd
+    ) -> None:
+        self._server.protocol.notify(types.PROGRESS, types.ProgressParams(self._token, value))

@@ -26,13 +26,15 @@ _VALUES: tuple[tuple[str, Any], ...] = (
      r"|max_position_embeddings", 16),
     (r"(image|img|input|in)_(size|resolution|res)|resolution|image_height|image_width|crop_size", 32),
     (r"patch(_size)?|p1|p2", 8),
+    (r"(num_|n_|max_)?frames?", 8),
+    (r"feat_size|fmap_size|spatial_size|shift_size", 4),
     (r"(num|n)_?(class(es)?|outputs?|labels|actions|categories)|nclass|classes|n_out|out(put)?s?", 10),
     (r"(mlp|ff|ffn|feedforward|inner|intermediate|expansion)_?(dim|size|hidden|hidden_dim|features|channels)?"
      r"|dim_feedforward|d_ff|hidden_features|d_inner", 40),
     (r"(mlp|expand|expansion|widen)_?(ratio|factor|mult)|mult|expansion|growth", 2),
-    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|ch|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin"
+    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|ch|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin|dim_in|in_shape"
      r"|num_input_features|channels_in|n_channels|latent_dim|z_dim|nz|cond_dim|ctx_dim|context_dim", 6),
-    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|ch|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup"
+    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|ch|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup|dim_out"
      r"|channels_out", 10),
     (r"growth_rate|bn_size", 4),
     (r"dim|d|d_?model|(embed|emb|embedding|hidden|model|base|feature|state|key|query|value|proj)_?(dims?|size|channels?)"
@@ -41,6 +43,7 @@ _VALUES: tuple[tuple[str, Any], ...] = (
     (r"bias|affine|causal|batch_first|bidirectional|norm_first", True),
 )  # fmt: skip
 _BY_TYPE = {"int": 6, "float": 0.5, "bool": False}
+_BY_ITEM = {"int": 6, "float": 0.5}
 _LAYERS: tuple[tuple[str, str], ...] = (
     (r"(\w+_)?norm(_layer|_cls|_class|_func)?", "nn.BatchNorm2d"),
     (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),
@@ -49,10 +52,10 @@ _LAYERS: tuple[tuple[str, str], ...] = (
 _CHANNELS = (6, 10, 24, 40)
 
 
-def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: bool = False) -> Any:
+def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int | None = None) -> Any:
     """A value for a required constructor parameter; None if nothing is known of it.
 
-    With ``equal``, all numbers of channels and features are the same, as residual connections want them.
+    With ``equal``, all numbers of channels and features are that one, as residual connections want them.
     """
     kind = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
     lowered = name.lower().lstrip("_")
@@ -63,14 +66,33 @@ def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: bool 
     made = _class_value(kind, scope)
     if made is not None:
         return made
-    for pattern, value in _VALUES:
-        if re.fullmatch(pattern, lowered):
-            value = 24 if equal and value in _CHANNELS else value
-            if kind == "float":
-                return float(value)
-            several = re.match(r"(\w+\.)?(tuple|Tuple|list|List|Sequence)\[int", kind)
-            return [value] * max(2, kind.count("int")) if several else value
-    return _BY_TYPE.get(kind)
+    item = re.search(r"\b(tuple|list|sequence)\[(int|float)", kind.lower())
+    several = re.match(r"(\w+\.)?(tuple|Tuple|list|List|Sequence)\[(int|float)", kind)
+    value = _by_words(lowered)
+    if value is None and item:
+        value = _BY_ITEM[item[2]]
+    if value is None and kind == "" and lowered.endswith("s"):
+        value = _by_words(lowered.removesuffix("s"))
+        several = re.match("", "") if value is not None else None
+    if value is None:
+        return _BY_TYPE.get(kind, 6 if kind == "" else None)
+    value = equal if equal is not None and value in _CHANNELS else value
+    if kind == "float":
+        return float(value)
+    return [value] * max(2, kind.count("int")) if several else value
+
+
+def _by_words(name: str) -> Any:
+    """What the name means, or it without its first words (``proj_kernel``), or without its last (``dim_key``)."""
+    words = name.split("_")
+    tails = ["_".join(words[i:]) for i in range(len(words))]
+    heads = ["_".join(words[:i]) for i in range(len(words) - 1, 0, -1)]
+    for text in [*tails, *(h for h in heads if len(h) > 2)]:
+        for pattern, value in _VALUES:
+            if len(text) > 1 or text == name:
+                if re.fullmatch(pattern, text):
+                    return value
+    return None
 
 
 def _class_value(kind: str, scope: Scope) -> Code | None:

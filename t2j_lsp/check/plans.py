@@ -7,6 +7,7 @@ file and what is passed to the result; from uses seen in a run of another object
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -157,10 +158,13 @@ def _made_array(node: ast.expr) -> ArraySpec | None:
 
 
 def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
-    """Defaults, and for required parameters what their annotations and names say: first distinct sizes, then equal."""
+    """Defaults, and for required parameters what their annotations and names say: first distinct sizes, then equal.
+
+    64 is a multiple of the groups and heads that code has built in.
+    """
     init = constructor(slicer, slicer.main, item.name)
     required = [] if init is None else _required(init)
-    for equal in (False, True) if required else (False,):
+    for equal in (None, 24, 64) if required else (None,):
         values: dict[str, Any] = {}
         for parameter in required:
             value = value_for(parameter.arg, parameter.annotation, slicer.scope, equal)
@@ -188,9 +192,41 @@ def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.F
         if isinstance(node, ast.ClassDef):
             for statement in node.body:
                 if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-                    return statement
+                    if not _passes_on(statement):
+                        return statement
+                    break
             for base in node.bases:
-                inherited = constructor(slicer, home[0], ast.unparse(base), depth + 1)
+                inherited = constructor(slicer, home[0], ast.unparse(base), depth + 1) or _of_torch(ast.unparse(base))
                 if inherited is not None:
                     return inherited
+    return None
+
+
+_OF_TORCH = (
+    (r"Linear", "in_features, out_features"),
+    (r"Conv(Transpose)?\dd", "in_channels, out_channels, kernel_size"),
+    (r"(Batch|Instance)Norm\dd|SyncBatchNorm", "num_features"),
+    (r"GroupNorm", "num_groups, num_channels"),
+    (r"(Layer|RMS)Norm", "normalized_shape"),
+    (r"Embedding(Bag)?", "num_embeddings, embedding_dim"),
+    (r"MultiheadAttention", "embed_dim, num_heads"),
+    (r"LSTM|GRU|(LSTM|GRU)Cell", "input_size, hidden_size"),
+)
+"""What PyTorch's layers ask for, for classes that derive from them."""
+
+
+def _passes_on(init: ast.FunctionDef) -> bool:
+    """Whether a constructor hands all its arguments to its base class: ``__init__(self, *args, **kwargs)``."""
+    arguments = init.args
+    return len(arguments.args) == 1 and not arguments.kwonlyargs and arguments.vararg is not None
+
+
+def _of_torch(base: str) -> ast.FunctionDef | None:
+    """The constructor of a class of ``torch.nn``, as far as arguments are required."""
+    prefix, _, name = base.rpartition(".")
+    for pattern, parameters in _OF_TORCH:
+        if prefix in ("nn", "torch.nn", "") and re.fullmatch(pattern, name):
+            made = ast.parse(f"def __init__(self, {parameters}): ...").body[0]
+            assert isinstance(made, ast.FunctionDef)
+            return made
     return None

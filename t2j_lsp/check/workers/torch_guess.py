@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import nn
@@ -23,15 +24,21 @@ _GENERIC = (
 _INTEGER_NAMES = re.compile(
     r"(\w+_)?(ids?|tokens?|idx|indices|index|labels?|targets?|positions?|t|timesteps?|time_?steps?|lengths?)(_ids)?|y|steps?"
 )
+_SIZE_NAMES = re.compile(r"(\w+_)?(image|img|input)_?(size|resolution|height|width)?|(\w+_)?resolution|size")
+_MOST_ELEMENTS = 2_000_000
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
 
 
 class Guesser:
-    """Inputs to try for one model or function; `failed` tells it the error of the last, which shapes the next."""
+    """Inputs to try for one model or function; `failed` tells it the error of the last, which shapes the next.
 
-    def __init__(self, model: Any) -> None:
+    ``built_with`` are the keyword arguments of the model's constructor, which may say the size of its images.
+    """
+
+    def __init__(self, model: Any, built_with: Mapping[str, Any] | None = None) -> None:
         self.model = model
+        self.built_with = built_with or {}
         function = model.forward if isinstance(model, nn.Module) else model
         self.parameters = [
             p for p in inspect.signature(function).parameters.values()
@@ -48,9 +55,13 @@ class Guesser:
             self.last = self.queue.pop(0)
             arguments = self._arguments(self.last)
             key = str(arguments)
-            if key not in self.tried:
+            if key not in self.tried and self._elements(self.last) <= _MOST_ELEMENTS:
                 self.tried.add(key)
                 yield arguments
+
+    @staticmethod
+    def _elements(specs: dict[str, Any]) -> int:
+        return max((math.prod(s.shape) for s in specs.values() if isinstance(s, Spec)), default=0)
 
     def _arguments(self, specs: dict[str, Any]) -> Arguments:
         by_position = [specs[p.name] for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
@@ -86,7 +97,11 @@ class Guesser:
         return main
 
     def _main_specs(self) -> Iterator[Spec]:
-        for layer in list(_leaf_layers(self.model))[:4]:
+        layers = list(_leaf_layers(self.model))
+        for index, layer in enumerate(layers[:4]):
+            pattern = getattr(layer, "pattern", None)
+            if isinstance(pattern, str) and "->" in pattern:
+                yield from self._for_pattern(pattern, getattr(layer, "axes_lengths", {}), layers[index + 1 :])
             yield from _for_layer(layer, self.model)
         first = self.parameters[0].name.lower() if self.parameters else ""
         if _INTEGER_NAMES.fullmatch(first) and first not in ("y", "t"):
@@ -94,6 +109,41 @@ class Guesser:
         for shape in _GENERIC:
             yield Spec("float32", shape)
         yield Spec("int64", (2, 7), 0, 8)
+
+    def _for_pattern(self, pattern: str, lengths: Mapping[str, int], behind: list[nn.Module]) -> Iterator[Spec]:
+        """What an einops layer takes: ``b c (h p1) (w p2) -> b (h w) (p1 p2 c)`` in front of a linear layer."""
+        left, right = (re.findall(r"\([^)]*\)|\S+", side) for side in pattern.split("->"))
+        last = right[-1].strip("()").split()
+        features = next((_features(layer) for layer in behind if _features(layer)), None)
+        known = dict(lengths)
+        free = [name for name in last if name not in known]
+        if features and len(free) == 1:
+            known[free[0]] = max(1, features // math.prod(known[n] for n in last if n in known))
+        sizes = [v for k, v in self.built_with.items() if _SIZE_NAMES.fullmatch(k) and isinstance(v, int)]
+        frames = next((v for k, v in self.built_with.items() if "frames" in k and isinstance(v, int)), 8)
+        for size in [*sizes, None]:
+            shape = []
+            for position, token in enumerate(left):
+                names = token.strip("()").split()
+                product = math.prod(known.get(n, 1) for n in names)
+                unknown = [n for n in names if n not in known]
+                if token.startswith("(") and unknown and size is not None:
+                    whole = frames if unknown[0] in ("f", "t") else size
+                    shape.append(max(whole // product, 1) * product)
+                else:
+                    shape.append(product * (2 if position == 0 else 3 + position if unknown else 1))
+            yield Spec("float32", tuple(shape))
+
+
+def _features(layer: nn.Module) -> int | None:
+    """The length of the last axis that a layer takes."""
+    match layer:
+        case nn.Linear(in_features=features):
+            return int(features)
+        case nn.LayerNorm(normalized_shape=shape):
+            return int(shape[-1])
+        case _:
+            return None
 
 
 def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
@@ -111,7 +161,7 @@ def _leaf_layers(model: Any) -> Iterator[nn.Module]:
     if isinstance(model, nn.Module):
         for module in model.modules():
             if (
-                type(module).__module__.startswith("torch.nn")
+                type(module).__module__.startswith(("torch.nn", "einops"))
                 and next(module.children(), None) is None
                 or isinstance(module, nn.MultiheadAttention)
             ):
@@ -165,10 +215,31 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
 
 
 def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    channels = int(match[1])
+    """Channels that a convolution wants; where inputs are concatenated, one gives less, or both give a half."""
+    channels, got = int(match[1]), int(match[2])
     if len(spec.shape) < 3:
         return []
-    return [Spec(spec.dtype, (spec.shape[0], channels, *spec.shape[2:]), spec.low, spec.high)]
+    have = spec.shape[1]
+    wanted = [channels, channels - (got - have), have * channels // got]
+    return [
+        Spec(spec.dtype, (spec.shape[0], n, *spec.shape[2:]), spec.low, spec.high)
+        for n in dict.fromkeys(wanted if got != have else wanted[:1]) if n > 0
+    ]  # fmt: skip
+
+
+def _fewer_channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Where channels are multiplied on the way (shifted copies), an image with so many fewer."""
+    want, got = int(match[1]), int(match[2])
+    if len(spec.shape) != 4 or got % want or spec.shape[1] % (got // want):
+        return []
+    return [Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:]), spec.low, spec.high)]
+
+
+def _divisible(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Images that patches and windows divide."""
+    return [Spec(spec.dtype, (*spec.shape[:2], *s), spec.low, spec.high) for s in ((32, 48), (64, 64), (56, 28))] * (
+        len(spec.shape) == 4
+    )
 
 
 def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -225,7 +296,9 @@ _LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indic
 _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
 
 _REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Spec]]], ...] = (
-    (r"to have (\d+) channels, but got", _channels),
+    (r"to have (\d+) channels, but got (\d+)", _channels),
+    (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _fewer_channels),
+    (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),
     (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),
     (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),

@@ -65,7 +65,7 @@ def _tries(model: Any, plan: Plan) -> Iterator[tuple[Arguments, Guesser | None]]
         for inputs in [plan.inputs] if known else shrunk(plan.inputs):
             yield inputs, None
         return
-    guesser = Guesser(model)
+    guesser = Guesser(model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)})
     for inputs in guesser:
         yield inputs, guesser
 

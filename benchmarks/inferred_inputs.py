@@ -91,10 +91,15 @@ def tried(path: Path, pool: Pool) -> Iterator[tuple[CheckedObject, bool, str | N
     for item in checking_order([o for o in find_objects(slicer, None) if o.is_class]):
         try:
             ready = check.inputs_for(item)
-            problem = (ready["problems"] or ["nothing to try"])[0] if "problems" in ready else None
+            problem = _reason(ready["problems"]) if "problems" in ready else None
         except (RemoteError, WorkerError, CommentError) as error:
             problem = f"does not load: {error}"
         yield item, is_plain(slicer, item), problem
+
+
+def _reason(problems: list[str]) -> str:
+    """The first and the last thing that was tried."""
+    return " ... ".join(dict.fromkeys([problems[0], problems[-1]])) if problems else "nothing to try"
 
 
 def main(arguments: list[str] | None = None) -> int:

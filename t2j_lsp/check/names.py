@@ -9,8 +9,10 @@ from typing import Any
 from .inputs import Code
 from .scopes import Scope
 
+_CHANNELS = (6, 10, 24, 40)
+_HEADS = 3
 _VALUES: tuple[tuple[str, Any], ...] = (
-    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", 3),
+    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", _HEADS),
     (r"(dim|d|size_per|head)_?(head|dim_head)|head_(dim|size)|d_k|d_v", 8),
     (r"(num_|n_)?(layers?|blocks?|stages?)|depth|repeats?|num_repeats", 2),
     (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
@@ -32,9 +34,9 @@ _VALUES: tuple[tuple[str, Any], ...] = (
     (r"(mlp|ff|ffn|feedforward|inner|intermediate|expansion)_?(dim|size|hidden|hidden_dim|features|channels)?"
      r"|dim_feedforward|d_ff|hidden_features|d_inner", 40),
     (r"(mlp|expand|expansion|widen)_?(ratio|factor|mult)|mult|expansion|growth", 2),
-    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|ch|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin|dim_in|in_shape"
+    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|chs?|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin|dim_in|in_shape"
      r"|num_input_features|channels_in|n_channels|latent_dim|z_dim|nz|cond_dim|ctx_dim|context_dim", 6),
-    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|ch|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup|dim_out"
+    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|chs?|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup|dim_out"
      r"|channels_out", 10),
     (r"growth_rate|bn_size", 4),
     (r"dim|d|d_?model|(embed|emb|embedding|hidden|model|base|feature|state|key|query|value|proj)_?(dims?|size|channels?)"
@@ -49,7 +51,6 @@ _LAYERS: tuple[tuple[str, str], ...] = (
     (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),
     (r"(\w+_)?conv(_layer|_cls)?", "nn.Conv2d"),
 )
-_CHANNELS = (6, 10, 24, 40)
 
 
 def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int | None = None) -> Any:
@@ -59,10 +60,10 @@ def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int |
     """
     kind = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
     lowered = name.lower().lstrip("_")
-    if re.search(r"Callable|[Tt]ype\[|Module", kind) or kind == "":
+    if re.search(r"Callable|[Tt]ype\b|Module", kind) or kind == "":
         for pattern, layer in _LAYERS:
             if re.fullmatch(pattern, lowered) and (kind or lowered.endswith(("layer", "cls"))):
-                return Code(layer if "Module" not in kind or "Callable" in kind else f"{layer}()")
+                return Code(f"{layer}()" if re.fullmatch(r"(Optional\[)?(torch\.)?(nn\.)?Module\]?", kind) else layer)
     made = _class_value(kind, scope)
     if made is not None:
         return made
@@ -76,7 +77,8 @@ def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int |
         several = re.match("", "") if value is not None else None
     if value is None:
         return _BY_TYPE.get(kind, 6 if kind == "" else None)
-    value = equal if equal is not None and value in _CHANNELS else value
+    if equal is not None:
+        value = equal if value in _CHANNELS else 4 if value == _HEADS and equal % _HEADS else value
     if kind == "float":
         return float(value)
     return [value] * max(2, kind.count("int")) if several else value

@@ -172,6 +172,10 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
                 return
             values[parameter.arg] = value
         yield Plan(Arguments([], values), None, "its parameters' names" if required else "the defaults")
+    layers = {p.arg: value_for(p.arg, p.annotation, slicer.scope) for p in _optional(init)} if init else {}
+    layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
+    if layers:
+        yield Plan(Arguments([], values | layers), None, "its parameters' names, with every layer")
 
 
 def _required(function: ast.FunctionDef) -> list[ast.arg]:
@@ -179,6 +183,14 @@ def _required(function: ast.FunctionDef) -> list[ast.arg]:
     required = parameters[: len(parameters) - len(function.args.defaults)]
     by_keyword = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
     return required + [p for p, default in by_keyword if default is None]
+
+
+def _optional(function: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters that are None by default."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    pairs = [*zip(parameters[len(parameters) - len(function.args.defaults) :], function.args.defaults, strict=True)]
+    pairs += [(p, d) for p, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is not None]
+    return [p for p, default in pairs if isinstance(default, ast.Constant) and default.value is None]
 
 
 def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.FunctionDef | None:

@@ -25,6 +25,7 @@ _INTEGER_NAMES = re.compile(
     r"(\w+_)?(ids?|tokens?|idx|indices|index|labels?|targets?|positions?|t|timesteps?|time_?steps?|lengths?)(_ids)?|y|steps?"
 )
 _SIZE_NAMES = re.compile(r"(\w+_)?(image|img|input)_?(size|resolution|height|width)?|(\w+_)?resolution|size")
+_CHANNEL_NAMES = re.compile(r"channels|chs|features|dim|planes|size")
 _MOST_ELEMENTS = 2_000_000
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
@@ -106,6 +107,11 @@ class Guesser:
         first = self.parameters[0].name.lower() if self.parameters else ""
         if _INTEGER_NAMES.fullmatch(first) and first not in ("y", "t"):
             yield Spec("int64", (2, 7), 0, 8)
+        channels = next((v for k, v in self.built_with.items() if _CHANNEL_NAMES.search(k)), None)
+        if channels is not None:
+            yield from (
+                Spec("float32", shape) for shape in ((2, channels, 17, 19), (2, LENGTH, channels), (2, channels))
+            )
         for shape in _GENERIC:
             yield Spec("float32", shape)
         yield Spec("int64", (2, 7), 0, 8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,8 @@ from .torch_build import build, program, realise, to_array
 from .torch_guess import Guesser, shrunk
 from .torch_parts import Parts
 
+_MOST_PLANS = 24
+
 
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
     """The first plan that runs, with its inputs drawn; or why none does.
@@ -26,8 +29,8 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
     """
     problems: list[str] = []
     deadline = time.monotonic() + request["seconds"]
-    for data in request["plans"]:
-        plan = Plan.from_plain(data)
+    plans = [Plan.from_plain(data) for data in request["plans"]]
+    for plan in plans:
         with program(request) as (module, target), Parts(request["slice"]) as parts:
             rng = np.random.default_rng(request["seed"])
             try:
@@ -43,6 +46,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     run(model, drawn, vars(module), request["wide"])
                 except Exception as error:  # noqa: BLE001 - so may its forward
                     problems.append(f"with {inputs}: {_text(error)}")
+                    plans += _repaired(plan, error, plans)
                     if guesser is not None:
                         guesser.failed(error)
                     if time.monotonic() > deadline:
@@ -57,6 +61,19 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     "parts": parts.found(),
                 }
     return {"problems": problems}
+
+
+def _repaired(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+    """Where a residual connection doesn't fit, the plan with as many channels going in as come out, or the reverse."""
+    match = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", str(error))
+    if match is None or not plan.source.startswith("its parameters"):
+        return []
+    sizes, found = (int(match[1]), int(match[2])), []
+    for old, new in (sizes, sizes[::-1]):
+        names = [name for name, value in plan.init.kwargs.items() if value == old and not isinstance(value, bool)]
+        found += [replace(plan, init=Arguments([], plan.init.kwargs | {name: new})) for name in names]
+    known = {str(p.init) for p in plans}
+    return [p for p in found[:2] if str(p.init) not in known and len(plans) < _MOST_PLANS]
 
 
 def _tries(model: Any, plan: Plan) -> Iterator[tuple[Arguments, Guesser | None]]:

@@ -10,9 +10,8 @@ from .inputs import Code
 from .scopes import Scope
 
 _CHANNELS = (6, 10, 24, 40)
-_HEADS = 3
 _VALUES: tuple[tuple[str, Any], ...] = (
-    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", _HEADS),
+    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", 3),
     (r"(dim|d|size_per|head)_?(head|dim_head)|head_(dim|size)|d_k|d_v", 8),
     (r"(num_|n_)?(layers?|blocks?|stages?)|depth|repeats?|num_repeats", 2),
     (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
@@ -69,31 +68,31 @@ def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int |
         return made
     item = re.search(r"\b(tuple|list|sequence)\[(int|float)", kind.lower())
     several = re.match(r"(\w+\.)?(tuple|Tuple|list|List|Sequence)\[(int|float)", kind)
-    value = _by_words(lowered)
+    words = lowered.split("_")
+    tails = ["_".join(words[i:]) for i in range(len(words))]
+    heads = ["_".join(words[:i]) for i in range(len(words) - 1, 0, -1)]
+    value = _by_name(*tails)  # ``proj_kernel`` is a kernel
+    if value is None and kind == "" and lowered.endswith("s"):
+        value = _by_name(lowered.removesuffix("s"))
+        several = re.match("", "") if value is not None else several
+    value = _by_name(*heads) if value is None else value  # ``dim_key`` is a dim
     if value is None and item:
         value = _BY_ITEM[item[2]]
-    if value is None and kind == "" and lowered.endswith("s"):
-        value = _by_words(lowered.removesuffix("s"))
-        several = re.match("", "") if value is not None else None
     if value is None:
         return _BY_TYPE.get(kind, 6 if kind == "" else None)
     if equal is not None:
-        value = equal if value in _CHANNELS else 4 if value == _HEADS and equal % _HEADS else value
+        value = equal if value in _CHANNELS else 4 if "head" in lowered and equal % value else value
     if kind == "float":
         return float(value)
     return [value] * max(2, kind.count("int")) if several else value
 
 
-def _by_words(name: str) -> Any:
-    """What the name means, or it without its first words (``proj_kernel``), or without its last (``dim_key``)."""
-    words = name.split("_")
-    tails = ["_".join(words[i:]) for i in range(len(words))]
-    heads = ["_".join(words[:i]) for i in range(len(words) - 1, 0, -1)]
-    for text in [*tails, *(h for h in heads if len(h) > 2)]:
+def _by_name(*names: str) -> Any:
+    """The value of the first name that means something; of parts of names, not those of one or two letters."""
+    for name in names:
         for pattern, value in _VALUES:
-            if len(text) > 1 or text == name:
-                if re.fullmatch(pattern, text):
-                    return value
+            if (name == names[0] or len(name) > 2) and re.fullmatch(pattern, name):
+                return value
     return None
 
 

@@ -143,7 +143,7 @@ def test_constructor_calls_are_traced_through_factories_and_inputs_from_the_main
 
 
 def test_calls_constants_and_names_of_parameters_give_arguments(slicer: Slicer) -> None:
-    assert plans(slicer, "Block") == ["3 -> None", "dim=24 -> None"]
+    assert plans(slicer, "Block") == ["3 -> None", "dim=24 -> None", "dim=64 -> None"]
 
 
 def test_functions_that_give_inputs_come_first(tmp_path: Path) -> None:

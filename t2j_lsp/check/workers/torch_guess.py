@@ -233,12 +233,15 @@ def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _fewer_channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Where channels are multiplied on the way (shifted copies), an image with so many fewer."""
+def _normalized(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """The axis that became the last one; where it was multiplied on the way (shifted copies), with so many fewer."""
     want, got = int(match[1]), int(match[2])
-    if len(spec.shape) != 4 or got % want or spec.shape[1] % (got // want):
-        return []
-    return [Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:]), spec.low, spec.high)]
+    found = [
+        Spec(spec.dtype, (*spec.shape[:i], want, *spec.shape[i + 1 :])) for i, n in enumerate(spec.shape) if n == got
+    ]
+    if len(spec.shape) == 4 and got % want == 0 and spec.shape[1] % (got // want) == 0:
+        found.append(Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:])))
+    return found
 
 
 def _divisible(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -303,7 +306,7 @@ _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) 
 
 _REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Spec]]], ...] = (
     (r"to have (\d+) channels, but got (\d+)", _channels),
-    (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _fewer_channels),
+    (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
     (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),
     (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),

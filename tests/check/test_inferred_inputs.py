@@ -1,0 +1,108 @@
+"""Classes that nobody called yet: constructor arguments from names, inputs from layers and from torch's own errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2j_lsp.check.filecheck import FileCheck, Settings
+from t2j_lsp.check.objects import find_objects
+from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.slice import Slicer
+
+from .conftest import TORCH
+
+CLASSES = {
+    "a residual connection with as many channels out as in": """
+class Block(nn.Module):
+    def __init__(self, inplanes, planes):
+        super().__init__()
+        self.conv = nn.Conv2d(inplanes, planes * 4, 1)
+    def forward(self, x): return self.conv(x) + x
+""",
+    "groups that are built in": """
+class Block(nn.Module):
+    def __init__(self, in_chs, out_chs):
+        super().__init__()
+        self.norm = nn.GroupNorm(32, in_chs)
+        self.conv = nn.Conv2d(in_chs, out_chs, 3)
+    def forward(self, x): return self.conv(self.norm(x))
+""",
+    "a class of torch with another forward": """
+class Norm2d(nn.LayerNorm):
+    def forward(self, x): return F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias)
+""",
+    "a layer that is None by default and called all the same": """
+class Stage(nn.Module):
+    def __init__(self, dim, norm_layer=None):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 1)
+        self.norm = norm_layer(dim)
+    def forward(self, x): return self.norm(self.conv(x))
+""",
+    "patches that einops cuts": """
+from einops.layers.torch import Rearrange
+
+class Patches(nn.Module):
+    def __init__(self, *, image_size, patch_size, dim):
+        super().__init__()
+        count = (image_size // patch_size) ** 2
+        self.cut = nn.Sequential(
+            Rearrange("b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size),
+            nn.Linear(3 * patch_size ** 2, dim),
+        )
+        self.position = nn.Parameter(torch.randn(1, count, dim))
+    def forward(self, img): return self.cut(img) + self.position
+""",
+    "two inputs that are concatenated": """
+class Cell(nn.Module):
+    def __init__(self, hidden_size, input_size):
+        super().__init__()
+        self.gate = nn.Conv2d(hidden_size + input_size, hidden_size, 3, padding=1)
+    def forward(self, h, x): return h * torch.sigmoid(self.gate(torch.cat([h, x], 1)))
+""",
+    "names of several words": """
+class Attention(nn.Module):
+    def __init__(self, dim_in, dim_out, dim_key, proj_kernel, cross_attn_heads, kernel_sizes):
+        super().__init__()
+        self.proj = nn.Conv2d(dim_in, dim_key * cross_attn_heads, proj_kernel)
+        self.out = nn.ModuleList([nn.Conv2d(dim_key * cross_attn_heads, dim_out, k) for k in kernel_sizes])
+    def forward(self, x): return [layer(self.proj(x)) for layer in self.out]
+""",
+    "no layer of torch's inside": """
+class Scale(nn.Module):
+    def __init__(self, num_features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(num_features))
+    def forward(self, x): return x * self.weight.view(1, -1, 1, 1)
+""",
+}
+
+
+def found(text: str, pool: Pool, path: Path) -> dict[str, object]:
+    path.write_text(TORCH + text)
+    slicer = Slicer(path)
+    check = FileCheck(pool, slicer, slicer, Settings(), lambda: False)
+    return check.inputs_for(find_objects(slicer, None)[-1])
+
+
+@pytest.mark.parametrize("what", CLASSES)
+def test_inputs_are_found_with_no_help(what: str, pool: Pool, tmp_path: Path) -> None:
+    ready = found(CLASSES[what], pool, tmp_path / "model.py")
+    assert "problems" not in ready, ready["problems"]
+    assert ready["inputs"]
+
+
+ASKING = {
+    "another module": "def __init__(self, encoder):\n        super().__init__()\n        self.encoder = encoder",
+    "a choice of names": (
+        "def __init__(self, mode: str):\n        super().__init__()\n        self.f = {'a': torch.exp}[mode]"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ASKING)
+def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: Path) -> None:
+    text = f"class Net(nn.Module):\n    {ASKING[what]}\n    def forward(self, x): return self.encoder(x)\n"
+    assert "problems" in found(text, pool, tmp_path / "model.py")

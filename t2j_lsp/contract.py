@@ -106,6 +106,8 @@ class TextEdit:
     start: int
     end: int
     new: str
+    head: bool = False
+    """Whether it is about the file's imports and helpers, and not about a statement of its own."""
 
 
 @dataclass(frozen=True)

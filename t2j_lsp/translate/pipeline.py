@@ -84,6 +84,7 @@ def _convert(inference: Inference, options: Options, renames: dict[str, str], dr
     output = _drop_unread(context, _parse(context))
     _mark_todos(context)
     _keep_comments(context)
+    own = frozenset(context.edits)
     imports, named, copied = edit_imports(context, output, needs)
     code, source_map = parsed.apply(context.edits)
     if code == parsed.bom + parsed.text:
@@ -97,7 +98,7 @@ def _convert(inference: Inference, options: Options, renames: dict[str, str], dr
         source_map=tuple(source_map),
         needs=ContractNeeds(tuple(imports), tuple(h.name for h in copied)),
         converted=context.converted,
-        edits=effective(context.edits),
+        edits=effective(context.edits, own),
         rewrites=rewrites(context, renderer),
         helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
     )

@@ -13,13 +13,16 @@ from .render import Renderer
 from .source import Edit
 
 
-def effective(edits: Iterable[Edit]) -> tuple[TextEdit, ...]:
-    """The edits that count, as `Source.apply` takes them: of two that overlap, the one that starts first."""
+def effective(edits: Iterable[Edit], own: frozenset[Edit]) -> tuple[TextEdit, ...]:
+    """The edits that count, as `Source.apply` takes them: of two that overlap, the one that starts first.
+
+    ``own`` are those of statements; the others are about imports and helpers.
+    """
     found: list[TextEdit] = []
     position = 0
     for edit in sorted(set(edits), key=lambda e: (e.start, e.end, e.priority)):
         if edit.start >= position:
-            found.append(TextEdit(edit.start, edit.end, edit.new))
+            found.append(TextEdit(edit.start, edit.end, edit.new, edit not in own))
             position = edit.end
     return tuple(found)
 

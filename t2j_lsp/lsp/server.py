@@ -241,8 +241,8 @@ def serve(address: tuple[str, int] | None, log_level: str) -> int:
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
     # pygls logs messages with their contents.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    gc.collect()
     gc.freeze()
+    gc.enable()
     try:
         return asyncio.run(_serve(address, streams))
     except KeyboardInterrupt:

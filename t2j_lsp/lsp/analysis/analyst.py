@@ -19,7 +19,7 @@ from ...files import neighbours
 from ...translate import translate
 from ..positions import split_lines
 from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
-from .units import Unit, closure, cut, import_aliases, only
+from .units import Unit, closure, cut, only
 
 MAX_PROGRAMS = 32
 """Programs whose last analysis is kept, so that memory stays bounded over a day."""
@@ -46,7 +46,6 @@ class State:
     settings: Settings
     units: list[Unit]
     pieces: list[Piece]
-    aliases: dict[str, str]
     translation: Translation | None = None
     """The translation of exactly ``text``."""
     problem: str | None = None
@@ -90,7 +89,7 @@ class Analyst:
             else:
                 made = dict(zip(changed, pieces_of(translation, [units[i] for i in changed]), strict=True))
             pieces = [made.get(i, Piece()) if piece is None else piece for i, piece in enumerate(pieces)]
-        new = State(text, settings, units, [p or Piece() for p in pieces], import_aliases(tree), None, problem)
+        new = State(text, settings, units, [p or Piece() for p in pieces], None, problem)
         self._keep(key, new)
         return self._analysis(new, complete=False)
 
@@ -112,9 +111,7 @@ class Analyst:
             translation = translate(text, options(settings, path))
         except SourceError as error:
             translation, problem = Translation(text, text), str(error)
-        new = State(
-            text, settings, units, list(pieces_of(translation, units)), import_aliases(tree), translation, problem
-        )
+        new = State(text, settings, units, list(pieces_of(translation, units)), translation, problem)
         self._keep(key, new)
         return new
 
@@ -138,10 +135,9 @@ class Analyst:
             rewrites += [replace(r, span=_placed(r.span, unit.first, bom)) for r in piece.rewrites]
             definitions += _definitions(unit, piece)
         kept = _unignored(findings, state.text)
+        aliases = dict(pair for unit in state.units for pair in unit.about.aliases)
         converted = sum(r.jax is not None for r in rewrites)
-        return Analysis(
-            tuple(kept), tuple(rewrites), tuple(definitions), state.aliases, complete, converted, state.problem
-        )
+        return Analysis(tuple(kept), tuple(rewrites), tuple(definitions), aliases, complete, converted, state.problem)
 
 
 def options(settings: Settings, path: str | None) -> Options:
@@ -166,7 +162,7 @@ def tree_of(text: str) -> ast.Module:
 def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
     """A translation cut into units."""
     starts = line_starts(translation.source)
-    edited = [line_of(starts, edit.start) for edit in translation.edits]
+    edited = [line_of(starts, edit.start) for edit in translation.edits if not edit.head]
     findings, rewrites = list(translation.findings), list(translation.rewrites)
     for unit in units:
         yield Piece(

@@ -48,9 +48,19 @@ def convert_part(
     if not edits:
         raise Refused(_why_not(findings))
     hunks = _hunks(text, tree, edits, translation)
-    return Conversion(
-        tuple(hunks), tuple(dict.fromkeys(f"{f.name}: {f.reason}" for f in findings if f.code != "exact"))
-    )
+    caveats = [f"{f.name}: {f.reason}" for f in findings if f.code != "exact"]
+    if scope.kind == "lines":
+        caveats += [f"it uses {name}, which is still PyTorch" for name in _still_torch(translation, units, scope)]
+    return Conversion(tuple(hunks), tuple(dict.fromkeys(caveats)))
+
+
+def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> list[str]:
+    """What the converted lines use of the file that would change as well, and is not among them."""
+    pieces = list(pieces_of(translation, units))
+    inside = {i for i, unit in enumerate(units) if unit.first <= scope.last and scope.first <= unit.last}
+    used = {name for i in inside for name in units[i].about.loads}
+    outside = [i for i in closure(units, inside) - inside if pieces[i].edited and not units[i].about.imports]
+    return sorted(used & {name for i in outside for name in units[i].about.defines})
 
 
 def _slice(
@@ -88,7 +98,8 @@ def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list
 def _lines(translation: Translation, text: str, first: int, last: int) -> tuple[list[TextEdit], list[Finding]]:
     starts = [*line_starts(text), len(text)]
     begin, end = starts[first - 1], starts[min(last, len(starts) - 1)]
-    inside = [e for e in moved(translation.edits, translation.source, text) if begin <= e.start and e.end <= end]
+    own = [edit for edit in translation.edits if not edit.head]
+    inside = [e for e in moved(own, translation.source, text) if begin <= e.start and e.end <= end]
     inside = [e for e in inside if not (e.start == end and e.start == e.end)]
     return inside, [f for f in translation.findings if first <= f.span.line <= last]
 

@@ -31,6 +31,8 @@ class About:
     loads: frozenset[str]
     imports: bool
     skeletons: tuple[Skeleton, ...]
+    aliases: tuple[tuple[str, str], ...]
+    """Imported names and the qualified name that each stands for."""
 
 
 def cut(lines: list[str], tree: ast.Module, known: dict[str, About]) -> list[Unit]:
@@ -58,7 +60,8 @@ def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
         names.visit(node)
     skeletons = [s for node in nodes for s in _skeletons(node, first, lines, "", 0)]
     only_imports = all(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
-    return About(frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons))
+    aliases = [pair for node in nodes for pair in _aliases(node)]
+    return About(frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases))
 
 
 class _Names(ast.NodeVisitor):
@@ -187,16 +190,13 @@ def only(lines: list[str], units: list[Unit], kept: Iterable[int]) -> str:
     return "".join(line if i in wanted else line[len(line.rstrip("\r\n")) :] for i, line in enumerate(lines))
 
 
-def import_aliases(tree: ast.Module) -> dict[str, str]:
-    """The qualified name that each imported name stands for, wherever in the file it is imported."""
-    found: dict[str, str] = {}
+def _aliases(tree: ast.stmt) -> Iterable[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
+                yield alias.asname or top, alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             for alias in node.names:
                 if alias.name != "*":
-                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return found
+                    yield alias.asname or alias.name, f"{node.module}.{alias.name}"

@@ -6,6 +6,7 @@ the rules refuse is offered too, disabled, with the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ QUICK_FIX = types.CodeActionKind.QuickFix.value
 KINDS = (QUICK_FIX, REWRITE, CONVERT, FIX_ALL)
 REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
 CONVERT_FILE_COMMAND = "t2j.convertFile"
+
+_RNGS = re.compile(r"\brngs\b")
 
 Actions = list[types.CodeAction | types.Command]
 
@@ -90,7 +93,8 @@ async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
     for action in actions:
         if str(action.kind).startswith("source.") and action.disabled is None:
             # A whole file is converted when the user chooses so, and not for every list of actions.
-            action.command, action.data = _as_command(action, str(action.data["uri"])), None
+            uri = str(action.data["uri"]) if isinstance(action.data, dict) else ""
+            action.command, action.data = _as_command(action, uri), None
             done.append(action)
             continue
         try:
@@ -221,6 +225,8 @@ class Offers:
         if rewrite.jax is None:
             finding = next((f for f in analysis.findings if f.span == rewrite.span), None)
             reason = finding.reason if finding is not None else f"{rewrite.name} stays as it is"
+        elif _RNGS.search(rewrite.jax):
+            reason = "it draws from the rngs that its class or function gets when that is converted: convert that"
         yield self._action(f"Convert {rewrite.name} to JAX", REWRITE, Scope("expression", span), reason)
 
     def _definitions(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:

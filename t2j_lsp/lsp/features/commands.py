@@ -24,6 +24,8 @@ from .lenses import verdict_of
 if TYPE_CHECKING:
     from ..server import Server
 
+HEAVY = frozenset({"torch", "jax", "flax", "optax", "numpy", "libcst", "t2j_lsp.translate", "t2j_lsp.check.run"})
+"""What the server's own process has no use for."""
 STATE, TRUST = "t2j/state", "t2j/didChangeTrust"
 
 
@@ -148,6 +150,7 @@ def _information(server: Server) -> None:
             "client": vars(server.client),
             "processes": {"analysis": server.service.pid, "check": server.checks.pid},
             "rules": len(server.service.docs),
+            "loaded": sorted(HEAVY & set(sys.modules)),
         }
 
     @server.feature(STATE)

@@ -1,0 +1,1 @@
+"""A real server process and real editors, from opening a file to the quick fix of a planted mistake."""

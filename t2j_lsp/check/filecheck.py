@@ -19,6 +19,7 @@ from .objects import CheckedObject, find_objects
 from .plans import plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
 from .protocol import Raised
+from .recall import Recall
 from .slice import Slicer
 from .stages import mode_of
 
@@ -54,7 +55,9 @@ class FileCheck:
         settings: Settings,
         cancelled: Callable[[], bool],
         source_map: Sequence[SourceMapEntry] = (),
+        recall: Recall | None = None,
     ) -> None:
+        self.recall = recall
         self.source_map = source_map
         self.pool = pool
         self.torch_side = torch_side
@@ -67,7 +70,12 @@ class FileCheck:
         self.without_inputs: set[str] = set()
 
     def ask(self, kind: Kind, operation: str, **message: Any) -> Any:
-        return self.pool.request(kind, operation, self.settings.timeout, self.cancelled, **message)
+        def send() -> Any:
+            return self.pool.request(kind, operation, self.settings.timeout, self.cancelled, **message)
+
+        if kind == "jax" or self.recall is None:
+            return send()
+        return self.recall.ask({"operation": operation, **message}, send)
 
     def object(self, item: CheckedObject) -> ObjectVerdict:
         """The verdict on one object."""
@@ -120,12 +128,17 @@ class FileCheck:
                 torch = self._torch(torch_slice, call, steps)
             except RemoteError as error:
                 return unchecked(item.name, f"the PyTorch code fails in float64: {error}")
+            call["variants"] = {n: v for n, v in call["variants"].items() if n in torch[64]["observed"]}
             try:
-                jax = self._jax(jax_slice, call, torch[64], steps)
+                jax = {64: self._jax(jax_slice, call, torch[64], steps)}
+                judgement = judge(item.name, self.settings.stage, torch, jax)
+                if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
+                    if not jax[64]["errors"]:
+                        jax[32] = self._jax_narrow(jax_slice, call, torch[64])
+                    initial = self._initial(torch_slice, jax_slice, call) if self._has_initial(torch[64]) else None
+                    judgement = judge(item.name, self.settings.stage, torch, jax, initial)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
-            initial = self._initial(torch_slice, jax_slice, call) if self._has_initial(torch[64]) else None
-            judgement = judge(item.name, self.settings.stage, torch, jax, initial)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
@@ -149,27 +162,15 @@ class FileCheck:
         )
         return {64: wide, 32: narrow}
 
-    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int) -> dict[int, Any]:
-        call = dict(call)
+    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}
-        wide = self.ask(
-            "jax",
-            "observe",
-            slice=part,
-            wide=True,
-            eager=self.settings.eager,
-            gradients=True,
-            steps=steps,
-            **call,
-            **given,
-        )
-        if wide["errors"]:
-            return {64: wide}
-        given["varies"] = False
-        narrow = self.ask(
-            "jax", "observe", slice=part, wide=False, eager=False, gradients=False, steps=0, **call, **given
-        )
-        return {64: wide, 32: narrow}
+        given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps}
+        return self.ask("jax", "observe", slice=part, **call, **given)
+
+    def _jax_narrow(self, part: Any, call: dict[str, Any], torch: dict[str, Any]) -> Any:
+        given = {k: torch[k] for k in ("state", "cotangents", "tapes")}
+        given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
+        return self.ask("jax", "observe", slice=part, **call, **given)
 
     def _has_initial(self, torch: dict[str, Any]) -> bool:
         return self.settings.initial and bool(torch["parameters"])

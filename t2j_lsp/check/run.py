@@ -10,6 +10,7 @@ from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JErro
 from .filecheck import FileCheck, Settings
 from .objects import checking_order, find_objects
 from .pool import Pool
+from .recall import Recall
 from .slice import Slicer
 from .workspace import read_text
 
@@ -32,6 +33,7 @@ def check_files(
     seed: int = 0,
     eager: bool = True,
     initial: bool = True,
+    recall: Recall | None = None,
     source_text: str | None = None,
     converted_text: str | None = None,
 ) -> CheckReport:
@@ -53,6 +55,7 @@ def check_files(
         cancelled: asked often; True ends the check.
         seed: of inputs, parameters and cotangents.
         eager: run the JAX side without ``jit`` too.
+        recall: what torch did in earlier checks, where these are to be remembered.
         initial: compare the distributions of initial values: False for code that is only to load torch's weights.
         source_text, converted_text: the contents of the two files where they are not those on disk.
 
@@ -75,7 +78,7 @@ def check_files(
     if unknown:
         raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
     verdicts: dict[str, ObjectVerdict] = {}
-    check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or ())
+    check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or (), recall)
     try:
         if own:
             pool.start()

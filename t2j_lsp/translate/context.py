@@ -78,6 +78,9 @@ class Context:
     placed_comments: set[str] = field(default_factory=set)
     """Comments that went along with moved code, or that were about code that is gone."""
 
+    undifferentiated: set[ast.AST] = field(default_factory=set)
+    """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
+
     def fact(self, node: ast.AST) -> Fact:
         return self.inference.facts.get(node, UNKNOWN)
 

@@ -30,7 +30,7 @@ from .facts import (
     join,
 )
 from .infer_flow import FlowInference
-from .infer_state import Parameter
+from .infer_state import Parameter, join_all
 from .layer import LAYERS
 from .names import canonical
 from .scopes import Resolve, assigned_names, relative_resolve, star_names
@@ -229,10 +229,10 @@ class Inference(FlowInference):
             self.infer_class(info.owner)
             if info.returns is not None:
                 return info.returns
-        saved = self.current, self.evidence, self.weak, self.returned
+        saved = self.current, self.evidence, self.weak, self.returned, self.yielded
         self.current, self.evidence, self.weak = info, {}, set()
         for _ in range(3):
-            self.returned = []
+            self.returned, self.yielded = [], []
             env = self._function_env(info)
             self.block(info.node.body, env)
             if self.evidence.items() <= info.learned.items():
@@ -240,8 +240,8 @@ class Inference(FlowInference):
             info.learned |= self.evidence
             if info.owner is not None:
                 info.owner.forget(info)
-        returns = self.returned
-        self.current, self.evidence, self.weak, self.returned = saved
+        returns = [ListOf(join_all(self.yielded))] if self.yielded else self.returned
+        self.current, self.evidence, self.weak, self.returned, self.yielded = saved
         declared = self._declared_return(info)
         out: Fact = returns[0] if returns else NONE
         for fact in returns[1:]:

@@ -9,6 +9,7 @@ from .facts import (
     BOOL,
     FLOAT,
     INT,
+    NONE,
     NOTHING,
     STR,
     UNKNOWN,
@@ -111,6 +112,12 @@ class ExpressionInference(CallInference, Narrowing):
                 return Partial(body) if is_module(body) else UNKNOWN
             case ast.Starred():
                 return element(self.expr(node.value, env))
+            case ast.Yield():
+                self.yielded.append(self.expr(node.value, env) if node.value is not None else NONE)
+                return UNKNOWN
+            case ast.YieldFrom():
+                self.yielded.append(element(self.expr(node.value, env)))
+                return UNKNOWN
             case ast.NamedExpr():
                 fact = self.expr(node.value, env)
                 self.bind(node.target, fact, env, node.value)

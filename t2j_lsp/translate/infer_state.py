@@ -38,6 +38,7 @@ class InferenceState:
         """Parameters that only the names of methods make tensors, names that other objects may have too."""
         """What the present function's use of its parameters tells of them."""
         self.returned: list[Fact] = []
+        self.yielded: list[Fact] = []
         self.indexed: set[ast.Call] = set()
         """Constructor calls of containers that are indexed, measured or iterated."""
         self.indexes_any = False

@@ -163,6 +163,8 @@ class ModuleMethods(InPlace):
         text = bracket(self.render(node.value), ATOM)
         if len(forms) > 1 and self._is_initialised(node):
             return None
+        if len(forms) > 1 and self._told_apart(node):
+            return None
         if len(forms) > 1:
             return self._unsure(node, f".{node.attr} has another name in each of these layers")
         new = forms.pop()
@@ -173,6 +175,14 @@ class ModuleMethods(InPlace):
                 return Piece(f"{text}.kernel.T")
             return Piece(f"{self.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
         return Piece(f"{text}.{new}")
+
+    def _told_apart(self, node: ast.Attribute) -> bool:
+        """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""
+        parent = self.ctx.parents.get(node)
+        if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):
+            return False
+        classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in ast.walk(a)]
+        return any(isinstance(c, Qual) and c.name.startswith("flax.") for c in classes)
 
     def _unsure(self, node: ast.Attribute, reason: str) -> Piece:
         """The attribute as it stands, marked."""

@@ -19,7 +19,7 @@ class NoGradient:
 
     def _stop_gradients(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function the values computed without gradient must not carry one later."""
-        if self.ctx.function is None:
+        if self.ctx.function is None or node in self.ctx.undifferentiated:
             return
         used_later = _loads_after(self.ctx.function.node, node)
         names: list[str] = []

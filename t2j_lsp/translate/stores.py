@@ -59,6 +59,8 @@ class Stores:
                 return
         if len(node.targets) == 1 and self._used_part(node, target):
             return
+        if len(node.targets) == 1 and self._only_moves(node, target):
+            return
         if len(node.targets) == 1 and self._device(node, target):
             return
         if len(node.targets) == 1 and isinstance(target, ast.Subscript) and self._store(node, target, node.value, None):
@@ -66,6 +68,15 @@ class Stores:
         if len(node.targets) == 1 and isinstance(target, ast.Attribute) and self._attribute_store(node, target):
             return
         self.header(node)
+
+    def _only_moves(self, node: ast.Assign, target: ast.expr) -> bool:
+        """``model = model.to(device)`` and ``x, y = x.to(device), y.to(device)`` go: they would say ``x = x``."""
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        moves = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) for v in values)
+        if not moves or self.renderer.render(node.value).text != self.ctx.source.segment(target):
+            return False
+        self.ctx.delete(node)
+        return True
 
     def _used_part(self, node: ast.Assign, target: ast.expr) -> bool:
         """``_, indices = x.max(1)``: only the part that is used."""

@@ -14,11 +14,13 @@ from .infer import Inference
 from .statements import Statements
 from .training_batches import Batches
 from .training_data import Data
+from .training_frozen import Frozen
 from .training_objects import Objects
 from .training_optimizers import Optimizers
 from .training_rest import Rest
 from .training_roles import has_training, with_training_facts
 from .training_steps import Steps
+from .training_surroundings import Surroundings
 from .training_text import header_end
 
 
@@ -42,8 +44,9 @@ def plan_training(context: Context) -> None:
     data.plan()
     batches = Batches(context)
     batches.plan()
-    steps = Steps(context, objects)
+    steps = Steps(context, objects, Frozen(context, objects).plan())
     steps.plan()
+    Surroundings(context, objects, steps).plan()
     Rest(context, objects, optimizers, steps, batches).plan()
     _convert_batches(context, batches, {n for s in steps.refused for n in ast.walk(s)})
 

@@ -56,8 +56,8 @@ class Inputs:
         defined: set[str] = set()
         for part in parts:
             exposed = self.flow.reads(part) - defined
-            for node in ast.walk(part):
-                if isinstance(node, ast.expr) and self.flow.variable(node) in exposed and _is_load(node):
+            for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
+                if self.flow.variable(node) in exposed and _is_load(node):
                     self._add(node, found)
             defined |= self.flow.writes(part)
         for one in found.values():
@@ -118,8 +118,8 @@ class Inputs:
             return True
         if isinstance(fact, Function):
             return True
-        if isinstance(fact, Object) or (is_module(fact) and not is_loss(fact)):
-            return False
+        if isinstance(fact, Object | Tensor) or (is_module(fact) and not is_loss(fact)):
+            return False  # an array that isn't passed would be compiled into the step
         return self.constant(variable)
 
     def constant(self, name: str) -> bool:
@@ -183,6 +183,10 @@ class Inputs:
 
     def _parents(self, one: Input) -> list[ast.AST]:
         return [p for p in (self.ctx.parents.get(place) for place in one.places) if p is not None]
+
+
+def _position(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _is_load(node: ast.expr) -> bool:

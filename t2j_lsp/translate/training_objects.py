@@ -208,13 +208,17 @@ class Objects:
         if base is None or depth > DEPTH:
             return None
         suffix = text[len(ast.unparse(base)) :]
+        receivers = list(self._receivers(base, where))
+        for name, place in receivers:
+            if place == scope and place.function is not None and place.function is not where.function:
+                return name + suffix
         if isinstance(base, ast.Name) and base.id != "self":
             home = self.home(base.id, where)
             if self.home(base.id, scope) == home:
                 return text
         if self._same_self(base, where, scope):
             return text
-        for name, place in self._receivers(base, where):
+        for name, place in receivers:
             here = self.seen_from(name, place, scope, depth + 1)
             if here is not None:
                 return here + suffix

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .context import Context
-from .facts import Object, Qual, is_module
+from .facts import UNKNOWN, Object, Qual, Tensor, is_module
+from .infer_state import Parameter
 
 Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
 CLIPS = {
@@ -16,6 +17,7 @@ CLIPS = {
     "torch.nn.utils.clip_grad_norm": "norm",
     "torch.nn.utils.clip_grad_value_": "value",
 }
+CLOSURE = "optimizer.step(closure) calls the loss several times for one step; see optax.lbfgs"
 AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
 OPEN = (
     *AUTOCAST,
@@ -75,11 +77,11 @@ class Reader:
         match func.attr:
             case "zero_grad" if kind == "optimizer" or is_module(owner):
                 return Protocol("zero", node, call, func.value)
-            case "backward":
+            case "backward" if differentiates(self.ctx, call):
                 return Protocol("backward", node, call, self._loss(call, func))
             case "step" if kind == "optimizer":
                 if call.args or call.keywords:
-                    raise Refused("optimizer.step(closure) calls the loss several times for one step; see optax.lbfgs")
+                    raise Refused(CLOSURE)
                 return Protocol("step", node, call, func.value)
             case "step" if kind == "scaler" and call.args:
                 return Protocol("step", node, call, call.args[0])
@@ -153,6 +155,20 @@ class Reader:
     def is_autocast(self, node: ast.AST) -> bool:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         return isinstance(fact, Qual) and fact.name in AUTOCAST
+
+
+def differentiates(context: Context, node: ast.AST) -> bool:
+    """Whether a node is PyTorch's ``loss.backward()``: not a method of that name that returns, or of another class."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"):
+        return False
+    owner = context.fact(node.func.value)
+    if isinstance(owner, Tensor):
+        return True
+    known = owner != UNKNOWN and not isinstance(owner, Parameter)
+    given = [*node.args, *(k.value for k in node.keywords if k.arg == "gradient")]
+    if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
+        return False
+    return isinstance(context.parents.get(node), ast.Expr) and all(isinstance(context.fact(a), Tensor) for a in given)
 
 
 @dataclass

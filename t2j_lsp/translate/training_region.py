@@ -73,13 +73,13 @@ class Region:
     def write(self, statements: Statements, steps: list[Step]) -> None:
         """Edit the source: every changed statement's lines are replaced."""
         pending: list[str] = []
-        blank = False
+        blank = begun = False
         previous = header_end(self.ctx.parents.get(self.block[0], self.ctx.source.tree))
         changed = self.changed()
         for at, statement in enumerate(self.block):
             assert statement.end_lineno is not None
             if statement not in changed:
-                previous, pending, blank = statement.end_lineno, [], False
+                previous, pending, blank, begun = statement.end_lineno, [], False, True
                 continue
             lead = lead_lines(self.ctx.source, statement, previous)
             blank = blank or (bool(lead) and not lead[0])
@@ -90,9 +90,10 @@ class Region:
                     lines += self._item(index, statements, steps, pending)
             if at + 1 == len(self.block) or self.block[at + 1] not in changed:
                 lines += pending
-            if lines and blank:
+            if lines and blank and begun:
                 lines.insert(0, "")
-                blank = False
+            if lines:
+                blank, begun = False, True
             self._replace(previous, statement, lines)
             previous = statement.end_lineno
 
@@ -107,7 +108,7 @@ class Region:
         if index is not None and any(index in (*u.slice.moved, *u.slice.split, *u.slice.delayed) for u in self.updates):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
         if protocol is not None and protocol.kind == "zero":
-            return [c for c in [*above, *behind] if not ABOUT_ZEROING.search(c)]
+            return without_zeroing([*lead, "", *behind])
         if index is not None and any(u.slice.call < index <= u.last for u in self.updates):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
         return [*above, *behind]
@@ -118,9 +119,8 @@ class Region:
         for index in range(update.slice.call + 1, update.last + 1):
             item = self.items[index]
             if item.protocol is not None and item.condition is None:
-                comments = [*lead_comments(self.ctx.source, item.node), *self._trailing(item.node)]
-                zeroing = item.protocol.kind == "zero"
-                found += [c for c in comments if not (zeroing and ABOUT_ZEROING.search(c))]
+                comments = [*lead_comments(self.ctx.source, item.node), "", *self._trailing(item.node)]
+                found += without_zeroing(comments) if item.protocol.kind == "zero" else [c for c in comments if c]
         self.ctx.placed_comments.update(found)
         return found
 
@@ -199,6 +199,17 @@ class Region:
         if not new and not source.text[end:].strip() and not source.text[:end].endswith(source.newline):
             end = len(source.text)
         self.ctx.edit(start, end, new)
+
+
+def without_zeroing(lines: Sequence[str]) -> list[str]:
+    """The comments among some lines, but for those about zeroing gradients, which is gone."""
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            blocks[-1].append(line)
+        else:
+            blocks.append([])
+    return [c for block in blocks for c in block if not any(map(ABOUT_ZEROING.search, block))]
 
 
 def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) -> None:

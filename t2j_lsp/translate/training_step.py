@@ -275,13 +275,19 @@ class _Composer:
         if self.update.mode == "accumulated":
             tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {self.new}{self._suffix()})"
             return [f"return {', '.join([*self.returned, tree])}"]
+        part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
+        if part and len(self.update.optimized[0].modules) == 1:
+            lines.append(f"{self.grads} = {self.grads}{part}")
+        else:
+            part = ""
         for clip, arguments in self.clips:
             one = next(o for o in self.update.optimized if clip_target_is(clip, o.modules, self.writer))
             lines += clip_lines(
                 self.writer.ctx, clip, arguments, self._grads_of(self.writer.base(one.modules[0])), need
             )
         for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
-            lines.append(f"{optimizer.name}.update({', '.join(self._updated(one.modules))})")
+            module, grads = self._updated(one.modules)
+            lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
         return [*lines, f"return {', '.join(self.returned)}"]
 
     def _suffix(self) -> str:

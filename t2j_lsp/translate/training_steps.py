@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from .classes import FunctionInfo
 from .context import Context
 from .precedence import Piece
 from .statements import Statements
+from .training_accumulated import ELSEWHERE, STORED, AddedGradients, Found, own_expressions
 from .training_flow import Flow
 from .training_objects import Objects, Scope
-from .training_protocol import Item, Protocol, Reader, Refused, blocks, flatten
+from .training_protocol import CLOSURE, Reader, Refused, blocks, differentiates, flatten
 from .training_region import AUTOCAST, Region, insert_function
 from .training_slice import Slicer
-from .training_step import StepWriter, clip_lines, limits, unused
-from .training_text import rendered
+from .training_step import StepWriter, unused
 from .training_trace import Trace
-from .training_update import NOT_ZEROED, Phase, Update, Updates
-
-ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
-
-
-@dataclass
-class Found:
-    """The training code of one block."""
-
-    block: Sequence[ast.stmt]
-    items: list[Item]
-    updates: list[Update] = field(default_factory=list)
+from .training_update import Phase, Update, Updates
 
 
 class Steps:
     """Plans the updates of every scope of a file."""
 
-    def __init__(self, context: Context, objects: Objects) -> None:
+    def __init__(self, context: Context, objects: Objects, frozen: str = "") -> None:
         self.ctx = context
         self.objects = objects
+        self.frozen = frozen
+        """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
         self.reader = Reader(context)
         self.trace = Trace(context, self.reader)
         self.refused: list[ast.stmt] = []
@@ -45,6 +35,8 @@ class Steps:
         self.converted = False
         self.used: set[ast.stmt] = set()
         """Statements that an update has taken up."""
+        self.hosts: set[ast.AST | None] = set()
+        """Functions that make updates; None for the module level."""
         self._inserted: dict[ast.AST, int] = {}
 
     def plan(self) -> None:
@@ -72,7 +64,7 @@ class Steps:
         insert_function(self.ctx, place, lines, count)
 
 
-class _ScopePlan:
+class _ScopePlan(AddedGradients):
     """Plans one scope."""
 
     def __init__(self, steps: Steps, info: FunctionInfo | None) -> None:
@@ -95,49 +87,55 @@ class _ScopePlan:
         if not self._computes_gradients():
             return
         try:
+            if self.steps.frozen:
+                raise Refused(self.steps.frozen)
             found = self._found()
             self._accumulated(found)
             for one in found:
                 if one.updates:
                     self._handle(one)
         except Refused as problem:
-            self._leave(str(problem))
+            self._leave(CLOSURE if self._is_closure() else str(problem))
+
+    def _is_closure(self) -> bool:
+        """Whether this function is what an optimizer's step calls."""
+        if self.info is None:
+            return False
+        return any(
+            isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr == "step"
+            and any(isinstance(a, ast.Name) and a.id == self.info.name for a in n.args)
+            for n in ast.walk(self.ctx.source.tree)
+        )
 
     def _computes_gradients(self) -> bool:
         for block in blocks(self.body):
             for node in block:
-                for inner in _own_expressions(node):
-                    if (
-                        isinstance(inner, ast.Call)
-                        and isinstance(inner.func, ast.Attribute)
-                        and inner.func.attr == "backward"
-                    ):
+                for inner in own_expressions(node):
+                    if differentiates(self.ctx, inner):
                         return True
         return False
 
     def _leave(self, reason: str) -> None:
         """Leave every loop of the scope that computes gradients, or the function if none does."""
-        roots = [n for n in self._roots() if any(_is_backward(i) for i in ast.walk(n))]
+        roots = [n for n in self._roots() if any(differentiates(self.ctx, i) for i in ast.walk(n))]
         if not roots and self.info is not None:
-            roots = [self.info.node]
+            roots = [self._loop_around(self.info.node)]
         elif not roots:
-            roots = [n for n in self.body if any(_is_backward(i) for i in ast.walk(n))]
+            roots = [n for n in self.body if any(differentiates(self.ctx, i) for i in ast.walk(n))]
         for root in roots:
             if not isinstance(root, ast.FunctionDef | ast.ClassDef) or root is (self.info.node if self.info else None):
                 self.steps.leave(root, reason)
 
-    def _roots(self) -> list[ast.stmt]:
-        """The outermost loops of the scope."""
-        out: list[ast.stmt] = []
-        stack = list(self.body)[::-1]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, ast.For | ast.While | ast.AsyncFor):
-                out.append(node)
-            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                for name in ("body", "orelse", "finalbody"):
-                    stack += list(getattr(node, name, []))[::-1]
-        return out
+    def _loop_around(self, node: ast.stmt) -> ast.stmt:
+        """The outermost loop that a function is defined in, else the function."""
+        found, place = node, self.ctx.parents.get(node)
+        while place is not None:
+            if isinstance(place, ast.For | ast.While | ast.AsyncFor):
+                found = place
+            place = self.ctx.parents.get(place)
+        return found
 
     # --- finding --------------------------------------------------------------------------------------------------
 
@@ -182,38 +180,13 @@ class _ScopePlan:
             return
         if len(waiting) > 1 or any(one.updates for one in found):
             raise Refused(waiting[0][2])
-        self._add_up(*waiting[0])
-
-    def _add_up(self, one: Found, phase: Phase, reason: str) -> None:
-        """An update whose gradients live in a variable, between the backward pass, clipping, step and zeroing."""
-        protocols = self._protocols()
-        steps = [p for p in protocols if p.kind == "step"]
-        zeros = [p for p in protocols if p.kind == "zero"]
-        if not steps or len({ast.unparse(p.subject) for p in steps}) != 1:
-            raise Refused(reason)
-        if not zeros:
-            raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
-        grads = self.ctx.fresh("grads")
-        update = self.updates.accumulated(one.items, phase, steps[0].subject, grads)
-        optimized = update.optimized[0]
-        for zero in zeros:
-            if not self.updates.zeroes(zero, [optimized]):
-                raise Refused(reason)
-        for clip in [p for p in protocols if p.kind == "clip"]:
-            self.updates.clip_target(clip, [optimized])
-        one.updates.append(update)
-        self._handle_parts(protocols, optimized.text, optimized.modules[0], grads)
-        self._start(one, zeros, optimized.modules[0], grads)
-
-    def _protocols(self) -> list[Protocol]:
-        """Every part of a training step in the scope. Raises Refused."""
-        out = []
-        for block in blocks(self.body):
-            for node in block:
-                protocol = self.steps.reader.read(node)
-                if protocol is not None:
-                    out.append(protocol)
-        return out
+        if self._reads_gradients():
+            raise Refused(STORED)
+        try:
+            self._add_up(*waiting[0])
+        except Refused as problem:
+            reason = waiting[0][2]
+            raise Refused(str(problem) if reason == ELSEWHERE else reason) from problem
 
     # --- handling -------------------------------------------------------------------------------------------------
 
@@ -238,6 +211,7 @@ class _ScopePlan:
             self.ctx.statement_handlers[statement] = _written
         self.ctx.statement_handlers[changed[0]] = write
         self.steps.converted = True
+        self.steps.hosts.add(self.scope.node)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
 
     def _name(self, one: Found) -> None:
@@ -278,75 +252,6 @@ class _ScopePlan:
                 ]
                 if len(calls) != 1 or not isinstance(node, ast.Assign):
                     raise Refused("A value of one update is used in another, and can't be computed twice surely.")
-
-    # --- gradients that add up ------------------------------------------------------------------------------------
-
-    def _handle_parts(self, protocols: list[Protocol], optimizer: str, module: str, grads: str) -> None:
-        """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
-        for protocol in protocols:
-            if protocol.kind != "backward":
-                self.ctx.statement_handlers[protocol.node] = self._part(protocol, optimizer, module, grads)
-                self.steps.used.add(protocol.node)
-
-    def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str):  # type: ignore[no-untyped-def]
-        def handler(statements: Statements) -> None:
-            need = statements.renderer.need
-            self.ctx.converted += 1
-            match protocol.kind:
-                case "zero":
-                    lines = [f"{grads} = {need('zero_gradients')}({module})"]
-                case "clip":
-                    arguments = [rendered(statements, n, protocol.node)[1] for n in limits(protocol.call)]
-                    lines = clip_lines(self.ctx, protocol, arguments, grads, need)
-                case "step":
-                    lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
-                case _:
-                    self.ctx.delete(protocol.node)
-                    return
-            indent = self.ctx.indent(protocol.node.lineno)
-            self.ctx.replace(protocol.node, f"{self.ctx.source.newline}{indent}".join(lines))
-
-        return handler
-
-    def _start(self, one: Found, zeros: list[Protocol], module: str, grads: str) -> None:
-        """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
-        root = next((r for r in self._roots() if one.items[0].node in set(ast.walk(r))), None)
-        if root is None:
-            return
-        before = [
-            z
-            for z in zeros
-            if z.node in self.body and root in self.body and self.body.index(z.node) < self.body.index(root)
-        ]
-        if before:
-            return
-        inner = self.ctx.statement_handlers.get(root)
-
-        def handler(statements: Statements) -> None:
-            self.ctx.insert_before(
-                root, [f"{grads} = {statements.renderer.need('zero_gradients')}({module})"], priority=-2
-            )
-            if inner is not None:
-                inner(statements)
-            else:
-                statements.dispatch(root)
-
-        self.ctx.statement_handlers[root] = handler
-
-
-def _own_expressions(node: ast.stmt) -> list[ast.AST]:
-    """The expressions of a statement, without those of the statements inside it."""
-    out: list[ast.AST] = []
-    stack: list[ast.AST] = [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt)]
-    while stack:
-        one = stack.pop()
-        out.append(one)
-        stack += [c for c in ast.iter_child_nodes(one) if not isinstance(c, ast.stmt | ast.Lambda)]
-    return out
-
-
-def _is_backward(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
 
 
 def _written(statements: Statements) -> None:

@@ -333,8 +333,14 @@ class Updates:
         found = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
             if found.target and not found.groups and tuple(targets(found.target)) == one.modules:
+                if len(optimized) * len(one.modules) > 1 and any(map(self._is_part, one.modules)):
+                    raise Refused("The gradients of parts of a module are clipped apart from others.")
                 return one
         raise Refused(f"Can't tell whose gradients {ast.unparse(clip.call)} clips.")
+
+    def _is_part(self, module: str) -> bool:
+        """Whether a module is reached through another one: ``model.head``."""
+        return self.flow.variable(ast.parse(module, mode="eval").body) is None
 
     # --- results --------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,8 @@ CASES = [
     case("vgg", "vgg", (floats(2, 3, 16, 16),), "A", True, having={"num_classes": 5, "dropout": 0.0}),
     case("resnet", "resnet_basic", (floats(2, 3, 16, 24),), having={"num_classes": 5, "width": 8}),
     case("resnet", "resnet_bottleneck", (floats(2, 3, 16, 24),), having={"num_classes": 5, "width": 4}),
-    case("mobilenet", "mobilenet_v3_tiny", (floats(2, 3, 16, 12),), 5, 0.0),
+    # PyTorch multiplies the gradient of hardsigmoid by the sixth of float32, in float64 too.
+    case("mobilenet", "mobilenet_v3_tiny", (floats(2, 3, 16, 12),), 5, 0.0, tolerance=1e-7),
     case("efficientnet", "efficientnet_tiny", (floats(2, 3, 16, 12),), having={"drop_path_rate": 0.0}),
     case("densenet", "DenseNet", (floats(2, 3, 32, 24),), 4, (2, 1)),
     case("unet", "UNet", (floats(2, 3, 10, 13),), 3, 2, having={"base": 4}),

@@ -8,8 +8,10 @@ learning rates) and every parameter and buffer at its end.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -56,15 +58,17 @@ def trained(
 
 def _run(translation: Translation, source: str, modules: Sequence[str]) -> Run:
     sides: list[dict[str, Any]] = []
-    for code in (source, translation.code):
+    converted = translation.code.replace("jnp.float32", "jnp.float64")  # PyTorch's default, which is float64 here
+    for code in (source, converted):
         assert code.count(MARK) == 1, code
-        space: dict[str, Any] = {"__name__": "program"}
-        exec(compile(code.partition(MARK)[0], "<first part>", "exec"), space)
-        sides.append(space)
+        module = ModuleType("program")
+        sys.modules["program"] = module  # dataclasses look their module up
+        exec(compile(code.partition(MARK)[0], "<first part>", "exec"), module.__dict__)
+        sides.append(module.__dict__)
     for name in modules:
         reference = randomized(_get(sides[0], name))
         load_torch_state(_get(sides[1], name), {k: v.numpy() for k, v in reference.state_dict().items()})
-    for code, space in zip((source, translation.code), sides, strict=True):
+    for code, space in zip((source, converted), sides, strict=True):
         first, _, rest = code.partition(MARK)
         exec(compile("\n" * (first.count("\n") + 1) + rest, "<second part>", "exec"), space)
     return Run(translation, *sides)

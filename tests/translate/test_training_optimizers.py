@@ -26,7 +26,9 @@ class Net(nn.Module):
         return self.classifier(torch.tanh(self.norm(self.features(x))))
 
 
-x = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75], [-0.375, 0.875, 0.125], [2.25, -0.5, 0.625], [0.0, 1.125, -1.25]])
+x = torch.tensor(
+    [[0.5, -1.0, 2.0], [1.5, 0.25, -0.75], [-0.375, 0.875, 0.125], [2.25, -0.5, 0.625], [0.0, 1.125, -1.25]]
+)
 y = torch.tensor([0, 1, 1, 0, 1])
 model = Net()
 losses = []
@@ -157,7 +159,8 @@ def test_learning_rates_and_parameters(optimizer: str, scheduler: str, every: st
 def test_plateau() -> None:
     made = (
         "\n# train\noptimizer = torch.optim.SGD(model.parameters(), lr=0.5)\n"
-        "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', factor=0.5, patience=0, threshold=0.5)\n"
+        "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau("
+        "optimizer, 'min', factor=0.5, patience=0, threshold=0.5)\n"
     )
     trained(MODEL + made + SCHEDULED.format(inner="", outer="\n    scheduler.step(loss)"), lists=("losses", "rates"))
 

@@ -40,3 +40,4 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.convert_speed
 	$(BIN)/python -m benchmarks.torchvision_models
+	$(BIN)/python -m benchmarks.server_latency

@@ -65,8 +65,7 @@ class Session:
         self.client.initialize(self.folder, PULL, {"trusted": True})
         self.client.open(self.uri, self.text)
         # Wait until the file as a whole is known.
-        while self.client.state(self.uri)["analysed"] != "complete":
-            pass
+        self.client.state(self.uri, complete=True)
         self.random = random.Random(0)
         self.calls = [i for i, line in enumerate(self.lines) if "F." in line or "nn." in line or "torch." in line]
         self.returns = [i for i, line in enumerate(self.lines) if line.strip().startswith("return")]
@@ -200,12 +199,10 @@ def typing(length: int = 1000) -> None:
                 hovers.append(timed(lambda place=place: client.hover(uri, *place)))  # type: ignore[misc]
         typed = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
         taken = time.perf_counter() - begin
-        while client.state(uri)["analysed"] != "complete":
-            pass
+        client.state(uri, complete=True)
         typed = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
         client.open("untitled:fresh.py", text)
-        while client.state("untitled:fresh.py")["analysed"] != "complete":
-            pass
+        client.state("untitled:fresh.py", complete=True)
         fresh = client.request("textDocument/diagnostic", {"textDocument": {"uri": "untitled:fresh.py"}})
         row(f"typing {len(text)} characters: hover", percentile(hovers), BARS["hover"], "ms")
         row("typing: server's memory", resident(client.process.pid), None, "MB")

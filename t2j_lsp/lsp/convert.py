@@ -92,17 +92,14 @@ def refusal(server: Server, program: Program) -> str | None:
 
 def _is_edited(server: Server, target: Path) -> bool:
     document = server.store.document(to_uri(target))
-    if document is not None and document.text.strip():
-        return not may_replace(target, document.text.encode())
     try:
-        return target.exists() and not may_replace(target, read_bytes(target))
+        data = target.read_bytes() if target.exists() else b""
     except OSError:
         return True
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes."""
-    return path.read_bytes()
+    if document is not None and document.text.encode() != data:
+        return bool(document.text.strip())
+    # Any other content stands for the new conversion, which isn't made yet.
+    return bool(data) and not may_replace(target, data + b"\n")
 
 
 async def convert_file(server: Server, program: Program) -> FileConversion:

@@ -49,6 +49,11 @@ def _text_edit(server: Server, program: Program, hunk: Hunk) -> tuple[str, types
     first, last = hunk.first - 1, hunk.last - 1
     uri, own = program.place(min(first, len(lines) - 1))
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    if last < first and first and program.place(first - 1)[0] != uri:
+        # At the end of a notebook's cell, and not at the start of the next one.
+        uri, own = program.place(first - 1)
+        end = server.store.position(program, first - 1, len(lines[first - 1]))
+        return uri, types.TextEdit(types.Range(end, end), "".join(f"{newline}{line}" for line in hunk.lines))
     if last < first:
         start = types.Position(own, 0)
         return uri, types.TextEdit(types.Range(start, start), "".join(f"{line}{newline}" for line in hunk.lines))

@@ -202,6 +202,9 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
         notebook = self._server.store.change_notebook(params)
+        structure = params.change.cells.structure if params.change.cells is not None else None
+        for cell in (structure.did_close or ()) if structure is not None else ():
+            self._server.diagnostics.clear(cell.uri)
         if notebook is not None:
             self._server.changed(notebook)
 
@@ -209,6 +212,8 @@ class Protocol(LanguageServerProtocol):
     def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
         self._server.store.close_notebook(params.notebook_document.uri)
         self._server.closed(params.notebook_document.uri)
+        for cell in params.cell_text_documents:
+            self._server.diagnostics.clear(cell.uri)
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]

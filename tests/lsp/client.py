@@ -289,9 +289,9 @@ class Client:
     def command(self, name: str, *arguments: Any, timeout: float = TIMEOUT) -> Any:
         return self.request("workspace/executeCommand", {"command": name, "arguments": list(arguments)}, timeout)
 
-    def state(self, uri: str) -> Json:
-        """The migration state, once the present text is analysed."""
-        return self.request("t2j/state", {"uri": uri})  # type: ignore[no-any-return]
+    def state(self, uri: str, complete: bool = False) -> Json:
+        """The migration state, once the present text (as a whole) is analysed."""
+        return self.request("t2j/state", {"uri": uri, "complete": complete})  # type: ignore[no-any-return]
 
     def diagnostics(self, uri: str, version: int | None = None, since: int = 0) -> list[Json]:
         """The next diagnostics that are pushed for a document (of a version)."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from t2j_lsp.contract import Span
 from t2j_lsp.lsp.analysis.analyst import Analyst
 from t2j_lsp.lsp.analysis.model import Conversion, LineMap, Refused, Scope, Settings
 from t2j_lsp.lsp.analysis.partial import convert_part, restore
@@ -258,12 +259,15 @@ def test_statements_on_one_line_are_one_unit() -> None:
     assert [(u.first, u.last) for u in units] == [(1, 1), (2, 3)]
 
 
-def test_lines_are_mapped_around_an_edit_and_not_through_it() -> None:
-    lines = LineMap.between(list("abcdef"), list("abXYef"))
+def test_lines_are_mapped_around_edits_and_not_through_them() -> None:
+    lines = LineMap(list("abcdef"))
+    lines.follow(list("abXYef"))
     assert [lines.to_new(i) for i in range(6)] == [0, 1, None, None, 4, 5]
-    longer = LineMap.between(list("abc"), list("abXc"))
-    assert (longer.to_new(2), longer.to_old(3), longer.to_old(2)) == (3, 2, None)
-    same = LineMap.between(list("ab"), list("ab"))
-    assert same.is_identity and same.to_new(1) == 1
-    doubled = LineMap.between(["a"], ["a", "a"])
+    lines.follow(list("0abXYef"))
+    assert [lines.to_new(i) for i in range(6)] == [1, 2, None, None, 5, 6]
+    assert [lines.to_old(i) for i in range(7)] == [None, 0, 1, None, None, 4, 5]
+    assert lines.span(Span(1, 3, 2, 1)) == Span(2, 3, 3, 1)
+    assert lines.span(Span(2, 0, 4, 0)) is None and lines.to_old(99) is None
+    doubled = LineMap(["a"])
+    doubled.follow(["a", "a"])
     assert (doubled.to_new(0), doubled.to_old(1)) == (0, None)

@@ -89,45 +89,44 @@ def shifted(span: Span, lines: int) -> Span:
     return span if not lines else replace(span, line=span.line + lines, end_line=span.end_line + lines)
 
 
-@dataclass(frozen=True)
 class LineMap:
     """Where the lines of an analysed text are in the current text, as far as they are unchanged.
 
-    Only the lines before the first and behind the last difference have a place: what stands between was edited.
+    It follows the text edit by edit: what one edit touched has no place any more, what stands around it has.
     """
 
-    before: int
-    behind: int
-    old: int
-    new: int
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = list(lines)
+        self._origins: list[int | None] = list(range(len(self._lines)))
+        self._places: dict[int, int] | None = None
 
-    @staticmethod
-    def between(old: Sequence[str], new: Sequence[str]) -> LineMap:
-        count = min(len(old), len(new))
-        before = next((i for i in range(count) if old[i] != new[i]), count)
+    def follow(self, lines: Sequence[str]) -> None:
+        """Take in the text as it is after another edit."""
+        old, count = self._lines, min(len(self._lines), len(lines))
+        before = next((i for i in range(count) if old[i] != lines[i]), count)
         rest = count - before
-        behind = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-        return LineMap(before, behind, len(old), len(new))
-
-    @property
-    def is_identity(self) -> bool:
-        return self.before == self.old == self.new
+        behind = next((i for i in range(rest) if old[-1 - i] != lines[-1 - i]), rest)
+        between: list[int | None] = [None] * (len(lines) - before - behind)
+        self._origins = self._origins[:before] + between + self._origins[len(old) - behind :]
+        self._lines = list(lines)
+        self._places = None
 
     def to_new(self, line: int) -> int | None:
         """The current line of an analysed line, both from 0."""
-        if line < self.before:
-            return line
-        return line + self.new - self.old if line >= self.old - self.behind else None
+        if self._places is None:
+            self._places = {origin: place for place, origin in enumerate(self._origins) if origin is not None}
+        return self._places.get(line)
 
     def to_old(self, line: int) -> int | None:
-        if line < self.before:
-            return line
-        return line + self.old - self.new if line >= self.new - self.behind else None
+        """The analysed line of a current line."""
+        return self._origins[line] if 0 <= line < len(self._origins) else None
 
     def span(self, span: Span) -> Span | None:
-        """The current place of a span; None if an edit touched its lines."""
-        first, last = self.to_new(span.line - 1), self.to_new(span.end_line - 1)
-        if first is None or last is None or last - first != span.end_line - span.line:
+        """The current place of a span; None if an edit touched one of its lines."""
+        first = self.to_new(span.line - 1)
+        if first is None or any(
+            self.to_new(line) != first + line - span.line + 1 for line in range(span.line, span.end_line)
+        ):
             return None
         return shifted(span, first + 1 - span.line)
 

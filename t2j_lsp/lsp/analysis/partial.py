@@ -237,6 +237,10 @@ def _regions(text: str, edits: Iterable[TextEdit]) -> list[tuple[int, int, list[
     grouped: list[tuple[int, int, list[TextEdit]]] = []
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
         first, last = line_of(starts[:-1], edit.start), line_of(starts[:-1], edit.end)
+        if edit.start == edit.end == starts[first - 1] and edit.new.endswith(("\n", "\r")):
+            # Whole lines in front of a line, which stays as it is.
+            grouped.append((first, first - 1, [edit]))
+            continue
         if grouped and first <= grouped[-1][1]:
             begin, end, members = grouped[-1]
             grouped[-1] = (begin, max(end, last), [*members, edit])
@@ -245,7 +249,7 @@ def _regions(text: str, edits: Iterable[TextEdit]) -> list[tuple[int, int, list[
     regions = []
     for first, last, members in grouped:
         begin = starts[first - 1]
-        part = text[begin : starts[last]]
+        part = text[begin : max(begin, starts[last])]
         changed = _apply(part, [TextEdit(e.start - begin, e.end - begin, e.new) for e in members])
         lines = [content(line) for line in split_lines(changed)]
         if changed.endswith(("\r", "\n")):

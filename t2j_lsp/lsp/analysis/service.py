@@ -51,10 +51,10 @@ class Text(Protocol):
 
 @dataclass
 class Known:
-    """The last analysis of a program and the lines it was made of."""
+    """The last analysis of a program, of which revision it is, and where its lines are now."""
 
     revision: int
-    lines: list[str]
+    lines: LineMap
     analysis: Analysis
 
 
@@ -81,8 +81,10 @@ class AnalysisService:
         """Programs to analyse, newest last."""
         self._partly: dict[str, float] = {}
         """Programs that wait for a translation as a whole, and when they may have it."""
+        self._analysed: tuple[str, LineMap] | None = None
+        """The program that is being analysed, and where its lines are meanwhile."""
         self._jobs: list[_Job] = []
-        self._waiters: dict[str, list[tuple[int, asyncio.Future[None]]]] = {}
+        self._waiters: dict[str, list[tuple[int, bool, asyncio.Future[None]]]] = {}
         self._deaths: dict[tuple[str, int], int] = {}
         self._wake = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
@@ -98,6 +100,10 @@ class AnalysisService:
     def update(self, program: Text) -> None:
         """A program is new, or its text or settings changed."""
         self._programs[program.uri] = program
+        if program.uri in self.known:
+            self.known[program.uri].lines.follow(program.lines)
+        if self._analysed is not None and self._analysed[0] == program.uri:
+            self._analysed[1].follow(program.lines)
         self._edited.pop(program.uri, None)
         self._edited[program.uri] = None
         self._partly.pop(program.uri, None)
@@ -107,7 +113,7 @@ class AnalysisService:
         """A program was closed."""
         for table in (self._programs, self._edited, self._partly, self.known, self.broken):
             table.pop(uri, None)
-        for _, waiter in self._waiters.pop(uri, ()):
+        for _, _, waiter in self._waiters.pop(uri, ()):
             if not waiter.done():
                 waiter.set_result(None)
         if self._task is not None:
@@ -116,23 +122,19 @@ class AnalysisService:
     def current(self, program: Text) -> tuple[Analysis, LineMap] | None:
         """The last analysis, and where its lines are in the current text."""
         known = self.known.get(program.uri)
-        if known is None:
-            return None
-        if known.revision == program.revision:
-            count = len(known.lines)
-            return known.analysis, LineMap(count, 0, count, count)
-        return known.analysis, LineMap.between(known.lines, program.lines)
+        return (known.analysis, known.lines) if known is not None else None
 
-    async def settled(self, program: Text) -> None:
-        """Wait until the program's present text, or a later one, is analysed or known not to parse."""
+    async def settled(self, program: Text, complete: bool = False) -> None:
+        """Wait until the program's present text, or a later one, is analysed (as a whole) or known not to parse."""
         revision = program.revision
         known = self.known.get(program.uri)
-        if (known is not None and known.revision >= revision) or self.broken.get(program.uri, -1) >= revision:
+        done = known is not None and known.revision >= revision and (known.analysis.complete or not complete)
+        if done or self.broken.get(program.uri, -1) >= revision:
             return
         if program.uri not in self._programs:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(program.uri, []).append((revision, waiter))
+        self._waiters.setdefault(program.uri, []).append((revision, complete, waiter))
         await waiter
 
     async def ask(self, operation: str, program: Text, **arguments: Any) -> Any:
@@ -243,8 +245,9 @@ class AnalysisService:
             self._partly.pop(uri, None)
             return
         settings, path = self._settings_of(uri)
-        revision, lines = program.revision, list(program.lines)
-        arguments = {"key": uri, "text": "".join(lines), "settings": settings, "path": path}
+        revision, lines = program.revision, LineMap(program.lines)
+        self._analysed = (uri, lines)
+        arguments = {"key": uri, "text": program.text, "settings": settings, "path": path}
         self.on_state("analysing")
         try:
             analysis = await self._call(operation, arguments)
@@ -270,7 +273,7 @@ class AnalysisService:
                 self._partly.pop(uri, None)
             elif self._programs[uri].revision == revision:
                 self._partly[uri] = asyncio.get_running_loop().time() + PAUSE
-        self._release(uri, revision)
+        self._release(uri, revision, uri in self.broken or analysis.complete)
         self.on_analysis(uri)
 
     def _after_failure(self, uri: str, revision: int, error: Exception) -> None:
@@ -282,14 +285,16 @@ class AnalysisService:
             return
         self._partly.pop(uri, None)
         self.on_state("error")
-        self._release(uri, revision)
+        self._release(uri, revision, True)
 
-    def _release(self, uri: str, revision: int) -> None:
-        waiting = self._waiters.pop(uri, [])
-        for wanted, waiter in waiting:
-            if wanted <= revision and not waiter.done():
-                waiter.set_result(None)
-        left = [(wanted, waiter) for wanted, waiter in waiting if wanted > revision and not waiter.done()]
+    def _release(self, uri: str, revision: int, complete: bool) -> None:
+        left: list[tuple[int, bool, asyncio.Future[None]]] = []
+        for wanted, whole, waiter in self._waiters.pop(uri, ()):
+            if wanted <= revision and (complete or not whole):
+                if not waiter.done():
+                    waiter.set_result(None)
+            elif not waiter.done():
+                left.append((wanted, whole, waiter))
         if left:
             self._waiters[uri] = left
 

@@ -155,11 +155,11 @@ def _information(server: Server) -> None:
 
     @server.feature(STATE)
     async def state(params: Any) -> dict[str, Any] | None:
-        """``{uri}``: how far a document's migration is."""
+        """``{uri, complete?}``: how far a document's migration is; ``complete`` waits for the whole file's analysis."""
         program = server.store.program(str(getattr(params, "uri", "")))
         if program is None:
             return None
-        await server.service.settled(program)
+        await server.service.settled(program, bool(getattr(params, "complete", False)))
         return migration_state(server, program)
 
 

@@ -1,0 +1,112 @@
+"""Diagnostics over a real server: pushed or pulled and never both, with versions, pages and the right places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from .client import Client, Json, capabilities, span
+from .programs import LOOP, NET, place_of
+
+PULL = capabilities(
+    textDocument__diagnostic={"dynamicRegistration": False}, workspace__diagnostics={"refreshSupport": True}
+)
+
+
+def pull(client: Client, uri: str) -> list[Json]:
+    report = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+    assert report["kind"] == "full"
+    return report["items"]  # type: ignore[no-any-return]
+
+
+def test_gaps_and_caveats_are_pushed_with_their_version_code_and_page(shared: Client, uri: str) -> None:
+    shared.open(uri, NET, version=7)
+    found = {d["code"]: d for d in shared.diagnostics(uri, 7)}
+    assert set(found) == {"refused", "close"}
+    line, column = place_of(NET, "x.register_hook(print)")
+    assert found["refused"]["range"] == span(line, column, line, column + 22)
+    assert (found["refused"]["severity"], found["close"]["severity"]) == (2, 3)
+    assert "custom_vjp" in found["refused"]["message"]
+    assert found["refused"]["codeDescription"]["href"].endswith("docs/findings.md#refused")
+
+
+def test_an_edit_gives_diagnostics_of_its_version_and_a_close_takes_them_away(shared: Client, uri: str) -> None:
+    shared.open(uri, NET)
+    shared.diagnostics(uri, 1)
+    line, _ = place_of(NET, "    x.register_hook(print)")
+    since = shared.now
+    shared.change(uri, 2, {"range": span(line, 0, line + 1, 0), "text": ""})
+    assert [d["code"] for d in shared.diagnostics(uri, 2, since)] == ["close"]
+    since = shared.now
+    shared.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert shared.diagnostics(uri, since=since) == []
+
+
+def test_while_a_text_is_broken_diagnostics_stay_at_their_lines(start: Callable[..., Client]) -> None:
+    client = start(PULL)
+    client.open("untitled:a.py", NET)
+    before = pull(client, "untitled:a.py")
+    client.change("untitled:a.py", 2, {"range": span(3, 0), "text": "def broken(:\n"})
+    after = pull(client, "untitled:a.py")
+    assert [d["message"] for d in after] == [d["message"] for d in before]
+    assert [d["range"]["start"]["line"] for d in after] == [d["range"]["start"]["line"] + 1 for d in before]
+
+
+def test_a_client_that_pulls_is_pushed_nothing(start: Callable[..., Client]) -> None:
+    client = start(PULL)
+    client.open("untitled:a.py", NET)
+    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"refused", "close"}
+    client.change("untitled:a.py", 2, {"text": NET.replace("    x.register_hook(print)\n", "")})
+    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"close"}
+    client.state("untitled:a.py", complete=True)
+    assert not [m for m in client.messages if m.get("method") == "textDocument/publishDiagnostics"]
+
+
+def test_a_client_that_was_told_less_is_asked_to_pull_again(start: Callable[..., Client]) -> None:
+    client = start(PULL)
+    # What `x` is, the caller alone tells: the function is edited, and analysed without its caller first.
+    source = "import torch\n\n\ndef f(x):\n    return x.max(1)\n\n\ndef g():\n    return f(torch.zeros(2, 3))\n"
+    client.open("untitled:a.py", source)
+    client.state("untitled:a.py", complete=True)
+    since = client.now
+    client.change("untitled:a.py", 2, {"range": span(4, 19), "text": ".foo()"})
+    partial = pull(client, "untitled:a.py")
+    client.state("untitled:a.py", complete=True)
+    complete = pull(client, "untitled:a.py")
+    if partial != complete:
+        client.wait(lambda m: m.get("method") == "workspace/diagnostic/refresh", since=since)
+
+
+def test_training_code_that_stays_is_marked_on_its_first_line(shared: Client, uri: str) -> None:
+    shared.open(uri, LOOP)
+    found = [d for d in shared.diagnostics(uri, 1) if d["code"] == "training-loop"]
+    assert found and found[0]["range"]["start"]["line"] == found[0]["range"]["end"]["line"] == 5
+
+
+def test_typing_a_file_gives_what_opening_it_gives(start: Callable[..., Client]) -> None:
+    client = start(PULL)
+    typed, fresh = "untitled:typed.py", "untitled:fresh.py"
+    client.open(typed, "")
+    line = column = broken = 0
+    for number, char in enumerate(NET, 2):
+        client.change(typed, number, {"range": span(line, column), "text": char})
+        line, column = (line + 1, 0) if char == "\n" else (line, column + 1)
+        if number % 25 == 0:
+            text = NET[: number - 1]
+            for item in pull(client, typed):
+                # Wherever it is said to be, there is torch code.
+                where = item["range"]["start"]
+                shown = text.split("\n")[where["line"]][where["character"] :]
+                assert shown.startswith(("x.", "torch.", "nn.", "F.")), (shown, item["message"])
+            client.hover(typed, line, max(0, column - 1))
+            try:
+                ast.parse(text)
+            except SyntaxError:
+                broken += 1
+    assert broken >= 5
+    client.open(fresh, NET)
+    for uri in (typed, fresh):
+        client.state(uri, complete=True)
+    assert pull(client, typed) == pull(client, fresh)
+    state = [{k: v for k, v in client.state(u).items() if k not in ("uri", "version")} for u in (typed, fresh)]
+    assert state[0] == state[1]

@@ -88,7 +88,7 @@ CASES = [
             "dim_head": 3,
         },
     ),
-    case("deit", "VisionTransformer", (floats(2, 3, 8, 8),), 8, 4, 5, 12, 2, 3),
+    case("deit", "VisionTransformer", (floats(2, 3, 8, 8),), 8, 4, 5, 12, 1, 3),
     case(
         "deit",
         "VisionTransformer",

@@ -103,7 +103,7 @@ def _has_modes(module: torch.nn.Module, both: Sides) -> bool:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.jit], ids=lambda case: case.id)
 def test_a_model_goes_through_nnx_jit(case: Case) -> None:
-    """Its static attributes can be hashed, and nothing traced leaks: the shapes are those of the eager call."""
+    """Its static attributes can be hashed and compared, and no state of Python's decides on an array."""
     module = case.build(converted(case.file).jax, {"rngs": nnx.Rngs(0)})
     module.eval()
     arrays = {i: jnp.asarray(x) for i, x in enumerate(case.inputs) if isinstance(x, np.ndarray)}
@@ -113,6 +113,6 @@ def test_a_model_goes_through_nnx_jit(case: Case) -> None:
     @nnx.jit
     def run(module: nnx.Module, arrays: dict[int, jax.Array], named: dict[str, jax.Array]) -> object:
         given = [arrays.get(i, x) for i, x in enumerate(case.inputs)]
-        return jax.tree.map(jnp.sum, jax.tree.leaves(module(*given, **named, **rest)))
+        return jax.tree.leaves(module(*given, **named, **rest))
 
-    assert all(np.isfinite(x) for x in jax.tree.leaves(run(module, arrays, named)))
+    assert "func.func public @main" in run.lower(module, arrays, named).as_text()

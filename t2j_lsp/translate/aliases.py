@@ -12,6 +12,7 @@ from itertools import count
 
 from .facts import Fact, Layer, Qual, Tensor
 from .infer import Inference
+from .names import is_torch
 
 VIEW_METHODS = frozenset(
     [
@@ -188,7 +189,8 @@ def _stored(node: ast.stmt) -> set[str]:
 def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
     if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
-        return isinstance(facts.get(node.func), Qual) and bool(node.args)
+        function = facts.get(node.func)
+        return isinstance(function, Qual) and is_torch(function.name) and bool(node.args)
     layer = facts.get(node.func)
     if isinstance(layer, Layer) and layer.node is not None:
         return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (

@@ -165,10 +165,9 @@ def differentiates(context: Context, node: ast.AST) -> bool:
     if isinstance(owner, Tensor):
         return True
     known = owner != UNKNOWN and not isinstance(owner, Parameter)
-    given = [*node.args, *(k.value for k in node.keywords if k.arg == "gradient")]
     if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
-    return isinstance(context.parents.get(node), ast.Expr) and all(isinstance(context.fact(a), Tensor) for a in given)
+    return isinstance(context.parents.get(node), ast.Expr)
 
 
 @dataclass

@@ -63,3 +63,11 @@ def test_a_write_that_nobody_else_sees_is_not(lines: tuple[str, ...]) -> None:
 def test_a_list_is_not_an_array() -> None:
     result = run("def f(items: list):\n    items[0] = 1\n    items += [2]\n    return items\n")
     assert "items[0] = 1\n    items += [2]" in result.code
+
+
+def test_inplace_of_another_library_is_its_own_affair() -> None:
+    result = run(
+        "from quantize import fuse\n\n\ndef f(x: Tensor, parts):\n    fuse(parts[0], inplace=True)\n    return x + 1\n"
+    )
+    assert "    fuse(parts[0], inplace=True)\n" in result.code
+    assert result.gaps == ()

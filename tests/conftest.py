@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = str(Path(__file__).resolve().parents[1])
@@ -25,3 +28,11 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("gate"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_compiled_programs_of_other_files() -> Iterator[None]:
+    """Lets go of what JAX compiled for a file of tests: all of it together takes gigabytes."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()

@@ -176,7 +176,8 @@ class Server(LanguageServer):
             return
         if program is not changed and program.is_notebook:
             program.touch(program.version)  # type: ignore[union-attr]
-        if program.is_notebook or getattr(program, "language", "python") == "python":
+        # Some clients name no language where none was detected.
+        if program.is_notebook or getattr(program, "language", "") in ("python", "") or program.uri.endswith(".py"):
             self.service.update(program)
 
     def closed(self, uri: str) -> None:

@@ -29,15 +29,15 @@ _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 
 
 class RecordingPool(Pool):
-    """A pool that remembers how the last PyTorch object was run, so that it can be traced for its shapes."""
+    """A pool that remembers how each PyTorch object was run, so that it can be traced for its shapes."""
 
-    observed: dict[str, Any] | None = None
+    observed: dict[str, dict[str, Any]] = {}
 
     def request(self, kind: Any, operation: str, timeout: float, cancelled: Any = lambda: False, **message: Any) -> Any:
         answer = super().request(kind, operation, timeout, cancelled, **message)
         if kind == "torch" and operation == "observe" and message.get("wide"):
             given = {k: answer[k] for k in ("state", "cotangents", "tapes", "varies")}
-            self.observed = {**message, **given, "steps": 0, "eager": False}
+            self.observed[message["slice"]["name"]] = {**message, **given, "steps": 0, "eager": False}
         return answer
 
 
@@ -77,7 +77,7 @@ class Checker:
         shapes: dict[str, list[list[Any]]] = {}
         device = pool.device_name
         if todo:
-            pool.observed = None
+            pool.observed = {}
             report = check_files(
                 source,
                 converted if converted is not None else code,
@@ -119,29 +119,28 @@ class Checker:
         found: dict[str, str] = {}
         for item in find_objects(torch_side, None):
             parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
-            if jax_side.defines(jax_side.main, item.name):
-                parts.append(_statements(jax_side, item.name))
+            # Whatever the checker compares an object without a namesake with, it is in that file.
+            named = jax_side.defines(jax_side.main, item.name)
+            parts.append(_statements(jax_side, item.name) if named else code)
             found[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return found
 
     def _shapes(self, pool: RecordingPool, source: Path, timeout: float) -> dict[str, list[list[Any]]]:
-        """The shapes of values by line of the source, from one more run of the object checked last."""
-        if pool.observed is None:
-            return {}
-        message = {**pool.observed, "mode": "eval", "wide": True, "gradients": False}
-        with contextlib.suppress(WorkerError, RemoteError):
-            trace = pool.request("torch", "trace", timeout, self.cancelled.is_set, **message)
-            found: dict[str, list[list[Any]]] = {}
-            for site, value, _ in trace["events"]:
-                file, line, _, target, _ = trace["sites"][site]
-                shape = list(getattr(value, "shape", ())) if hasattr(value, "shape") else None
-                if shape is None or Path(file).resolve() != source.resolve():
-                    continue
-                shapes = found.setdefault(str(line), [])
-                if [target, shape] not in shapes:
-                    shapes.append([target, shape])
-            return found
-        return {}
+        """The shapes of values by line of the source, from one more run of each object that was checked."""
+        found: dict[str, list[list[Any]]] = {}
+        for observed in pool.observed.values():
+            message = {**observed, "mode": "eval", "wide": True, "gradients": False, "construct": False}
+            with contextlib.suppress(WorkerError, RemoteError):
+                trace = pool.request("torch", "trace", timeout, self.cancelled.is_set, **message)
+                for site, value, *_ in trace["events"]:
+                    file, line, _, target, *_ = trace["sites"][site]
+                    shape = list(value.shape) if hasattr(value, "shape") else None
+                    if shape is None or Path(file).resolve() != source.resolve():
+                        continue
+                    shapes = found.setdefault(str(line), [])
+                    if [target, shape] not in shapes:
+                        shapes.append([target, shape])
+        return found
 
 
 def _plain(text: str) -> str:

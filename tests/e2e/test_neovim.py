@@ -1,0 +1,26 @@
+"""One scripted session in Neovim: open, hover, convert, verdict, a planted mistake, its diagnostic, its quick fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .editors import NET, editor, run
+
+pytest.importorskip("pygls", reason="the language server's extra is not installed")
+
+SCRIPT = Path(__file__).with_name("session.lua")
+
+
+def test_a_session_from_open_to_the_quick_fix_of_a_planted_mistake(tmp_path: Path) -> None:
+    command = [editor("nvim"), "--headless", "-u", "NONE", "-n", "-c", f"luafile {SCRIPT}"]
+    seen = run(command, tmp_path, SCRIPT)
+    assert "jax.nn.gelu(self.fc(x), approximate=False)" in seen["hover"]
+    assert seen["expression"] == '        name = "𝔘é"; y = jax.nn.gelu(self.fc(x), approximate=False)'
+    assert {"Convert class Net to JAX", "Convert function Net.forward to JAX"} <= set(seen["offered"])
+    assert (seen["first"], seen["last"]) == ("equivalent", "equivalent")
+    assert seen["found"] == seen["planted"]
+    assert NET.split("\n")[seen["there"] - 1].strip().endswith("F.gelu(self.fc(x))")
+    assert seen["ended"]
+    assert "approximate=False" in (tmp_path / "net_jax.py").read_text(encoding="utf-8")

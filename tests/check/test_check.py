@@ -162,7 +162,8 @@ def test_text_of_a_conversion_is_checked_too(pool: Pool, tmp_path: Path) -> None
 
 
 def test_objects_without_a_counterpart_or_inputs_are_unchecked_with_the_reason(pool: Pool, tmp_path: Path) -> None:
-    torch = TORCH + "\nclass Odd(nn.Module):\n    def __init__(self, thing): ...\n    def forward(self, x): return x\n"
+    init = "    def __init__(self, thing: 'Thing'): ...\n"
+    torch = TORCH + f"\nclass Odd(nn.Module):\n{init}    def forward(self, x): return x\n"
     jax = JAX + "\nclass Odd(nnx.Module):\n    pass\n"
     report = run(pool, tmp_path, jax.replace("def scale", "def other"), "Odd", "scale", torch=torch)
     assert [o.verdict for o in report.objects] == [VerdictKind.UNCHECKED] * 2

@@ -96,9 +96,16 @@ def test_train_step_under_nnx_transformations_updates_the_running_statistics() -
     close(module.var[...], reference.running_var, "running variance")
 
 
-def test_running_statistics_of_instance_norm_are_refused() -> None:
-    with pytest.raises(ValueError, match="running statistics"):
-        norm.InstanceNorm2d(3, track_running_stats=True, rngs=nnx.Rngs(0))
+def test_instance_norm_keeps_running_statistics() -> None:
+    reference = torch.nn.InstanceNorm2d(3, momentum=0.3, affine=True, track_running_stats=True).double()
+    module = norm.InstanceNorm2d(3, momentum=0.3, affine=True, track_running_stats=True, rngs=nnx.Rngs(0))
+    for seed in range(2):
+        x = np.random.default_rng(seed).normal(3.0, 2.0, (4, 3, 6, 5))
+        close(module(jnp.asarray(x)), reference(torch.from_numpy(x)).detach().numpy(), "training")
+    close(module.mean[...], reference.running_mean, "running mean")
+    close(module.var[...], reference.running_var, "running variance")
+    module.eval(), reference.eval()
+    close(module(jnp.asarray(x)), reference(torch.from_numpy(x)).detach().numpy(), "evaluation")
 
 
 def test_fresh_parameters_are_those_of_torch() -> None:

@@ -56,9 +56,7 @@ def run(command: list[str], folder: Path, script: Path) -> dict[str, Any]:
     variables |= {"T2J_FOLDER": str(folder), "T2J_SERVER": str(server), "T2J_RESULT": str(result), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=SECONDS)
     log = (folder / "server.log").read_text() if (folder / "server.log").exists() else ""
-    assert result.exists(), (
-        f"{script.name} wrote no result\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}\n{log[-3000:]}"
-    )
+    assert result.exists(), f"{script.name} wrote no result\n{done.stdout[-3000:]}\n{done.stderr[:3000]}\n{log[-3000:]}"
     answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     assert "error" not in answer, f"{answer}\n{done.stderr[-2000:]}\n{log[-3000:]}"
     return answer

@@ -40,6 +40,8 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
     ]
 )
 STATUS = "t2j/status"
+SETTLE = 1.0
+"""Seconds after the start at which memory is tidied up."""
 PARENT_WATCH = 5.0
 """Seconds between looks at whether the client's process still lives."""
 
@@ -160,7 +162,7 @@ class Server(LanguageServer):
     def opened(self, program: Program) -> None:
         self._settings.pop(program.uri, None)
         self._analyse(program)
-        if not program.is_notebook and self.checks.source_of(program.uri) != program.uri:
+        if not program.is_notebook and self.checks.pairs.source_of(program.uri) != program.uri:
             # A conversion that was just made, or that is looked at again.
             self.checks.edited(program.uri)
 
@@ -242,8 +244,6 @@ def serve(address: tuple[str, int] | None, log_level: str) -> int:
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
     # pygls logs messages with their contents.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    gc.freeze()
-    gc.enable()
     try:
         return asyncio.run(_serve(address, streams))
     except KeyboardInterrupt:
@@ -260,6 +260,7 @@ async def _serve(address: tuple[str, int] | None, streams: Any) -> int:
         else:
             server.protocol.receive(body)
 
+    loop.call_later(SETTLE, _settle_memory)
     if streams is not None:
         source, sink = streams
         writer: Any = BlockingWriter(sink)
@@ -277,6 +278,13 @@ async def _serve(address: tuple[str, int] | None, streams: Any) -> int:
     if server.exit_code is None:
         return 0
     return server.exit_code
+
+
+def _settle_memory() -> None:
+    """Take what the start has made out of the garbage collector's sight: looking through it costs tens of ms."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _read(source: Any, post: Any) -> None:

@@ -14,6 +14,7 @@ import queue
 import re
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ class Checker:
         self.pool: RecordingPool | None = None
         self._made_for: tuple[Any, ...] = ()
         self._known: dict[tuple[str, str], tuple[str, ObjectVerdict, str]] = {}
-        self.cancelled = threading.Event()
+        self.cancelled: Callable[[], bool] = lambda: False
+        """Whether the running check is not wanted any more."""
 
     def workers(self, request: dict[str, Any]) -> RecordingPool:
         wanted = (request["torch_python"] or None, request["jax_python"] or None, request["device"])
@@ -89,14 +91,14 @@ class Checker:
                 source_map=source_map,
                 neighbour=_converted_neighbour,
                 pool=pool,
-                cancelled=self.cancelled.is_set,
+                cancelled=self.cancelled,
                 source_text=text,
                 converted_text=code if converted is not None else None,
             )
             device = report.device
             for verdict in report.objects:
                 self._known[str(source), verdict.name] = (digests[verdict.name], verdict, device)
-            if request["shapes"] and not self.cancelled.is_set():
+            if request["shapes"] and not self.cancelled():
                 shapes = self._shapes(pool, source, request["timeout"])
         verdicts = [self._known[str(source), name][1] for name in names if (str(source), name) in self._known]
         return {"device": device, "objects": [v.to_json() for v in verdicts], "shapes": shapes, "checked": todo}
@@ -131,7 +133,7 @@ class Checker:
         for observed in pool.observed.values():
             message = {**observed, "mode": "eval", "wide": True, "gradients": False, "construct": False}
             with contextlib.suppress(WorkerError, RemoteError):
-                trace = pool.request("torch", "trace", timeout, self.cancelled.is_set, **message)
+                trace = pool.request("torch", "trace", timeout, self.cancelled, **message)
                 for site, value, *_ in trace["events"]:
                     file, line, _, target, *_ = trace["sites"][site]
                     shape = list(value.shape) if hasattr(value, "shape") else None
@@ -177,6 +179,8 @@ class Loop:
     def __init__(self) -> None:
         self.checker = Checker()
         self.waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self.unwanted = 0
+        """Checks up to this number are to stop, whether they have begun or not."""
         source, self.sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
@@ -188,11 +192,11 @@ class Loop:
         for line in source:
             request = json.loads(line)
             if request["operation"] == "cancel":
-                self.checker.cancelled.set()
+                self.unwanted = max(self.unwanted, request["id"])
             else:
                 self.waiting.put(request)
         # The server is gone: whatever runs has to stop.
-        self.checker.cancelled.set()
+        self.unwanted = sys.maxsize
         self.waiting.put(None)
 
     def send(self, message: dict[str, Any]) -> None:
@@ -202,19 +206,20 @@ class Loop:
     def run(self) -> None:
         try:
             while (request := self.waiting.get()) is not None:
-                identity = request["id"]
-                self.checker.cancelled.clear()
-                try:
-                    value = self.checker.check(request, lambda step: self.send({"id": identity, "progress": step}))  # noqa: B023
-                except T2JError as error:
-                    answer: dict[str, Any] = {"error": str(error)}
-                except Exception as error:  # noqa: BLE001 - the outermost guard of a check
-                    answer = {"error": f"the checker itself failed: {type(error).__name__}"}
-                else:
-                    answer = {"cancelled": True} if self.checker.cancelled.is_set() else {"value": value}
-                self.send({"id": identity, **answer})
+                self.send({"id": request["id"], **self._answer(request)})
         finally:
             self.checker.close()
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        identity = request["id"]
+        self.checker.cancelled = lambda: identity <= self.unwanted
+        try:
+            value = self.checker.check(request, lambda step: self.send({"id": identity, "progress": step}))
+        except T2JError as error:
+            return {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - the outermost guard of a check
+            return {"error": f"the checker itself failed: {type(error).__name__}"}
+        return {"cancelled": True} if self.checker.cancelled() else {"value": value}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from ... import __version__
 from ...contract import Severity, T2JError
 from ..analysis.model import Refused
 from ..analysis.service import Failed, SyntaxProblem
-from ..checking.service import overall
+from ..checking.verdicts import overall
 from ..convert import convert_file, file_edit, part_edit, scope_of, write_file
 from ..documents import Program
 from ..paths import to_uri
@@ -90,7 +90,7 @@ def _checks(server: Server) -> None:
             await server.checks.check(str(uri), [str(name)] if name else None)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        return server.checks.summary(server.checks.source_of(str(uri)) or str(uri))
+        return server.checks.summary(server.checks.pairs.source_of(str(uri)) or str(uri))
 
     @server.command("t2j.cancelCheck")
     def cancel(*_: Any) -> None:
@@ -133,7 +133,7 @@ def _information(server: Server) -> None:
     def restart(*_: Any) -> None:
         """Start the analysis and check processes anew."""
         server.checks.cancel()
-        server.checks.kill()
+        server.checks.process.kill()
         server.service.restart()
 
     @server.command("t2j.debugInfo")
@@ -148,7 +148,7 @@ def _information(server: Server) -> None:
             "documents": len(server.store.documents),
             "notebooks": len(server.store.notebooks),
             "client": vars(server.client),
-            "processes": {"analysis": server.service.pid, "check": server.checks.pid},
+            "processes": {"analysis": server.service.pid, "check": server.checks.process.pid},
             "rules": len(server.service.docs),
             "loaded": sorted(HEAVY & set(sys.modules)),
         }
@@ -167,8 +167,8 @@ def migration_state(server: Server, program: Program) -> dict[str, Any]:
     """What is known of a program: its definitions, what would stay, and the last verdicts."""
     current = server.service.current(program)
     analysis = current[0] if current is not None else None
-    source = server.checks.source_of(program.uri)
-    pair = server.checks.converted_of(source) if source is not None else None
+    source = server.checks.pairs.source_of(program.uri)
+    pair = server.checks.pairs.converted_of(source) if source is not None else None
     known = server.checks.states.get(source or "")
     definitions: list[dict[str, Any]] = []
     for d in analysis.definitions if analysis is not None else ():

@@ -33,7 +33,7 @@ def _lenses(server: Server, program: Program, uri: str) -> Iterator[types.CodeLe
     if current is None:
         return
     analysis, lines = current
-    source = server.checks.source_of(program.uri)
+    source = server.checks.pairs.source_of(program.uri)
     for definition in analysis.definitions:
         line = lines.to_new(definition.name_span.line - 1)
         last = lines.to_new(definition.end_line - 1)

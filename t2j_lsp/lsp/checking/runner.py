@@ -1,0 +1,135 @@
+"""The server's side of the check process: started when something is to be checked, told to stop, killed if it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from ...contract import T2JError
+from ..analysis.service import child_environment
+
+CANCEL_GRACE = 5.0
+"""Seconds that a check may take to stop before its process is killed."""
+LIMIT = 64 * 1024 * 1024
+
+
+class CheckProcess:
+    """One process, which runs one check at a time. Not for use from several tasks."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._count = 0
+        self._running = False
+        self.stopped = False
+        """Whether the running check was told to stop."""
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self.alive else None
+
+    async def run(self, request: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any] | None:
+        """The answer to a request; None where it was stopped. Raises T2JError with what went wrong."""
+        self._count += 1
+        self._running, self.stopped = True, False
+        try:
+            process = await self._started()
+            if self.stopped:
+                return None
+            self._send({"id": self._count, "operation": "check", **request})
+            return await self._answer(process, progress)
+        finally:
+            self._running = False
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or not self.alive:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "t2j_lsp.lsp.checking.process",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                cwd=tempfile.gettempdir(),
+                env=child_environment(),
+                start_new_session=True,
+                limit=LIMIT,
+            )
+        return self._process
+
+    async def _answer(
+        self, process: asyncio.subprocess.Process, progress: Callable[[str], None]
+    ) -> dict[str, Any] | None:
+        assert process.stdout is not None
+        while True:
+            line = await process.stdout.readline()
+            if not line:
+                await process.wait()
+                if self.stopped:
+                    return None
+                raise T2JError("the check process ended; the next check starts another one")
+            answer = json.loads(line)
+            if answer.get("id") != self._count:
+                continue
+            if "progress" in answer:
+                progress(answer["progress"])
+            elif "error" in answer:
+                raise T2JError(answer["error"])
+            else:
+                value: dict[str, Any] | None = answer.get("value")
+                return value
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError, RuntimeError):
+                self._process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    def stop(self) -> bool:
+        """Tell the running check to stop; whether there is one. Follow with `kill_if_it_stays`."""
+        if not self._running or self.stopped:
+            return False
+        self.stopped = True
+        self._send({"operation": "cancel", "id": self._count})
+        return True
+
+    async def kill_if_it_stays(self) -> None:
+        """Wait for a check that was told to stop, and kill the process where it does not."""
+        count, deadline = self._count, asyncio.get_running_loop().time() + CANCEL_GRACE
+        while self._running and self._count == count:
+            if asyncio.get_running_loop().time() > deadline:
+                self.kill()
+                return
+            await asyncio.sleep(0.1)
+
+    def kill(self) -> None:
+        """End the process at once; its workers see their pipes close and end as well."""
+        if self._process is not None and self.alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
+
+    async def end(self) -> None:
+        """Let the process end, with its workers."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), CANCEL_GRACE)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()

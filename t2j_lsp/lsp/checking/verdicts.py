@@ -1,0 +1,115 @@
+"""What is known of a pair of files, where the two part, and how that is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from ...contract import T2JError, VerdictKind
+from ...files import read_source
+from ..documents import Document
+from ..links import finding_page
+from ..paths import to_path, to_uri
+from ..positions import split_lines
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+
+@dataclass(frozen=True)
+class Found:
+    """A difference, at a line (from 0) of one document, with the other document's line."""
+
+    uri: str
+    line: int | None
+    message: str
+    other_uri: str
+    other_line: int | None
+    source_uri: str
+
+
+@dataclass
+class Checked:
+    """What is known of one pair of files."""
+
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+    device: str = ""
+    stale: bool = False
+    problem: str | None = None
+    """Why the last check gave no verdicts."""
+    found: list[Found] = field(default_factory=list)
+    shapes: dict[int, list[Any]] = field(default_factory=dict)
+    revision: int = -1
+    """The source's revision that ``shapes`` are about."""
+
+
+def overall(state: Checked) -> str:
+    """The verdict on a whole file, by the rule of `CheckReport`."""
+    kinds = {v["verdict"] for v in state.verdicts}
+    if VerdictKind.DIFFERENT in kinds:
+        return str(VerdictKind.DIFFERENT)
+    if VerdictKind.UNCHECKED in kinds or not kinds:
+        return str(VerdictKind.UNCHECKED)
+    return str(VerdictKind.EQUIVALENT)
+
+
+def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[Found]:
+    """The places of one verdict's difference: in the PyTorch file, and in the conversion where that is a file."""
+    if verdict["verdict"] != VerdictKind.DIFFERENT:
+        return []
+    divergence = verdict["divergence"] or {}
+    message = f"{verdict['name']} differs from PyTorch: {divergence.get('what') or verdict['reason']}"
+    torch, jax = divergence.get("torch"), divergence.get("jax")
+    torch_uri = to_uri(Path(torch["file"])) if torch and Path(torch["file"]) != path.resolve() else source
+    torch_line = torch["line"] - 1 if torch else None
+    jax_line = jax["line"] - 1 if jax and in_file else None
+    found = [Found(torch_uri, torch_line or 0, message, converted, jax_line, source)]
+    if in_file:
+        found.append(Found(converted, jax_line or 0, message, torch_uri, torch_line, source))
+    return found
+
+
+def diagnostics_of(server: Server, found: list[Found], document: Document | None) -> list[types.Diagnostic]:
+    """The differences in one document as diagnostics; ``document`` None reads the file's lines from disk."""
+    page = finding_page(server, "different") if server.client.code_description else None
+    listed: list[types.Diagnostic] = []
+    for one in found:
+        line = one.line or 0
+        lines = document.lines if document is not None else _disk_lines(one.uri)
+        text = lines[line].rstrip("\r\n") if line < len(lines) else ""
+        indent = len(text) - len(text.lstrip())
+        where = types.Range(
+            types.Position(line, indent),
+            server.store.position(Document(one.uri, text, None), 0, len(text)),
+        )
+        where.end.line = line
+        related = None
+        if server.client.related_information and one.other_line is not None:
+            other = types.Position(one.other_line, 0)
+            side = "the PyTorch line" if one.other_uri == one.source_uri else "the JAX line"
+            related = [
+                types.DiagnosticRelatedInformation(types.Location(one.other_uri, types.Range(other, other)), side)
+            ]
+        listed.append(
+            types.Diagnostic(
+                where,
+                one.message,
+                types.DiagnosticSeverity.Error,
+                "different",
+                types.CodeDescription(page) if page else None,
+                "t2j",
+                related_information=related,
+            )
+        )
+    return listed
+
+
+def _disk_lines(uri: str) -> list[str]:
+    path = to_path(uri)
+    try:
+        return split_lines(read_source(path).text) if path is not None else []
+    except T2JError:
+        return []

@@ -5,7 +5,8 @@
 
 Every object of ``mutants_corpus`` is converted by the rules and checked; from each right conversion, ``--per`` mutants
 are taken, spread over the operators of ``mutants_operators``. A mutant is caught if its verdict is ``different``, and
-placed if the verdict's line is on the mutated statement. ``--innocents`` checks the right conversions again and again,
+placed if the verdict's line is on the mutated statement. Mutants that compute the same (`mutants_equivalence`) are no
+mistakes, and are listed apart. ``--innocents`` checks the right conversions again and again,
 each time with another seed: none may be ``different``.
 """
 
@@ -27,6 +28,7 @@ from t2j_lsp.check.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
+from .mutants_equivalence import EXPLAINED, same_computation
 from .mutants_objects import Subject, subjects
 from .mutants_operators import Mutant, mutants_of
 
@@ -47,6 +49,8 @@ class Outcome:
     reason: str
     placed_at: int | None
     seconds: float
+    no_mistake: str = ""
+    """Why a mutant that is not caught computes the same."""
 
     @property
     def caught(self) -> bool:
@@ -96,6 +100,10 @@ class Bench:
         start = time.monotonic()
         verdict = self.check(subject, mutant.text if mutant else subject.converted, seed)
         place = verdict.divergence.jax if verdict.divergence else None
+        seconds, reason = time.monotonic() - start, ""
+        if mutant is not None and verdict.verdict is VerdictKind.EQUIVALENT:
+            reason = EXPLAINED.get((str(subject), f"{mutant.before} -> {mutant.after}"), "")
+            reason = "the same jaxpr" if same_computation(subject, mutant.text) else reason
         return Outcome(
             str(subject),
             mutant.operator if mutant else "",
@@ -105,7 +113,8 @@ class Bench:
             verdict.verdict.value,
             verdict.reason or "",
             place.line if place else None,
-            time.monotonic() - start,
+            seconds,
+            reason,
         )
 
 
@@ -154,6 +163,8 @@ def report(outcomes: Iterable[Outcome]) -> bool:
         print(f"  {o.subject}: {o.verdict}: {o.reason}")
     if not wrong:
         return not accused
+    same = [o for o in wrong if o.no_mistake]
+    wrong = [o for o in wrong if not o.no_mistake]
     caught = [o for o in wrong if o.caught]
     placed = [o for o in caught if o.placed]
     print(f"mutants: {len(wrong)}, caught: {len(caught)} ({len(caught) / len(wrong):.2%})")
@@ -162,6 +173,9 @@ def report(outcomes: Iterable[Outcome]) -> bool:
     on = Counter(o.operator for o in placed)
     for name, count in sorted(totals.items()):
         print(f"  {name:20} {hits[name]:4} of {count:4} caught, {on[name]:4} placed")
+    print(f"no mistakes, and left out above: {len(same)}")
+    for o in same:
+        print(f"  {_where(o)}: {o.no_mistake}")
     for o in wrong:
         if not o.caught:
             print(f"SURVIVED {_where(o)}: {o.verdict} {o.reason[:160]}")

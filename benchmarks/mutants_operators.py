@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -65,17 +66,17 @@ def _mutant(name: str, lines: list[str], statement: ast.stmt, node: Any, new: An
     brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp)
     start = _offset(lines, node.lineno, node.col_offset)
     end = _offset(lines, node.end_lineno, node.end_col_offset)
-    text = "".join(lines)
-    text = text[:start] + (f"({after})" if brackets else after) + text[end:]
+    whole = "".join(lines)
+    text = whole[:start] + (f"({after})" if brackets else after) + whole[end:]
+    compound = isinstance(statement, ast.If | ast.For | ast.While)
+    last = statement.body[0].lineno - 1 if compound else statement.end_lineno or statement.lineno
+    last += text.count("\n") - whole.count("\n")
+    shown = textwrap.dedent("".join(text.splitlines(keepends=True)[statement.lineno - 1 : last]))
     try:
-        ast.parse(text)
+        ast.parse(f"{shown}\n    pass" if compound else shown)
     except SyntaxError:
         return None
-    removed = "".join(lines).count("\n") - text.count("\n")
-    last = statement.end_lineno or statement.lineno
-    if isinstance(statement, ast.If | ast.For | ast.While):
-        last = statement.body[0].lineno - 1
-    return Mutant(name, text, statement.lineno, last - removed, before, after)
+    return Mutant(name, text, statement.lineno, last, before, after)
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:

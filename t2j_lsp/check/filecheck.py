@@ -8,22 +8,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2j_lsp.contract import Divergence, Location, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
+from t2j_lsp.contract import Divergence, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
 
 from .compare import Difference
+from .counterparts import Counterpart, counterpart
 from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
-from .localise import Alignment, Places, assignment, find, twin
+from .locate import Locator
 from .objects import CheckedObject, find_objects
-from .plans import plans_for
+from .plans import constructor, plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
-from .protocol import Raised
 from .recall import Recall
 from .slice import Slicer
-from .stages import mode_of
 
 STEPS = 3
+PAIRED_BY_ORDER = (
+    "its parameters were paired with torch's by their order alone, which may be wrong; say which is which: "
+    '# t2j: weights={"w1": "fc1.weight.T"}'
+)
 DRAWS = 3
 """Inputs drawn anew at most so often, where rounding alone makes torch differ from itself."""
 
@@ -58,7 +61,7 @@ class FileCheck:
         recall: Recall | None = None,
     ) -> None:
         self.recall = recall
-        self.source_map = source_map
+        self.locator = Locator(torch_side, jax_side, source_map, self.ask)
         self.pool = pool
         self.torch_side = torch_side
         self.jax_side = jax_side
@@ -81,11 +84,12 @@ class FileCheck:
         """The verdict on one object."""
         if self.cancelled():
             return unchecked(item.name, "the check was cancelled")
-        if not self.jax_side.defines(self.jax_side.main, item.name):
-            return unchecked(item.name, f"the converted file has no {item.name}")
         try:
+            other = counterpart(self.jax_side, item)
+            if other is None:
+                return unchecked(item.name, f"the converted file has no {item.name}")
             plans = plans_for(self.torch_side, item, self.seen)
-            return self._run(item, plans)
+            return self._run(item, other, plans)
         except (CommentError, WorkerError) as error:
             return unchecked(item.name, str(error))
         except Exception as error:  # noqa: BLE001 - the outermost guard of a check: a fault of ours is no verdict either
@@ -106,10 +110,13 @@ class FileCheck:
         self._remember(item.name, ready.get("parts", {}))
         return ready
 
-    def _run(self, item: CheckedObject, plans: list[Plan], retry: bool = True) -> ObjectVerdict:
+    def _run(self, item: CheckedObject, other: Counterpart, plans: list[Plan], retry: bool = True) -> ObjectVerdict:
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         torch_slice = self.torch_side.cut(item.name, code).to_plain()
-        jax_slice = self.jax_side.cut(item.name, [c for c in code if "get_" not in c]).to_plain()
+        jax_code = [c for c in code if "get_" not in c]
+        jax_slice = self.jax_side.cut(other.name, [*jax_code, *other.init]).to_plain()
+        init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None
+        pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
         steps = STEPS if self.settings.stage == "behavioral" else 0
         judgement: Judgement | None = None
         for seed in range(self.settings.seed, self.settings.seed + DRAWS):
@@ -119,7 +126,7 @@ class FileCheck:
                 return unchecked(item.name, f"the PyTorch code does not load: {error}")
             if "problems" in ready:
                 if retry and self._through_others(item):
-                    return self._run(item, plans_for(self.torch_side, item, self.seen), retry=False)
+                    return self._run(item, other, plans_for(self.torch_side, item, self.seen), retry=False)
                 self.without_inputs.add(item.name)
                 return unchecked(item.name, asking(item, ready["problems"]))
             self._remember(item.name, ready["parts"])
@@ -130,22 +137,26 @@ class FileCheck:
                 return unchecked(item.name, f"the PyTorch code fails in float64: {error}")
             call["variants"] = {n: v for n, v in call["variants"].items() if n in torch[64]["observed"]}
             try:
-                jax = {64: self._jax(jax_slice, call, torch[64], steps)}
+                ours = call | {"pairing": pairing}
+                jax = {64: self._jax(jax_slice, ours, torch[64], steps)}
                 judgement = judge(item.name, self.settings.stage, torch, jax)
                 if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
                     if not jax[64]["errors"]:
-                        jax[32] = self._jax_narrow(jax_slice, call, torch[64])
-                    initial = self._initial(torch_slice, jax_slice, call) if self._has_initial(torch[64]) else None
+                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64])
+                    named = self._has_initial(torch[64]) and not jax[64]["paired"]
+                    initial = self._initial(torch_slice, jax_slice, call) if named else None
                     judgement = judge(item.name, self.settings.stage, torch, jax, initial)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
-                self._locate(judgement, {"slice": torch_slice, **given}, {"slice": jax_slice, **given})
-                self._locate_raised(judgement, torch[64]["observed"])
+                here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
+                self.locator.locate(judgement, here, there, torch[64]["observed"])
                 break
         assert judgement is not None
+        if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
+            return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
         return judgement.verdict
 
     def _torch(self, part: Any, call: dict[str, Any], steps: int) -> dict[int, Any]:
@@ -173,15 +184,15 @@ class FileCheck:
         return self.ask("jax", "observe", slice=part, **call, **given)
 
     def _has_initial(self, torch: dict[str, Any]) -> bool:
-        return self.settings.initial and bool(torch["parameters"])
+        return self.settings.initial and bool(torch["state"])
 
     def _initial(self, torch: Any, jax: Any, call: dict[str, Any]) -> list[Difference] | None:
         """Differences between initial values; None where they can't be compared."""
         try:
-            ours = self.ask("torch", "initial", slice=torch, wide=False, **call)
+            ours = self.ask("torch", "initial", slice=torch, wide=True, **call)
             if not ours["values"]:
                 return None
-            theirs = self.ask("jax", "initial", slice=jax, wide=False, count=ours["count"], **call)
+            theirs = self.ask("jax", "initial", slice=jax, wide=True, count=ours["count"], **call)
         except RemoteError:
             return None
         return compare_initial(ours["values"], theirs["values"])
@@ -227,71 +238,8 @@ class FileCheck:
             return unchecked(name, reason)
         verdict = ObjectVerdict(name, VerdictKind.DIFFERENT, f"the converted code does not load: {error}")
         verdict.stages["spec"] = StageResult(Result.FAIL, verdict.reason)
-        place = self._place(error.frames)
-        verdict.divergence = Divergence(self._beside(place), place, str(error))
+        verdict.divergence = Divergence(*self.locator.loading(error.frames), str(error))
         return verdict
-
-    def _locate(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> None:
-        """Finds the lines of a difference. ``torch`` and ``jax`` are requests to run the object once more."""
-        verdict = judgement.verdict
-        if verdict.verdict is not VerdictKind.DIFFERENT:
-            return
-        place = self._place(judgement.error["frames"]) if judgement.error else None
-        places: Places = (self._beside(place), place)
-        name = judgement.difference.name if judgement.difference else ""
-        wide = not name.startswith("in float32")
-        if name.startswith("initial values: "):
-            attribute = "self." + name.removeprefix("initial values: ").partition(".")[0]
-            verdict.divergence = Divergence(
-                self._assigning(self.torch_side, attribute),
-                self._assigning(self.jax_side, attribute),
-                verdict.reason or "",
-            )
-            return
-        mode = "train" if mode_of(name) == "train" and "train" in torch["tapes"] else "eval"
-        request: dict[str, Any] = {"mode": mode, "wide": wide, "gradients": "gradient" in name}
-        other = next((v for k, v in torch["variants"].items() if name.startswith(k)), None)
-        request |= {"inputs": other} if other is not None else {}
-        with contextlib.suppress(WorkerError, RemoteError):
-            runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
-            alignment = Alignment(*runs, wide=wide)
-            if name:
-                places = find(name, alignment) or places
-            elif place is not None and places[0] is None:
-                places = alignment.torch_line(place), place
-        verdict.divergence = Divergence(*places, verdict.reason or "")
-
-    def _locate_raised(self, judgement: Judgement, torch: dict[str, Any]) -> None:
-        """Finds the line that raises in torch, and what became of it."""
-        difference = judgement.difference
-        raised = torch.get(difference.name) if difference is not None else None
-        if isinstance(raised, Raised) and raised.line:
-            line = twin(self.torch_side.text, raised.line, self.jax_side.text)
-            place = None if line is None else Location(str(self.jax_side.path), line)
-            judgement.verdict.divergence = Divergence(
-                Location(raised.file, raised.line), place, judgement.verdict.reason or ""
-            )
-
-    def _place(self, frames: Sequence[Any]) -> Location | None:
-        """The innermost line of the converted file that an error went through."""
-        path = str(self.jax_side.path)
-        lines = [line for file, line, _ in frames if file == path]
-        return Location(path, lines[-1]) if lines else None
-
-    def _assigning(self, side: Slicer, target: str) -> Location | None:
-        line = assignment(side.text, target)
-        return None if line is None else Location(str(side.path), line)
-
-    def _beside(self, place: Location | None) -> Location | None:
-        """The torch line that became a line of the converted file."""
-        if place is None:
-            return None
-        entries = [e for e in self.source_map if e.line <= place.line <= e.end_line]
-        if entries:
-            line: int | None = min(entries, key=lambda e: e.end_line - e.line).source_line
-        else:
-            line = twin(self.jax_side.text, place.line, self.torch_side.text)
-        return None if line is None else Location(str(self.torch_side.path), line)
 
     def settle(self, verdicts: dict[str, ObjectVerdict]) -> None:
         """A class without inputs of its own that ran inside a checked one has that one's verdict, where it agreed."""

@@ -9,7 +9,18 @@ from typing import Any
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .compare import Comparison, Difference
-from .stages import NOTHING, Conditioning, compare_all, compare_dtypes, describe, merge, mode_of, stage_of, stage_result
+from .stages import (
+    NOTHING,
+    Conditioning,
+    compare_all,
+    compare_dtypes,
+    describe,
+    is_variant,
+    merge,
+    mode_of,
+    stage_of,
+    stage_result,
+)  # fmt: skip
 
 _FORM = ("structure", "shape", "dtype")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
@@ -153,6 +164,8 @@ def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Condi
     doubtful = [d for d in comparison.differences if d.kind not in _FORM and conditioning.is_ill(d.name)]
     if doubtful:
         comparison.differences = [d for d in comparison.differences if d not in doubtful]
+        doubtful = [d for d in doubtful if not is_variant(d.name)]
+    if doubtful:
         judgement.undecided.append(f"torch's own float32 and float64 part on these inputs, where {describe(doubtful)}")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,54 +21,134 @@ from .trace import Site
 
 WIDE, NARROW = 1e-8, 1e-4
 """Parts of the scale by which values may differ in float64 and float32."""
-_MAX_AXES = 5
+_LAYOUTS = ("moveaxis", "transpose", "einshape", "rearrange")
+"""What a conversion that keeps channels last inside says somewhere."""
 
 Places = tuple[Location | None, Location | None]
 
 
 @dataclass(frozen=True)
 class Event:
-    """A statement that ran, its value, and the gradients with respect to the floats in it."""
+    """A statement that ran, or the input or output of a submodule, and its value.
+
+    ``norms`` are those of the gradients of a sum over it with respect to every parameter and input, by name.
+    """
 
     site: Site
     value: Any
-    gradients: list[Any]
+    norms: dict[str, float] | None
+
+    @property
+    def module(self) -> str | None:
+        """The submodule whose input or output this is."""
+        return self.site.function[1:-1] if self.site.function.startswith("<") else None
 
 
 class Alignment:
-    """The runs of two programs side by side."""
+    """The runs of two programs side by side. ``texts`` are the two files'."""
 
-    def __init__(self, torch: dict[str, Any], jax: dict[str, Any], wide: bool = True) -> None:
+    def __init__(
+        self, torch: dict[str, Any], jax: dict[str, Any], wide: bool = True, texts: tuple[str, str] = ("", "")
+    ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
+        self.sites = [Site.from_plain(s) for s in jax["sites"]]
         self.calls: dict[str, list[Any]] = torch["calls"]
+        self.owners: dict[str, list[str]] = torch["owners"]
+        self.texts = texts
+        self.layouts = any(word in texts[1] for word in _LAYOUTS)
         self.tolerance = WIDE if wide else NARROW
         ours, theirs = [e.site.key for e in self.torch], [e.site.key for e in self.jax]
         matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
         self.pairs = [(b.a + i, b.b + i) for b in matcher.get_matching_blocks() for i in range(b.size)]
 
     def places(self, torch: Event | None, jax: Event | None) -> Places:
-        """The lines of two events."""
+        """The lines of two events: for the output of a submodule, those that make it."""
+        if torch is not None and jax is not None and torch.module and torch.site.target == "out":
+            made = self.construction(torch.module)
+            if made is not None:
+                return made
         return _location(torch), _location(jax)
+
+    def construction(self, name: str) -> Places | None:
+        """The lines that make the submodule, parameter or buffer of a name, in the constructor of a user's class."""
+        while name and name not in self.owners:
+            name = name.rpartition(".")[0]
+        if not name:
+            return None
+        owner, attribute = self.owners[name]
+        lines = [assignment(text, f"self.{attribute}", owner) for text in self.texts]
+        if lines[1] is None or not self.torch or not self.jax:
+            return None
+        files = [self.torch[0].site.file, self.jax[0].site.file]
+        ours, theirs = (None if n is None else Location(f, n) for f, n in zip(files, lines, strict=True))
+        return ours, theirs
 
     def first_value(self) -> Places | None:
         """Where a value first differs."""
+        paired = {j for _, j in self.pairs}
         for t, j in self.pairs:
-            if not _agree(self.torch[t].value, self.jax[j].value, self.tolerance):
+            if self._agree(self.torch[t], self.jax[j]):
+                continue
+            # One statement may have become several that assign to the same name.
+            first = j
+            while first and first - 1 not in paired and self.jax[first - 1].site.key == self.jax[j].site.key:
+                first -= 1
+            for earlier in range(first, j):
+                if not self._agree(self.torch[t], self.jax[earlier]):
+                    return self.places(self.torch[t], self.jax[earlier])
+            return self._unmoved(t, j) or self.places(self.torch[t], self.jax[j])
+        return None
+
+    def _unmoved(self, t: int, j: int) -> Places | None:
+        """The call of a layer of flax whose input has the axes in torch's order, though it wants channels last."""
+        torch = self.torch[t]
+        if not torch.module or torch.site.target != "out":
+            return None
+        for a, b in reversed([p for p in self.pairs if p < (t, j)]):
+            given = self.jax[b]
+            if given.module != torch.module or given.site.target != "in":
+                continue
+            if "channels last" not in given.site.reads:
+                return None
+            ours, theirs = (list(arrays_of(e.value).values())[:1] for e in (self.torch[a], given))
+            same = ours and theirs and len(ours[0].shape) > 2 and ours[0].shape == theirs[0].shape
+            return (_location(self.torch[a]), _location(given)) if same else None
+        return None
+
+    def moved(self, place: Location) -> Places | None:
+        """The last statement that gave a value which a failing one reads, if its axes are in another order."""
+        reads = next((set(s.reads) for s in self.sites if (s.file, s.line) == (place.file, place.line)), set())
+        for t, j in reversed(self.pairs):
+            if self.jax[j].site.target not in reads:
+                continue
+            ours, theirs = (list(arrays_of(e.value).values()) for e in (self.torch[t], self.jax[j]))
+            if any(tuple(a.shape) != tuple(b.shape) for a, b in zip(ours, theirs, strict=False)):
                 return self.places(self.torch[t], self.jax[j])
         return None
 
+    def _agree(self, torch: Event, jax: Event) -> bool:
+        if torch.module and len(arrays_of(torch.value)) != len(arrays_of(jax.value)):
+            return True
+        return _agree(torch.value, jax.value, self.tolerance, self.layouts)
+
     def first_gradient(self) -> Places | None:
-        """Where a gradient first differs on its way back: at the statement that uses the value it belongs to."""
-        compared = [p for p in self.pairs if self.torch[p[0]].gradients and self.jax[p[1]].gradients]
-        for t, j in reversed(compared):
-            left, right = self.torch[t], self.jax[j]
-            if not _agree(left.gradients, right.gradients, self.tolerance):
-                return self.places(_user(self.torch, t), _user(self.jax, j))
+        """The first statement through which other gradients reach the parameters and inputs."""
+        tolerance = 100 * self.tolerance
+        for t, j in self.pairs:
+            ours, theirs = self.torch[t].norms, self.jax[j].norms
+            if ours is None or theirs is None:
+                continue
+            names = ours.keys() & theirs.keys()
+            scale = max((ours[n] for n in names), default=0.0)
+            if any(not abs(ours[n] - theirs[n]) <= tolerance * scale + 1e-12 for n in names):
+                return self.places(self.torch[t], self.jax[j])
         return None
 
     def of_module(self, name: str) -> Places | None:
-        """The line that calls the submodule which owns a parameter or buffer, or one of the modules around it."""
+        """The line that makes the submodule which owns a parameter or buffer, or else the line that calls it."""
         owner = name.rpartition(".")[0]
+        if owner in self.owners:
+            return self.construction(owner)
         while owner and owner not in self.calls:
             owner = owner.rpartition(".")[0]
         if not owner:
@@ -103,55 +182,49 @@ class Alignment:
 
 def _events(run: dict[str, Any]) -> list[Event]:
     sites = [Site.from_plain(s) for s in run["sites"]]
-    return [Event(sites[site], value, gradients) for site, value, gradients in run["events"]]
+    return [Event(sites[site], value, norms) for site, value, norms in run["events"]]
 
 
 def _location(event: Event | None) -> Location | None:
-    return None if event is None else Location(event.site.file, event.site.line)
+    return None if event is None or not event.site.line else Location(event.site.file, event.site.line)
 
 
-def _user(events: list[Event], index: int) -> Event:
-    """The statement that uses what an event assigned, or the event itself.
-
-    Where that is a call, what ran inside it comes before it: then it is the first statement there.
-    """
-    here = events[index].site
-    names = {part.strip("()* ") for part in here.target.split(",")}
-    for at in range(index + 1, len(events)):
-        later = events[at].site
-        if here.target == "return":
-            if later.function != here.function:
-                return events[at]
-        elif later.function == here.function and names & set(later.reads):
-            inside = [e for e in events[index + 1 : at] if e.site.function != here.function]
-            return inside[0] if inside else events[at]
-    return events[index]
+def _numbers(value: Any) -> list[float] | None:
+    """A number or a sequence of numbers: sizes, scales, settings."""
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    return [float(v) for v in items] if items and all(isinstance(v, bool | int | float) for v in items) else None
 
 
-def _agree(left: Any, right: Any, tolerance: float) -> bool:
-    """Whether two values agree, as far as they can be compared: in any order of axes."""
-    ours, theirs = list(arrays_of(left).values()), list(arrays_of(right).values())
-    if not ours or not theirs:
+def _agree(left: Any, right: Any, tolerance: float, layouts: bool = True) -> bool:
+    """Whether two values agree, as far as they can be compared: numbers, and arrays, channels last where allowed."""
+    ours, theirs = _numbers(left), _numbers(right)
+    if ours is not None and theirs is not None:
+        if len(ours) != len(theirs):
+            return 1 in (len(ours), len(theirs))  # A size for each axis instead of one for all.
+        a, b = np.asarray(ours), np.asarray(theirs)
+        return _close(a, b, tolerance) or (layouts and len(ours) > 1 and _close(np.sort(a), np.sort(b), tolerance))
+    mine, other = list(arrays_of(left).values()), list(arrays_of(right).values())
+    if not mine or not other:
         return True
-    if len(ours) != len(theirs):
+    if len(mine) != len(other):
         return False
-    return all(_same(a, b, tolerance) for a, b in zip(ours, theirs, strict=True))
+    return all(_same(a, b, tolerance, layouts) for a, b in zip(mine, other, strict=True))
 
 
-def _same(a: Any, b: Any, tolerance: float) -> bool:
+def _same(a: Any, b: Any, tolerance: float, layouts: bool) -> bool:
     if kind_of(a) != kind_of(b):
         return {kind_of(a), kind_of(b)} == {"integer", "bool"}
     left, right = as_float64(a), as_float64(b)
-    if sorted(left.shape) != sorted(right.shape):
-        return [n for n in left.shape if n != 1] == [n for n in right.shape if n != 1] and _close(
-            left.reshape(-1), right.reshape(-1), tolerance
-        )
     if left.shape == right.shape and _close(left, right, tolerance):
         return True
-    orders = itertools.permutations(range(right.ndim)) if 2 <= right.ndim <= _MAX_AXES else iter(())
+    if sorted(left.shape) != sorted(right.shape):
+        alike = layouts and [n for n in left.shape if n != 1] == [n for n in right.shape if n != 1]
+        return alike and _close(left.reshape(-1), right.reshape(-1), tolerance)
+    if not layouts or right.ndim < 3:
+        return False
     return any(
-        tuple(right.shape[i] for i in order) == left.shape and _close(left, right.transpose(order), tolerance)
-        for order in orders
+        moved.shape == left.shape and _close(left, moved, tolerance)
+        for moved in (np.moveaxis(right, -1, 1), np.moveaxis(right, -1, -3))
     )
 
 
@@ -163,24 +236,19 @@ def _close(left: Any, right: Any, tolerance: float) -> bool:
         return False
     if not finite.any():
         return True
-    return bool(np.abs(left - right)[finite].max() <= max(tolerance * scale_of(left), 1e-13))
+    return bool(np.abs(left[finite] - right[finite]).max() <= max(tolerance * scale_of(left), 1e-13))
 
 
 def find(name: str, alignment: Alignment) -> Places | None:
     """Where an observation parts: by values, or for gradients and buffers by what leads to them."""
     name = name.removeprefix("in float32, ")
     label, _, detail = name.partition(": ")
-    if "gradient" in label:
-        by_value = alignment.first_value()
-        if by_value is not None:
-            return by_value
-        found = alignment.first_gradient()
-        if found is None and label == "gradient of parameter":
-            found = alignment.of_module(detail.partition("[")[0])
-        return found
     found = alignment.first_value()
-    if found is None and label.startswith("buffer"):
-        found = alignment.of_module(detail)
+    if found is None and "gradient" in label:
+        found = alignment.first_gradient()
+    if found is None and (label.startswith(("buffer", "initial values")) or label == "gradient of parameter"):
+        detail = detail.partition("[")[0]
+        found = (alignment.construction(detail) if label == "initial values" else None) or alignment.of_module(detail)
     return found
 
 
@@ -198,9 +266,42 @@ def twin(text: str, line: int, other: str) -> int | None:
     return lines[number] if number < len(lines) else None
 
 
-def assignment(text: str, target: str) -> int | None:
-    """The first line that assigns to ``target``."""
-    return next((line for (_, name), line in _assignments(text) if name == target), None)
+def assignment(text: str, target: str, owner: str = "") -> int | None:
+    """The line that gives an attribute its value: in the class ``owner``, in a base of it, or anywhere.
+
+    Where that is an empty container, the line that first appends to it.
+    """
+    classes = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ClassDef)}
+    todo, found = [owner], None
+    while todo and found is None:
+        node = classes.get(todo.pop(0))
+        if node is not None:
+            found = _assigned(node, target)
+            todo += [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return found if found is not None else _assigned(ast.parse(text), target)
+
+
+def _assigned(tree: ast.AST, target: str) -> int | None:
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and any(t and ast.unparse(t) == target for t in targets):
+            empty = isinstance(node.value, ast.List | ast.Dict | ast.Call) and not any(ast.iter_child_nodes(node.value))
+            bare = (
+                isinstance(node.value, ast.Call)
+                and (not node.value.args or ast.unparse(node.value.args[0]) in ("[]", "()"))
+                and not node.value.keywords
+            )
+            return (_appended(tree, target) if empty or bare else None) or node.lineno
+    return None
+
+
+def _appended(tree: ast.AST, target: str) -> int | None:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(owner, "append" | "add_module" | "extend"))):
+                if ast.unparse(owner) == target:
+                    return node.lineno
+    return None
 
 
 def _assignments(text: str) -> list[tuple[tuple[str, str], int]]:

@@ -84,7 +84,10 @@ def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int |
         value = equal if value in _CHANNELS else 4 if "head" in lowered and equal % value else value
     if kind == "float":
         return float(value)
-    return [value] * max(2, kind.count("int")) if several else value
+    if not several:
+        return value
+    values = [value] * max(2, kind.count("int"))
+    return tuple(values) if "uple[" in kind else values
 
 
 def _by_name(*names: str) -> Any:

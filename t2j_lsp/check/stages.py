@@ -57,6 +57,11 @@ def mode_of(name: str) -> str:
     return "eval" if "eval" in name.split(":")[0] else "train"
 
 
+def is_variant(name: str) -> bool:
+    """Whether an observation was made with other inputs than the rest."""
+    return name.startswith("eval output (")
+
+
 def group_of(name: str) -> str:
     """Observations of one group share a scale."""
     return re.sub(r"(?<=gradient of input) \d+$", "", name.partition(": ")[0])

@@ -7,10 +7,15 @@ of its own (``x += y``, ``x[0] = y``, ``x.add_(y)``) is followed by a report of 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 NAME = "__t2j__"
+MAX_EVENTS = 4000
+MAX_BYTES = 400 * 1024**2
+GRADIENT_SECONDS = 20.0
+"""Spent at most on the gradients of single statements."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -42,6 +47,18 @@ class Tracer:
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self.modules: dict[tuple[str, int, str, str], int] = {}
+
+    def module(self, file: str, line: int, name: str, target: str, kind: str = "") -> int:
+        """The site of the input (``in``) or output (``out``) of a submodule that is called from a line.
+
+        ``kind`` says what of its class matters: ``channels last``.
+        """
+        key = (file, line, name, target)
+        if key not in self.modules:
+            self.modules[key] = len(self.sites)
+            self.sites.append(Site(file, line, f"<{name}>", target, (kind,)))
+        return self.modules[key]
 
     def __call__(self, tree: ast.Module, path: str) -> ast.Module:
         rewriter = _Rewriter(path, self.sites)
@@ -65,7 +82,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _visit_function(self, node: _Function) -> ast.AST:
         self.names.append(node.name)
-        outer, self.inside = self.inside, int(node.name != "__init__")
+        outer, self.inside = self.inside, 1
         node.body = self._statements(node.body)
         self.inside = outer
         self.names.pop()
@@ -93,9 +110,10 @@ class _Rewriter(ast.NodeTransformer):
             inner.body = self._statements(inner.body)
         return node
 
-    def _report(self, statement: ast.stmt, target: str, value: ast.expr) -> ast.expr:
-        reads = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        reads |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
+    def _report(self, statement: ast.stmt, target: str, value: ast.expr, head: ast.expr | None = None) -> ast.expr:
+        read = head or statement
+        reads = {n.id for n in ast.walk(read) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        reads |= {ast.unparse(n) for n in ast.walk(read) if isinstance(n, ast.Attribute)}
         site = Site(self.path, statement.lineno, ".".join(self.names), target, tuple(sorted(reads)))
         self.sites.append(site)
         name = ast.Name(NAME, ast.Load())
@@ -132,8 +150,22 @@ class _Rewriter(ast.NodeTransformer):
             node.value = self._report(node, "return", node.value)
         return node
 
+    def visit_If(self, node: ast.If) -> Any:
+        node = cast(ast.If, self.generic_visit(node))
+        if self.inside:
+            node.test = self._report(node, "if", node.test, node.test)
+        return node
+
+    def visit_For(self, node: ast.For) -> Any:
+        node = cast(ast.For, self.generic_visit(node))
+        if self.inside and isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range":
+            node.iter = self._report(node, f"for {ast.unparse(node.target)}", node.iter, node.iter)
+        return node
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         call = node.value
+        if self.inside and isinstance(call, ast.Call) and re.match(r"(torch\.)?(nn\.)?init\.", ast.unparse(call.func)):
+            return [node, self._after(node, call.args[0])] if call.args else node
         if self.inside and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             name = call.func.attr
             if (

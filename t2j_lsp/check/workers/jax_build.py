@@ -21,7 +21,10 @@ from t2j_lsp.check.loading import Transform, loaded
 from t2j_lsp.check.protocol import Array, RawArray
 from t2j_lsp.check.slice import Slice
 from t2j_lsp.check.widen import enables_x64, widen
-from t2j_lsp.weights import load_torch_state
+from t2j_lsp.contract import T2JError
+from t2j_lsp.weights import WeightsError, load_torch_state
+
+from .jax_pairing import ParameterFunction, load_paired, own_entries, parameter_function
 
 WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
 
@@ -124,27 +127,43 @@ def takes_rngs(target: Any) -> bool:
         return False  # A built-in function.
 
 
-def build(target: Any, init: Arguments, namespace: dict[str, Any], state: dict[str, Any], wide: bool) -> Any:
-    """An instance of a module class, with torch's state; a function stays as it is."""
+def construct(target: Any, init: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
+    """An instance of a module class, as its constructor leaves it."""
+    args = realise(init.args, namespace, wide)
+    kwargs = realise(init.kwargs, namespace, wide)
+    if takes_rngs(target):
+        kwargs["rngs"] = nnx.Rngs(0)
+    return target(*args, **kwargs)
+
+
+def build(target: Any, namespace: dict[str, Any], request: dict[str, Any]) -> Any:
+    """An instance of a module class, with torch's state; a function stays as it is, if it takes no parameters.
+
+    The request holds ``init``, ``state``, ``wide``, and ``pairing``: how hand-written code holds the state.
+    """
+    init, wide, pairing = Arguments.from_plain(request["init"]), request["wide"], request["pairing"]
     if not isinstance(target, type):
-        return target
+        if not pairing["takes_parameters"]:
+            return target
+        values = dict(zip(pairing["arguments"], realise(init.args, namespace, wide), strict=False))
+        values |= realise(init.kwargs, namespace, wide)
+        functions = {"init": [namespace[name] for name in pairing["init"]], "weights": pairing["weights"]}
+        model = parameter_function(target, functions, values)
+        _load(model, request)
+        return model
 
     def create() -> Any:
-        args = realise(init.args, namespace, wide)
-        kwargs = realise(init.kwargs, namespace, wide)
-        if takes_rngs(target):
-            kwargs["rngs"] = nnx.Rngs(0)
-        return target(*args, **kwargs)
+        return construct(target, init, namespace, wide)
 
-    model = _outlined(create, state, wide)
+    model = _outlined(create, request)
     if model is None:
         model = create()
         if isinstance(model, nnx.Module):
-            _load(model, state, wide)
+            _load(model, request)
     return model
 
 
-def _outlined(create: Callable[[], Any], state: dict[str, Any], wide: bool) -> Any | None:
+def _outlined(create: Callable[[], Any], request: dict[str, Any]) -> Any | None:
     """The module, built without computing its initial values, which would take longer than the rest of the check.
 
     None where torch's state does not fill it, or where the constructor looks at values: then it has to be run.
@@ -155,7 +174,7 @@ def _outlined(create: Callable[[], Any], state: dict[str, Any], wide: bool) -> A
         return None
     if not isinstance(model, nnx.Module):
         return None
-    _load(model, state, wide)
+    _load(model, request)
     for index, (_, node) in enumerate(nnx.iter_graph(model)):
         if isinstance(node, nnx.RngKey | nnx.RngCount) and isinstance(node.get_value(), jax.ShapeDtypeStruct):
             _start(node, index)
@@ -173,12 +192,27 @@ def _start(variable: nnx.Variable[Any], index: int) -> None:
         variable.set_value(jax.random.split(key, shape) if shape else key)
 
 
-def _load(model: nnx.Module, state: dict[str, Any], wide: bool) -> None:
-    """Loads torch's state; in float64 everything else that is narrow is widened too."""
+def _load(model: nnx.Module, request: dict[str, Any]) -> None:
+    """Loads torch's state; in float64 everything else that is narrow is widened too.
+
+    Where the names are not torch's, or the user said how they go together, the state is paired first.
+    """
+    wide = request["wide"]
     if wide:
         for _, variable in nnx.iter_graph(model):
             if isinstance(variable, nnx.Variable) and isinstance(variable.get_value(), jax.Array):
                 value = variable.get_value()
                 if str(value.dtype) in WIDE:
                     variable.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
-    load_torch_state(model, {name: to_jax(array, wide) for name, array in state.items()})
+    state = {name: to_jax(array, wide) for name, array in request["state"].items()}
+    weights = request["pairing"]["weights"]
+    if weights or isinstance(model, ParameterFunction):
+        if not load_paired(model, state, weights):
+            held = ", ".join(f"{n} {e.shape}" for n, e in own_entries(model).items())
+            raise T2JError(f"torch's parameters can't be paired with {held}; say # t2j: weights={{...}}")
+        return
+    try:
+        load_torch_state(model, state)
+    except WeightsError as error:
+        if not (error.missing and error.unexpected) or not load_paired(model, state, {}):
+            raise

@@ -1,9 +1,11 @@
-"""Constructs a converted module several times and samples the initial values of its parameters."""
+"""Constructs a converted module several times and samples the initial values of its parameters and buffers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -13,33 +15,28 @@ from t2j_lsp.weights import torch_names
 
 from .jax_build import program, realise, takes_rngs
 
+EAGER = 48
+"""Constructions at most, where the constructor can't be compiled."""
+
 
 def initial(request: dict[str, Any]) -> dict[str, Any]:
     """``values`` as on the torch side, from ``count`` constructions."""
     init = Arguments.from_plain(request["init"])
-    values: dict[str, list[Any]] = {}
     with program(request) as (module, target):
 
         def create(seed: Any) -> Any:
-            args = realise(init.args, vars(module), False)
-            kwargs = realise(init.kwargs, vars(module), False)
+            args = realise(init.args, vars(module), request["wide"])
+            kwargs = realise(init.kwargs, vars(module), request["wide"])
             if takes_rngs(target):
-                kwargs["rngs"] = nnx.Rngs(seed)
+                kwargs["rngs"] = nnx.Rngs(jax.random.key(seed))
             return target(*args, **kwargs)
 
-        construct = _compiled(create) or create
-        for seed in range(request["count"]):
-            for name, entry in torch_names(construct(seed)).items():
-                if entry.kind == "parameter":
-                    values.setdefault(name, []).append(picked(np.asarray(entry.value())))
-    return {"values": {name: np.stack(arrays) for name, arrays in values.items()}}
+        def sample(seed: Any) -> dict[str, Any]:
+            return {name: picked(jnp.asarray(e.value())) for name, e in torch_names(create(seed)).items()}
 
-
-def _compiled(create: Any) -> Any | None:
-    """The constructor under ``jit``, which is compiled once; None where it looks at values while it runs."""
-    compiled = nnx.jit(create)
-    try:
-        compiled(0)
-    except Exception:  # noqa: BLE001 - whatever the reason, it is then run eagerly
-        return None
-    return compiled
+        try:
+            many = jax.jit(jax.vmap(sample))(jnp.arange(request["count"]))
+            return {"values": {name: np.asarray(array) for name, array in many.items()}}
+        except Exception:  # noqa: BLE001 - a constructor that looks at values runs once for each seed
+            samples = [sample(seed) for seed in range(min(request["count"], EAGER))]
+    return {"values": {name: np.stack([np.asarray(s[name]) for s in samples]) for name in samples[0]}}

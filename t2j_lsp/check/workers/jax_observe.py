@@ -14,10 +14,10 @@ from flax import nnx
 from t2j_lsp.check.digest import digest
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
 from t2j_lsp.check.protocol import leaves, plain
-from t2j_lsp.weights import torch_layout, torch_names
 
 from . import jax_random
-from .jax_build import build, program, realise, takes_rngs, to_array
+from .jax_build import build, construct, program, realise, takes_rngs, to_array
+from .jax_pairing import layout_of, names_of
 from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
@@ -92,13 +92,18 @@ class Session:
             "errors": self.errors,
             "draws": self.draws,
             "seconds": self.seconds,
+            "paired": hasattr(self.model, "t2j_pairs"),
+            "paired_by_order": getattr(self.model, "t2j_pairs_sure", True) is False,
             "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,
         }
 
+    def create(self) -> Any:
+        """The model as its constructor leaves it."""
+        return construct(self.target, Arguments.from_plain(self.request["init"]), self.namespace, self.wide)
+
     def construct(self) -> dict[str, Any]:
         """Builds the model and the list of its array inputs."""
-        init = Arguments.from_plain(self.request["init"])
-        self.model = build(self.target, init, self.namespace, self.request["state"], self.wide)
+        self.model = build(self.target, self.namespace, self.request)
         self.take(Arguments.from_plain(self.request["inputs"]))
         return {}
 
@@ -193,7 +198,7 @@ class Session:
         """The buffers by torch's names."""
         if not isinstance(model, nnx.Module):
             return {}
-        entries = torch_names(model).items()
+        entries = names_of(model).items()
         return {f"{prefix}: {n}": to_array(e.value()) for n, e in entries if e.kind == "buffer" and e.variables}
 
     def train(self, jit: bool) -> dict[str, Any]:
@@ -226,7 +231,7 @@ class Session:
             by_name: dict[str, Any] = {}
             if module:
                 # JAX's gradient with respect to a complex number is the conjugate of torch's.
-                by_name = {n: np.conj(np.asarray(g)) for n, g in torch_layout(model, grads[0]).items()}
+                by_name = {n: np.conj(np.asarray(g)) for n, g in layout_of(model, grads[0]).items()}
                 grads = grads[1]
             if step == 1:
                 if module:
@@ -242,7 +247,7 @@ class Session:
                 adam.update(model, by_name)
         if steps:
             end = f"after {steps} steps"
-            entries = torch_names(model).items()
+            entries = names_of(model).items()
             parameters = [(n, e) for n, e in entries if e.kind == "parameter"]
             found |= {f"{end}: parameter {n}": digest(to_array(e.value())) for n, e in parameters}
             found |= self.buffers(f"{end}: buffer", model)
@@ -306,7 +311,7 @@ class Adam:
         """One step with the settings of the torch side, in place."""
         self.count += 1
         done: set[int] = set()
-        for name, entry in torch_names(model).items():
+        for name, entry in names_of(model).items():
             if name not in gradients or all(id(v) in done for v in entry.variables):
                 continue
             done.update(map(id, entry.variables))

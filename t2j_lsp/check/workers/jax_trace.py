@@ -1,78 +1,75 @@
-"""Runs a converted program eagerly with every statement's value, and its gradient, recorded."""
+"""Runs a converted program eagerly with every statement's value, and the gradients of it, recorded."""
 
 from __future__ import annotations
 
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 from t2j_lsp.check.protocol import plain
-from t2j_lsp.check.trace import NAME, Tracer
+from t2j_lsp.check.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
 
 from . import jax_random
 from .jax_build import program, to_array
-from .jax_observe import Session, Shape
+from .jax_observe import Session, trained
+from .jax_pairing import names_of
 from .serve import describe
 
-MAX_EVENTS = 4000
-MAX_BYTES = 400 * 1024**2
+_CHANNELS_LAST = (nnx.Conv, nnx.ConvTranspose, nnx.BatchNorm, nnx.GroupNorm)
+_CHUNK = 20_000_000
+"""Elements of gradients that are computed at once."""
+
+
+@dataclass
+class Event:
+    """A reported value, or while gradients are followed the weighted sum of the floats in it that torch's side has."""
+
+    site: int
+    value: Any
+    total: Any
 
 
 class Recorder:
-    """The values that statements reported, in order; or, to find their gradients, zeros to add to them."""
+    """The values that statements reported, in order."""
 
     def __init__(self) -> None:
-        self.events: list[tuple[int, Any, list[Any]]] = []
+        self.events: list[Event] = []
         self.bytes = 0
         self.on = False
-        self.zeros: list[list[Any]] | None = None
-        self.next = 0
+        self.sums = False
 
     def __call__(self, site: int, value: Any) -> Any:
-        if not self.on or _compiled(value):
+        if not self.on or len(self.events) >= MAX_EVENTS or self.bytes >= MAX_BYTES or _compiled(value):
             return value
-        if self.zeros is not None:
-            return self._moved(site, value)
-        if len(self.events) < MAX_EVENTS and self.bytes < MAX_BYTES:
-            floats: list[Any] = []
-
-            def leaf(item: Any) -> Any:
-                array = to_array(item)
-                if array is not None:
-                    self.bytes += getattr(item, "nbytes", 0)
-                if _is_float(item):
-                    floats.append(jnp.zeros_like(item))
-                return array
-
-            self.events.append((site, plain(value, leaf), floats))
-        return value
-
-    def _moved(self, site: int, value: Any) -> Any:
-        """The value plus zeros with respect to which the gradient is taken."""
-        assert self.zeros is not None
-        if self.next >= len(self.zeros) or self.events[self.next][0] != site:
-            return value
-        zeros = self.zeros[self.next]
-        self.next += 1
-        floats: list[Any] = []
+        sums: list[Any] = []
 
         def leaf(item: Any) -> Any:
-            if _is_float(item):
-                floats.append(item)
-                return np.zeros(0)
-            return None
+            if self.sums:
+                if _is_float(item):
+                    fixed = jax.lax.stop_gradient(item)
+                    sums.append(jnp.real(item * jnp.conj(1 + fixed + fixed * fixed)).sum())
+                return None
+            array = to_array(item)
+            if array is not None:
+                self.bytes += getattr(item, "nbytes", 0)
+            return array
 
-        plain(value, leaf)
-        if len(floats) != len(zeros):
-            return value
-        moves = {id(item): zero for item, zero in zip(floats, zeros, strict=True)}
-        return jax.tree.map(lambda item: item + moves[id(item)] if id(item) in moves else item, value)
+        found = plain(list(value) if isinstance(value, range) else value, leaf)
+        self.events.append(Event(site, found, sum(sums) if sums else None))
+        return value
 
 
 def _is_float(item: Any) -> bool:
-    return isinstance(item, jax.Array) and jnp.issubdtype(item.dtype, jnp.inexact)
+    return isinstance(item, jax.Array) and jnp.issubdtype(item.dtype, jnp.inexact) and item.size > 0
 
 
 def _compiled(value: Any) -> bool:
@@ -85,32 +82,167 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
     tracer, recorder = Tracer(), Recorder()
     with program(request, tracer, {NAME: recorder}) as (module, target):
         session = Session(request, vars(module), target)
-        session.construct()
-        mode = request["mode"]
+        files = {s.file for s in tracer.sites}
         error = None
-        gradients: list[list[Any]] = []
-        with jax_random.replaying(request["tapes"].get(mode), request["seed"]):
-            recorder.on = True
-            try:
-                session.call(session.fresh(mode == "train"), session.arrays)
-                if request["gradients"]:
-                    gradients = _gradients(session, recorder, mode)
-            except Exception as raised:  # noqa: BLE001 - the user's code may raise anything; what came before counts
-                error = describe(raised)
+        norms: list[Any] = []
+        try:
+            if request["construct"] and isinstance(target, type):
+                recorder.on = True
+                session.create()
             recorder.on = False
-        gradients += [[]] * (len(recorder.events) - len(gradients))
-        events = [[site, value, g] for (site, value, _), g in zip(recorder.events, gradients, strict=True)]
+            session.construct()
+            mode = request["mode"]
+            with jax_random.replaying(request["tapes"].get(mode), request["seed"]), _watched(files, tracer, recorder):
+                recorder.on = True
+                before = len(recorder.events)
+                session.call(_named(session.fresh(mode == "train"), recorder), session.arrays)
+                recorder.on = False
+                if request["gradients"]:
+                    norms = [None] * before + _norms(session, recorder, mode)
+        except Exception as raised:  # noqa: BLE001 - the user's code may raise anything; what came before counts
+            error = describe(raised)
+        norms += [None] * (len(recorder.events) - len(norms))
+        events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
         return {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error}
 
 
-def _gradients(session: Session, recorder: Recorder, mode: str) -> list[list[Any]]:
-    """The gradient of the loss with respect to every recorded value."""
+_names: dict[int, str] = {}
+"""The submodules of the model that is being called, by identity."""
 
-    def loss(zeros: list[list[Any]]) -> Any:
-        recorder.zeros, recorder.next = zeros, 0
-        shape = Shape()
-        return session.loss(shape, shape.take(session.call(session.fresh(mode == "train"), session.arrays)))
 
-    found = jax.grad(loss)([zeros for _, _, zeros in recorder.events])
-    recorder.zeros = None
-    return [[np.conj(np.asarray(g)) for g in event] for event in found]
+def _named(model: Any, recorder: Recorder) -> Any:
+    _names.clear()
+    if isinstance(model, nnx.Module):
+        nodes = dict(nnx.iter_graph(model))
+        for path, node in nodes.items():
+            if isinstance(node, nnx.Module) and path:
+                parts = [
+                    str(part)
+                    for i, part in enumerate(path)
+                    if not (part == "layers" and isinstance(nodes.get(path[:i]), nnx.Sequential))
+                ]
+                _names[id(node)] = ".".join(parts)
+    return model
+
+
+@contextmanager
+def _watched(files: set[str], tracer: Tracer, recorder: Recorder) -> Iterator[None]:
+    """Reports the inputs and outputs of submodules, with the innermost line of the user's that calls each."""
+    changed: list[tuple[type, Callable[..., Any]]] = []
+
+    def watch(cls: type) -> None:
+        call = cls.__dict__.get("__call__")
+        if call is None or any(c is cls for c, _ in changed):
+            return
+        changed.append((cls, call))
+
+        @functools.wraps(call)
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            name = _names.get(id(module))
+            place = _place(files) if name is not None and type(module) is _outer(module, call) else None
+            if place is None:
+                return call(module, *args, **kwargs)
+            kind = "channels last" if isinstance(module, _CHANNELS_LAST) else ""
+            recorder(tracer.module(*place, str(name), "in", kind), args)
+            output = call(module, *args, **kwargs)
+            recorder(tracer.module(*place, str(name), "out"), output)
+            return output
+
+        setattr(cls, "__call__", called)  # noqa: B010 - mypy knows no such attribute
+
+    for cls in _all_subclasses(nnx.Module):
+        watch(cls)
+    try:
+        yield
+    finally:
+        for cls, call in changed:
+            setattr(cls, "__call__", call)  # noqa: B010
+
+
+def _all_subclasses(cls: type) -> list[type]:
+    found: list[type] = []
+    todo = [cls]
+    while todo:
+        subclass: type
+        for subclass in type.__subclasses__(todo.pop()):
+            if subclass not in found:
+                found.append(subclass)
+                todo.append(subclass)
+    return found
+
+
+def _outer(module: Any, call: Callable[..., Any]) -> type:
+    """The module's class, if this is the call that its class has: not that of a base which it passes on to."""
+    own = next((c.__dict__["__call__"] for c in type(module).__mro__ if "__call__" in c.__dict__), None)
+    return type(module) if getattr(own, "__wrapped__", own) is call else object
+
+
+def _place(files: set[str]) -> tuple[str, int] | None:
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename not in files:
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _norms(session: Session, recorder: Recorder, mode: str) -> list[dict[str, float] | None]:
+    """For each event of a call, the norms of the gradients of its sum, as on the torch side."""
+    model = session.fresh(mode == "train")
+    entries = names_of(model) if isinstance(model, nnx.Module) else {}
+    wanted = {id(v): v for e in entries.values() for v in e.variables if trained((), v)}
+    slots = {i: slot for i, slot in enumerate(session.slots) if jnp.issubdtype(session.arrays[i].dtype, jnp.inexact)}
+    kept, recorder.events = recorder.events, []
+    present: list[bool] = []
+
+    def sums(parameters: list[Any], floats: list[Any]) -> Any:
+        recorder.events.clear()
+        arrays = list(session.arrays)
+        for i, array in zip(slots, floats, strict=True):
+            arrays[i] = array
+        fresh = _named(session.fresh(mode == "train"), recorder)
+        if wanted:
+            own = {id(v): v for e in names_of(fresh).values() for v in e.variables if trained((), v)}
+            for variable, array in zip(own.values(), parameters, strict=True):
+                variable.set_value(array)
+        recorder.on = recorder.sums = True
+        session.call(fresh, arrays)
+        recorder.on = recorder.sums = False
+        present[:] = [e.total is not None for e in recorder.events]
+        return jnp.stack([jnp.asarray(e.total, jnp.float64) for e in recorder.events if e.total is not None])
+
+    parameters = [v.get_value() for v in wanted.values()]
+    _, pull = jax.vjp(sums, parameters, [session.arrays[i] for i in slots])
+    recorder.events = kept
+    count = sum(present)
+    rows = _rows(pull, count, parameters)
+    found: list[dict[str, float] | None] = []
+    order = {key: i for i, key in enumerate(wanted)}
+    for has in present:
+        row = next(rows, None) if has else None
+        if row is None:
+            found.append(None)
+            continue
+        of_parameters, of_inputs = row
+        norms = {f"input {slot}": float(n) for slot, n in zip(slots.values(), of_inputs, strict=True)}
+        for name, entry in entries.items():
+            parts = [of_parameters[order[id(v)]] for v in entry.variables if id(v) in order]
+            if parts:
+                norms[name] = float(np.sqrt(sum(p**2 for p in parts)))
+        found.append(norms)
+    return found
+
+
+def _rows(pull: Callable[..., Any], count: int, parameters: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The norms of the gradients of each total, until the time is up."""
+    step = max(1, _CHUNK // max(1, sum(p.size for p in parameters)))
+    unit = np.eye(count)
+    deadline = time.monotonic() + GRADIENT_SECONDS
+    for start in range(0, count, step):
+        if time.monotonic() > deadline:
+            return
+        grads = jax.vmap(pull)(jnp.asarray(unit[start : start + step]))
+        norms = [
+            [np.sqrt(np.sum(np.abs(np.asarray(g, np.complex128)) ** 2, axis=tuple(range(1, g.ndim)))) for g in part]
+            for part in grads
+        ]
+        for row in range(min(step, count - start)):
+            yield [n[row] for n in norms[0]], [n[row] for n in norms[1]]

@@ -1,4 +1,4 @@
-"""Constructs a torch module several times and samples the initial values of its parameters."""
+"""Constructs a torch module several times and samples the initial values of its parameters and buffers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .torch_build import build, program, to_array
 
 
 def initial(request: dict[str, Any]) -> dict[str, Any]:
-    """``values``: by parameter name, an array (constructions, elements); empty for a function or a large module."""
+    """``values``: by name, an array (constructions, elements); empty for a function or a large module."""
     init = Arguments.from_plain(request["init"])
     values: dict[str, list[Any]] = {}
     with program(request) as (module, target):
@@ -31,8 +31,8 @@ def initial(request: dict[str, Any]) -> dict[str, Any]:
             if elements > MAX_ELEMENTS:
                 break
             count = constructions(elements)
-            for name, parameter in named.items():
-                array = to_array(parameter)
+            for name, tensor in [*named.items(), *model.named_buffers(remove_duplicate=False)]:
+                array = to_array(tensor)
                 if isinstance(array, np.ndarray):
                     values.setdefault(name, []).append(picked(array))
             number += 1

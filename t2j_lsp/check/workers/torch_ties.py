@@ -44,6 +44,5 @@ def _topk(original: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """Replaces torch's functions. Called once, before user code is loaded."""
     for owner in (torch, torch.Tensor):
-        owner.topk = _topk(owner.topk)  # type: ignore[method-assign,assignment]
-        owner.sort = _stable(owner.sort)  # type: ignore[method-assign,assignment]
-        owner.argsort = _stable(owner.argsort)  # type: ignore[method-assign,assignment]
+        for name, replace in (("topk", _topk), ("sort", _stable), ("argsort", _stable)):
+            setattr(owner, name, replace(getattr(owner, name)))

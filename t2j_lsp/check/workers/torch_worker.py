@@ -11,7 +11,7 @@ from .serve import Handler
 from .torch_initial import initial
 from .torch_observe import observe
 from .torch_prepare import prepare
-from .torch_trace import trace
+from .torch_trace import owners, trace
 
 
 def hello() -> dict[str, Any]:
@@ -24,4 +24,10 @@ torch_ties.install()
 torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)
 
-HANDLERS: dict[str, Handler] = {"prepare": prepare, "observe": observe, "trace": trace, "initial": initial}
+HANDLERS: dict[str, Handler] = {
+    "prepare": prepare,
+    "observe": observe,
+    "trace": trace,
+    "owners": owners,
+    "initial": initial,
+}

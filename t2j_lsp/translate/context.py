@@ -88,7 +88,7 @@ class Context:
     def names(self) -> frozenset[str]:
         """Every identifier of the source, so that fresh names don't clash."""
         found = set(dir(builtins)) | set(keyword.kwlist)
-        for node in ast.walk(self.source.tree):
+        for node in self.source.nodes:
             match node:
                 case ast.Name():
                     found.add(node.id)
@@ -106,7 +106,7 @@ class Context:
         return any(
             isinstance(n, ast.Attribute)
             and (n.attr == "requires_grad_" or n.attr == "requires_grad" and isinstance(n.ctx, ast.Store))
-            for n in ast.walk(self.source.tree)
+            for n in self.source.nodes
         )
 
     def fresh(self, hint: str) -> str:
@@ -272,6 +272,6 @@ class Context:
         return None
 
     def link_parents(self) -> None:
-        for node in ast.walk(self.source.tree):
+        for node in self.source.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node

@@ -141,7 +141,7 @@ def _already(line: str, ctx: Context) -> bool:
 
 def _remove_unused(ctx: Context, used: Counter[str]) -> None:
     """Take out torch imports whose names the output doesn't read any more."""
-    for node in ast.walk(ctx.source.tree):
+    for node in ctx.source.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             _prune(ctx, node, used)
 

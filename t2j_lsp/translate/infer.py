@@ -77,7 +77,7 @@ class Inference(FlowInference):
     def attribute_reads(self) -> dict[tuple[ClassInfo | None, str], list[ast.Attribute]]:
         """Reads of attributes by name and by the class of their owner, with its bases; None for unknown owners."""
         found: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
-        for node in ast.walk(self.source.tree):
+        for node in self.source.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
                 owner = self.facts.get(node.value)
                 if isinstance(owner, Qual | Tensor):

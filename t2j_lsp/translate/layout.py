@@ -35,7 +35,7 @@ def plan_layout(inference: Inference) -> Layout:
     ):
         return layout
     buildable = buildable_calls(inference)
-    parents = {c: p for p in ast.walk(inference.source.tree) for c in ast.iter_child_nodes(p)}
+    parents = {c: p for p in inference.source.nodes for c in ast.iter_child_nodes(p)}
     for lone in (True, False):
         layout = Layout()
         for info in inference.classes.values():

@@ -60,7 +60,7 @@ class Narrowing(InferenceState):
                     env[target.id] = Layer(next(iter(names)))
 
     def _narrow_named(self, name: ast.expr, part: str, env: dict[str, Fact]) -> None:
-        """``"Conv" in m.__class__.__name__``: a layer whose class, before and after conversion, has this in its name."""
+        """``"Conv" in m.__class__.__name__``: a layer whose class, before and after conversion, is named so."""
         fact = self.facts.get(name, UNKNOWN)
         names = frozenset(n for n in LAYERS if part in n.rpartition(".")[2])
         kept = all(part in LAYERS[n].base and part in LAYERS[n].helper and not LAYERS[n].function for n in names)

@@ -60,8 +60,8 @@ def translate(source: str, options: Options | None = None) -> Translation:
 
 
 def _free_name(name: str, parsed: Source) -> str:
-    taken = {n.id for n in ast.walk(parsed.tree) if isinstance(n, ast.Name)}
-    taken |= {n.arg for n in ast.walk(parsed.tree) if isinstance(n, ast.arg)}
+    taken = {n.id for n in parsed.nodes if isinstance(n, ast.Name)}
+    taken |= {n.arg for n in parsed.nodes if isinstance(n, ast.arg)}
     new = f"{name}_"
     while new in taken:
         new += "_"

@@ -55,6 +55,11 @@ class Source:
         self._spans: dict[ast.AST, tuple[int, int]] = {}
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree, as ``ast.walk`` finds them."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def newline(self) -> str:
         """The line break that the text uses first."""
         match = _LINE_BREAK.search(self.text)
@@ -155,7 +160,7 @@ class Source:
             return min(target + index - source, len(text))
 
         entries = []
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.stmt):
                 start, stop = self.span(node)
                 first = bisect_right(starts, moved(start, False))

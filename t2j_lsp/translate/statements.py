@@ -244,7 +244,7 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _string_lines(self) -> set[int]:
         """Lines that begin inside a string literal, whose indentation is part of its value."""
         lines: set[int] = set()
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno > 0:
                 if isinstance(node, ast.JoinedStr) or isinstance(node.value, str | bytes):
                     lines.update(range(node.lineno + 1, (node.end_lineno or 0) + 1))

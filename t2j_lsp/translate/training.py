@@ -53,7 +53,7 @@ def plan_training(context: Context) -> None:
 
 def _convert_batches(context: Context, batches: Batches, left: set[ast.AST]) -> None:
     """The first line of a loop converts what its loader yields, where nothing else does."""
-    for loop in [n for n in ast.walk(context.source.tree) if isinstance(n, ast.For)]:
+    for loop in [n for n in context.source.nodes if isinstance(n, ast.For)]:
         if loop.body[0] in batches.inserted and loop not in left:
             inner = context.statement_handlers.get(loop)
 

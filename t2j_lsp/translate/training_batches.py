@@ -22,7 +22,7 @@ class Batches:
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
 
     def plan(self) -> None:
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.For) and self.iterates_batches(node):
                 self._loop(node)
 

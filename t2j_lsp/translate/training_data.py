@@ -39,7 +39,7 @@ class Data:
         self._queue: list[tuple[ast.AST, Scope]] = []
 
     def plan(self) -> None:
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if (
                 isinstance(node, ast.ClassDef)
                 and self._is_dataset(node)
@@ -200,7 +200,7 @@ class Data:
 
     def _convert_uses(self) -> None:
         """Tensors of kept code that JAX code reads go through ``jnp.asarray``."""
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.Call):
                 self._first_batch(node)
                 fact = self.ctx.fact(node.func)

@@ -25,10 +25,10 @@ class Frozen:
 
     def plan(self) -> str:
         """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
-        freezing = [n for n in ast.walk(self.ctx.source.tree) if isinstance(n, ast.stmt) and frozen_module(n)]
+        freezing = [n for n in self.ctx.source.nodes if isinstance(n, ast.stmt) and frozen_module(n)]
         harmless = [n for n in freezing if self._harmless(n)]
         inside = {i for n in freezing for i in ast.walk(n)} - set(freezing)
-        others = [n for n in ast.walk(self.ctx.source.tree) if n not in inside]
+        others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         kept = len(harmless) < len(freezing) or bool(single)
         for node in freezing:

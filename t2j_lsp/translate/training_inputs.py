@@ -125,7 +125,7 @@ class Inputs:
     def constant(self, name: str) -> bool:
         """Whether the module level binds a name once, outside loops, and no function rebinds it."""
         bound = 0
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.Global) and name in node.names:
                 return False
             if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):

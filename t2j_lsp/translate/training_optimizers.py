@@ -30,7 +30,7 @@ class Optimizers:
         self.schedulers = [c for c in self._calls("scheduler")]
 
     def _calls(self, kind: str) -> Iterator[ast.Call]:
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.Call):
                 fact, made = self.ctx.fact(node.func), self.ctx.fact(node)
                 if isinstance(fact, Qual) and isinstance(made, Object) and made.kind == kind:
@@ -67,7 +67,7 @@ class Optimizers:
                 yield made, "lr"
                 if self.name(call) in CYCLES and not self._still(call):
                     yield made, self._momentum(made)
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "param_groups":
                 for made in self.optimizers_of(node.value, node):
                     yield made, "lr"

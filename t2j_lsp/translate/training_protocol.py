@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from .context import Context
@@ -144,13 +145,20 @@ class Reader:
             case ast.IfExp(body=body, orelse=orelse):
                 return self.open_context(body, depth) and self.open_context(orelse, depth)
             case ast.Name(id=name) if depth < 3:
-                values = [
-                    n.value
-                    for n in ast.walk(self.ctx.source.tree)
-                    if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
-                ]
+                values = self._assigned.get(name, [])
                 return bool(values) and all(self.open_context(v, depth + 1) for v in values)
         return False
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[ast.expr]]:
+        """What is assigned to each name, anywhere in the file."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
+        return found
 
     def is_autocast(self, node: ast.AST) -> bool:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None

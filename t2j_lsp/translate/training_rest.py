@@ -40,7 +40,7 @@ class Rest:
     def plan(self) -> None:
         left = {n for s in self.steps.refused for n in ast.walk(s)}
         used = {n for s in self.steps.used for n in ast.walk(s)}
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if node in left:
                 continue
             if isinstance(node, ast.stmt) and node not in used:
@@ -97,9 +97,7 @@ class Rest:
         if not (scaler or context) or self.steps.refused:
             return
         reads = [
-            n
-            for n in ast.walk(self.ctx.source.tree)
-            if isinstance(n, ast.Name) and n.id == name and n is not node.targets[0]
+            n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name and n is not node.targets[0]
         ]
         if scaler and not all(self._scaler_use(n) for n in reads):
             return

@@ -71,7 +71,7 @@ class _Roles:
         for info in self.inference.functions.values():
             if not info.external:
                 self._from_use(info)
-        for loop in ast.walk(self.inference.source.tree):
+        for loop in self.inference.source.nodes:
             if isinstance(loop, ast.For):
                 self._batch(loop)
         self._losses()
@@ -86,7 +86,7 @@ class _Roles:
     def _from_calls(self) -> None:
         """Parameters of the file's functions from the arguments that the file passes."""
         seen: dict[ast.arg, Fact] = {}
-        for node in ast.walk(self.inference.source.tree):
+        for node in self.inference.source.nodes:
             if not isinstance(node, ast.Call):
                 continue
             info = called_function(self.fact(node.func))
@@ -160,7 +160,7 @@ class _Roles:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         found: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
         if found is None:
-            found = {c: n for n in ast.walk(self.inference.source.tree) for c in ast.iter_child_nodes(n)}
+            found = {c: n for n in self.inference.source.nodes for c in ast.iter_child_nodes(n)}
             self._links = found
         return found
 
@@ -226,7 +226,7 @@ class _Roles:
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""
-        for node in ast.walk(self.inference.source.tree):
+        for node in self.inference.source.nodes:
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="backward"), args=[]):
                     scope: ast.AST = node

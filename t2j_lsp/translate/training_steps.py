@@ -106,7 +106,7 @@ class _ScopePlan(AddedGradients):
             and isinstance(n.func, ast.Attribute)
             and n.func.attr == "step"
             and any(isinstance(a, ast.Name) and a.id == self.info.name for a in n.args)
-            for n in ast.walk(self.ctx.source.tree)
+            for n in self.ctx.source.nodes
         )
 
     def _computes_gradients(self) -> bool:

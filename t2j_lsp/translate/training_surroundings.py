@@ -24,7 +24,7 @@ class Surroundings:
         if not self.steps.converted:
             return
         inside = {n for s in self.steps.used for n in ast.walk(s)}
-        for node in ast.walk(self.ctx.source.tree):
+        for node in self.ctx.source.nodes:
             if node in inside or self.objects.scope(node).node not in self.steps.hosts or self._in_lambda(node):
                 continue
             if isinstance(node, ast.With):

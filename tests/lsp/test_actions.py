@@ -62,6 +62,16 @@ def test_an_action_offered_for_an_older_text_is_refused(shared: Client, uri: str
         shared.resolve(action)
 
 
+def test_an_edit_made_while_an_action_is_resolved_wins(shared: Client, uri: str) -> None:
+    opened(shared, uri)
+    line, column = place_of(NET, "torch.softmax")
+    action = titled(shared.actions(uri, span(line, column)), "Convert class Net")
+    request = shared.start("codeAction/resolve", action)
+    shared.change(uri, 2, {"range": span(0, 0), "text": "\n"})
+    with pytest.raises(ServerError, match="edited"):
+        shared.result(request)
+
+
 def test_what_is_not_exact_is_annotated_and_asks(shared: Client, uri: str) -> None:
     opened(shared, uri)
     line, column = place_of(NET, "torch.median")

@@ -123,7 +123,7 @@ def test_only_so_many_programs_are_kept() -> None:
     analyst = Analyst()
     for number in range(100):
         analyst.full(str(number), "x = 1\n", SETTINGS, None)
-    assert len(analyst._states) == 32
+    assert len(analyst._states) == 64
 
 
 # --- ignore comments --------------------------------------------------------------------------------------------------

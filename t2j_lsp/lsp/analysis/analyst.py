@@ -21,7 +21,7 @@ from ..positions import split_lines
 from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
 from .units import Unit, closure, cut, only
 
-MAX_PROGRAMS = 32
+MAX_PROGRAMS = 64
 """Programs whose last analysis is kept, so that memory stays bounded over a day."""
 
 _IGNORE = re.compile(r"#\s*t2j:\s*ignore(-file)?(?:\[([\w\s,-]*)\])?")

@@ -86,6 +86,7 @@ class AnalysisService:
         self._jobs: list[_Job] = []
         self._waiters: dict[str, list[tuple[int, bool, asyncio.Future[None]]]] = {}
         self._deaths: dict[tuple[str, int], int] = {}
+        self._current: _Job | None = None
         self._wake = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._count = 0
@@ -149,11 +150,16 @@ class AnalysisService:
 
     def _add(self, operation: str, arguments: dict[str, Any]) -> asyncio.Future[Any]:
         job = _Job(operation, arguments, asyncio.get_running_loop().create_future())
-        # Nobody may be waiting for it any more when it fails.
-        job.answer.add_done_callback(lambda f: f.cancelled() or f.exception())
+        job.answer.add_done_callback(lambda answer: self._answered(job, answer))
         self._jobs.append(job)
         self._urgent()
         return job.answer
+
+    def _answered(self, job: _Job, answer: asyncio.Future[Any]) -> None:
+        if not answer.cancelled():
+            answer.exception()  # Nobody may be waiting for it any more when it fails.
+        elif self._current is job and self._running is not None:
+            self._send({"operation": "interrupt", "job": self._running[0]})
 
     @property
     def idle(self) -> bool:
@@ -205,6 +211,9 @@ class AnalysisService:
                 self.on_state("error")
                 if not self.docs:
                     await asyncio.sleep(1.0)
+            except Exception:  # the outermost guard of this loop: without it, nothing would be analysed any more
+                log.exception("an analysis could not be run")
+                self.on_state("error")
 
     async def _sleep(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -230,6 +239,7 @@ class AnalysisService:
     async def _answer(self, job: _Job) -> None:
         if job.answer.cancelled():
             return
+        self._current = job
         try:
             value = await self._call(job.operation, job.arguments)
         except (Failed, Refused, SyntaxProblem) as error:
@@ -238,6 +248,8 @@ class AnalysisService:
         else:
             if not job.answer.done():
                 job.answer.set_result(value)
+        finally:
+            self._current = None
 
     async def _analyse(self, uri: str, operation: str) -> None:
         program = self._programs.get(uri)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from .verdicts import Checked, Found, diagnostics_of, found_of, overall
 
 if TYPE_CHECKING:
     from ..server import Server
+
+log = logging.getLogger("t2j.lsp")
 
 CHECKED = "t2j/checked"
 
@@ -140,6 +143,9 @@ class CheckService:
             state = await self._ask(source, request.objects, progress)
         except T2JError as error:
             state = Checked(problem=str(error))
+        except Exception as error:  # the outermost guard of a check: the next one shall run
+            log.exception("a check could not be run")
+            state = Checked(problem=f"an error inside t2j: {type(error).__name__}")
         finally:
             self._running = None
             progress.end()

@@ -108,6 +108,8 @@ def _checks(server: Server) -> None:
         server.trusted = getattr(params, "trusted", None) is True
         if not server.trusted:
             server.checks.cancel()
+        for uri in list(server.store.documents) if server.trusted else ():
+            server.checks.edited(uri)
         server.refresh_views()
 
 

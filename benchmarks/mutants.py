@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import random
 import sys
 import time
@@ -28,7 +29,7 @@ from t2j_lsp.check.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
-from .mutants_equivalence import EXPLAINED, same_computation
+from .mutants_equivalence import EXPLAINED, UNSEEN, same_computation
 from .mutants_objects import Subject, subjects
 from .mutants_operators import Mutant, mutants_of
 
@@ -178,7 +179,7 @@ def report(outcomes: Iterable[Outcome]) -> bool:
         print(f"  {_where(o)}: {o.no_mistake}")
     for o in wrong:
         if not o.caught:
-            print(f"SURVIVED {_where(o)}: {o.verdict} {o.reason[:160]}")
+            print(f"SURVIVED {_where(o)}: {o.verdict} {o.reason[:160]} {UNSEEN.get((o.subject, o.mutation), '')}")
     for o in caught:
         if not o.placed:
             print(f"MISPLACED {_where(o)}: at line {o.placed_at}: {o.reason[:160]}")
@@ -208,12 +209,12 @@ def main() -> int:
     else:
         tasks = [(s, options.per, 1, options.seed) for s in wanted]
     outcomes: list[Outcome] = []
-    for outcome in run_all(tasks, options.jobs):
-        outcomes.append(outcome)
-        if sys.stderr.isatty():
-            print(f"\r{len(outcomes)} checks, {outcome.subject:40}", end="", file=sys.stderr, flush=True)
-    if options.json:
-        options.json.write_text("".join(json.dumps(asdict(o)) + "\n" for o in outcomes))
+    with open(options.json or os.devnull, "w") as kept:
+        for outcome in run_all(tasks, options.jobs):
+            outcomes.append(outcome)
+            print(json.dumps(asdict(outcome)), file=kept, flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{len(outcomes)} checks, {outcome.subject:40}", end="", file=sys.stderr, flush=True)
     return 0 if report(outcomes) else 1
 
 

@@ -60,3 +60,6 @@ def _described(jaxpr: Any) -> Any:
 
 EXPLAINED: dict[tuple[str, str], str] = {}
 """Why a mutant is no mistake, by object and mutation, where the jaxprs differ."""
+
+UNSEEN: dict[tuple[str, str], str] = {}
+"""Why a mutant is a mistake and yet not seen: it counts as a survivor."""

@@ -88,7 +88,7 @@ class Locator:
     def _misfit(self, judgement: Judgement, torch: dict[str, Any]) -> Places | None:
         """The constructor's lines that make what torch's state does not fit."""
         error = judgement.error
-        if error is None or error["type"] != "WeightsError":
+        if error is None or error.get("type") != "WeightsError":
             return None
         names = re.findall(r"^    ([\w.]+)", error["message"], re.MULTILINE)
         if not names:

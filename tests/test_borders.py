@@ -27,6 +27,7 @@ SHARED_WITH_WORKERS = tuple(
     for name in (
         "protocol",
         "inputs",
+        "pairing",
         "loading",
         "slice",
         "widen",

@@ -32,6 +32,8 @@ class Counterpart:
     takes_parameters: bool = False
     init: tuple[str, ...] = ()
     weights: dict[str, str] = field(default_factory=dict)
+    renamed: bool = False
+    """Whether a comment chose it, or its name is another than torch's: names inside may differ then."""
 
     def to_plain(self, arguments: list[str]) -> dict[str, Any]:
         """What the JAX worker is told. ``arguments`` are the names of the torch constructor's parameters."""
@@ -39,6 +41,7 @@ class Counterpart:
             "takes_parameters": self.takes_parameters,
             "init": list(self.init),
             "weights": self.weights,
+            "renamed": self.renamed,
             "arguments": arguments,
         }
 
@@ -58,7 +61,7 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     node, entries = definitions.get(chosen), said.get(chosen, {})
     takes = item.is_class and isinstance(node, ast.FunctionDef) and _takes_parameters(node)
     init = (entries["init"],) if "init" in entries else tuple(_inits(definitions, chosen, item.name)) if takes else ()
-    return Counterpart(chosen, takes, init, entries.get("weights", {}))
+    return Counterpart(chosen, takes, init, entries.get("weights", {}), bool(entries) or chosen != item.name)
 
 
 def _settings(text: str, node: _Definition) -> dict[str, Any]:

@@ -163,3 +163,15 @@ OWN = [{"x.w": (4, 3)}, {"x.w": (4, 3), "x.b": (3,), "z": (2,)}, {"x.w": (4, 3),
 def test_nothing_is_left_over(own: dict[str, tuple[int, ...]]) -> None:
     rng = np.random.default_rng(0)
     assert inferred({"a.weight": rng.normal(size=(3, 4)), "a.bias": rng.normal(size=3)}, own, True) is None
+
+
+HALF = PLAIN_NNX.replace('ConvNet(nnx.Module):  # t2j: of="Net"', "Net(nnx.Module):").replace("stem", "conv")
+
+
+def test_a_conversion_keeps_all_of_torchs_names(check: Check) -> None:
+    verdict = check(PLAIN, HALF)
+    assert verdict.verdict is VerdictKind.DIFFERENT
+    assert "out.weight" in (verdict.reason or "")
+    assert (
+        check(PLAIN, HALF.replace("(nnx.Module):", '(nnx.Module):  # t2j: of="Net"')).verdict is VerdictKind.EQUIVALENT
+    )

@@ -21,7 +21,6 @@ from t2j_lsp.check.loading import Transform, loaded
 from t2j_lsp.check.protocol import Array, RawArray
 from t2j_lsp.check.slice import Slice
 from t2j_lsp.check.widen import enables_x64, widen
-from t2j_lsp.contract import T2JError
 from t2j_lsp.weights import WeightsError, load_torch_state
 
 from .jax_pairing import ParameterFunction, load_paired, own_entries, parameter_function
@@ -195,7 +194,8 @@ def _start(variable: nnx.Variable[Any], index: int) -> None:
 def _load(model: nnx.Module, request: dict[str, Any]) -> None:
     """Loads torch's state; in float64 everything else that is narrow is widened too.
 
-    Where the names are not torch's, or the user said how they go together, the state is paired first.
+    Where the user said how the names go together, where the object is named otherwise than torch's, or none of its
+    names is torch's, the state is paired first: a person wrote it. A conversion keeps torch's names, all of them.
     """
     wide = request["wide"]
     if wide:
@@ -209,10 +209,11 @@ def _load(model: nnx.Module, request: dict[str, Any]) -> None:
     if weights or isinstance(model, ParameterFunction):
         if not load_paired(model, state, weights):
             held = ", ".join(f"{n} {e.shape}" for n, e in own_entries(model).items())
-            raise T2JError(f"torch's parameters can't be paired with {held}; say # t2j: weights={{...}}")
+            raise ValueError(f"torch's parameters can't be paired with {held}; say # t2j: weights={{...}}")
         return
     try:
         load_torch_state(model, state)
     except WeightsError as error:
-        if not (error.missing and error.unexpected) or not load_paired(model, state, {}):
+        own = request["pairing"]["renamed"] or not set(own_entries(model)) & set(state)
+        if not (own and error.missing and error.unexpected and load_paired(model, state, {})):
             raise

@@ -19,7 +19,6 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.pairing import COUNTER, Pair, Pairing, inferred
-from t2j_lsp.contract import T2JError
 from t2j_lsp.weights import torch_layout, torch_names
 from t2j_lsp.weights.names import TorchEntry
 
@@ -69,7 +68,7 @@ def _walk(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 def parameter_function(function: Callable[..., Any], request: dict[str, Any], arguments: dict[str, Any]) -> Any:
     """The function as a module. ``request`` holds ``init`` (functions to make the tree) and ``weights``, if given.
 
-    ``arguments`` are the torch constructor's, by name. Raises T2JError where the tree can't be made.
+    ``arguments`` are the torch constructor's, by name. Raises ValueError where the tree can't be made.
     """
     problems = []
     for init in request["init"]:
@@ -80,7 +79,7 @@ def parameter_function(function: Callable[..., Any], request: dict[str, Any], ar
     if request["weights"]:
         return ParameterFunction(function, _nested(dict.fromkeys(request["weights"], np.zeros(()))))
     tried = f" (tried: {problems[0]})" if problems else ""
-    raise T2JError(
+    raise ValueError(
         f'no parameters for {function.__name__}; write above it: # t2j: weights={{"w1": "fc1.weight.T"}}{tried}'
     )
 
@@ -186,21 +185,21 @@ def _order(model: nnx.Module) -> bool:
 
 
 def _given(model: nnx.Module, state: Mapping[str, Any], weights: Mapping[str, str]) -> Pairing:
-    """The pairing of the user's comment: ``{"w1": "fc1.weight.T"}``. Raises T2JError where it can't be."""
+    """The pairing of the user's comment: ``{"w1": "fc1.weight.T"}``. Raises ValueError where it can't be."""
     own, pairs = own_entries(model), []
     by_path = {".".join(map(str, e.paths[0])): name for name, e in own.items()}
     for here, text in weights.items():
         match = re.fullmatch(r"([\w.]+?)(?:\.T|\.(?:permute|transpose)\(([\d, ]+)\))?", text)
         name = match[1] if match else text
         if match is None or name not in state:
-            raise T2JError(f"weights: torch has no {name!r}; it has {', '.join(state)}")
+            raise ValueError(f"weights: torch has no {name!r}; it has {', '.join(state)}")
         if here not in own and here not in by_path:
-            raise T2JError(f"weights: the JAX code has no {here!r}; it has {', '.join(own)}")
+            raise ValueError(f"weights: the JAX code has no {here!r}; it has {', '.join(own)}")
         rank = state[name].ndim
         axes = tuple(map(int, match[2].split(","))) if match[2] else None
         axes = tuple(range(rank))[::-1] if text.endswith(".T") else axes
         pairs.append((name, here if here in own else by_path[here], axes))
     missing = {n for n in state if not n.endswith(COUNTER)} - {name for name, _, _ in pairs}
     if missing:
-        raise T2JError(f"weights: nothing is said of torch's {', '.join(sorted(missing))}")
+        raise ValueError(f"weights: nothing is said of torch's {', '.join(sorted(missing))}")
     return Pairing(tuple(pairs), True)

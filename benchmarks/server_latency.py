@@ -192,8 +192,7 @@ def typing(length: int = 1000) -> None:
     """Types a file from nothing; asks for a hover after every tenth character, with a syntax error most of the time."""
     text = source_of(length)
     # With something to report: a gap and a caveat.
-    text = "\n".join([*text.split("\n")[:length], "", "", "def last(x: torch.Tensor):", "    x.register_hook(print)"])
-    text += "\n    return torch.median(x)\n"
+    text += "\n\n\ndef last(x: torch.Tensor):\n    x.register_hook(print)\n    return torch.median(x)\n"
     uri = "untitled:typed.py"
     with Client() as client:
         client.initialize(None, PULL)

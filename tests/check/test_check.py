@@ -251,3 +251,16 @@ class Net(nnx.Module):
     verdict = check(torch, jax, initial=False)
     assert verdict.verdict is VerdictKind.DIFFERENT
     assert "fc.bias" in (verdict.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("F.hardsigmoid(x * 9)", "jnp.clip(x * 9 + 3, 0, 6) / 6"),
+        ("F.celu(x, alpha=0.7)", "jax.nn.celu(x, 0.7)"),
+    ],
+)
+def test_float32_constants_in_torchs_own_gradients_accuse_nobody(torch: str, jax: str, check: Check) -> None:
+    parameters = "# t2j: x=f32[3, 50]\ndef f(x):\n    return"
+    verdict = check(f"{parameters} {torch}\n", f"def f(x):\n    return {jax}\n")
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from . import torch_random, torch_ties
+from . import torch_exact, torch_random, torch_ties
 from .serve import Handler
 from .torch_initial import initial
 from .torch_observe import observe
@@ -21,6 +21,7 @@ def hello() -> dict[str, Any]:
 
 torch_random.install()
 torch_ties.install()
+torch_exact.install()
 torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)
 

@@ -1,0 +1,112 @@
+"""What ``t2j check`` says of torchvision's 17 families of models, in all stages.
+
+    python -m benchmarks.torchvision_verdicts [--wheel PATH] [--only resnet,vgg] [--seed N]
+
+The models are those of `torchvision_models`, each inside a module at the end of its file, with dropout and stochastic
+depth at a rate of 0.1: the checker records PyTorch's draws and replays them in JAX. The sources are copied into a
+temporary folder, where the checker reads them as it reads anybody's; torchvision is not imported. One line each and the
+total. The exit status is 0 if all are equivalent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from t2j_lsp.api import convert_file
+from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.contract import STAGES, ObjectVerdict, Options, VerdictKind
+
+from .torchvision_cases import BUILD, CASES, FAMILIES, Case
+from .torchvision_sources import PACKAGE, SourcesNotFound, find_sources
+
+MODEL = "CheckedModel"
+_WRAPPED = """
+
+# t2j: args=(0.1,), x=f32{shape}
+class {model}(nn.Module):
+    def __init__(self, p: float):
+        super().__init__()
+        self.net = {build}(p)
+
+    def forward(self, x: torch.Tensor):
+        return self.net(x)
+"""
+
+
+def checked(case: Case, root: Path, pool: Pool, seed: int) -> ObjectVerdict:
+    """The verdict on one case, whose file below ``root`` is changed."""
+    path = root / case.file
+    original = path.read_text(encoding="utf-8")
+    path.write_text(
+        case.text(original) + _WRAPPED.format(shape=list(case.shape), model=MODEL, build=BUILD), encoding="utf-8"
+    )
+    try:
+        translation = convert_file(path, Options()).translation
+        report = check_files(
+            path,
+            translation.code,
+            [MODEL],
+            timeout=600.0,
+            source_map=translation.source_map,
+            neighbour=lambda other: convert_file(other, Options()).translation.code,
+            pool=pool,
+            seed=seed,
+        )
+    finally:
+        path.write_text(original, encoding="utf-8")
+    return report.objects[0]
+
+
+def line(case: Case, verdict: ObjectVerdict, seconds: float) -> str:
+    """One line: the verdict, each stage's result and largest error relative to the scale."""
+    stages = [verdict.stages.get(name) for name in STAGES]
+    shown = [f"{s.result if s else 'not run':8}" for s in stages]
+    errors = [s.max_rel_err for s in stages if s and s.max_rel_err is not None]
+    worst = f"{max(errors):8.1e}" if errors else " " * 8
+    return f"{case.label:30} {verdict.verdict:11} {' '.join(shown)} {worst} {seconds:6.1f} s"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Check torchvision's models in all stages.")
+    parser.add_argument("--wheel", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
+    parser.add_argument("--only", default="", help=f"families, with commas between them: {', '.join(FAMILIES)}")
+    parser.add_argument("--seed", type=int, default=0, help="of inputs and weights")
+    options = parser.parse_args(arguments)
+    try:
+        sources = find_sources(options.wheel)
+    except SourcesNotFound as error:
+        parser.error(str(error))
+    names = {name for name in options.only.split(",") if name}
+    cases = [case for case in CASES if not names or case.family in names]
+    verdicts: dict[str, list[VerdictKind]] = {}
+    start = time.perf_counter()
+    print(f"{'model':30} {'verdict':11} {' '.join(f'{s:8}' for s in STAGES)} {'largest':>8}")
+    with tempfile.TemporaryDirectory() as folder, Pool(device="cpu") as pool:
+        root = Path(folder).resolve()
+        shutil.copytree(sources / PACKAGE, root / PACKAGE, ignore=shutil.ignore_patterns("*.so*", "*.pyc", "*.pyd"))
+        for case in cases:
+            began = time.perf_counter()
+            verdict = checked(case, root, pool, options.seed)
+            verdicts.setdefault(case.family, []).append(verdict.verdict)
+            print(line(case, verdict, time.perf_counter() - began), flush=True)
+            if verdict.verdict is not VerdictKind.EQUIVALENT:
+                print(f"  {verdict.reason}")
+                if verdict.divergence:
+                    print(f"  {verdict.divergence.torch} {verdict.divergence.jax}")
+    counts = Counter(v for found in verdicts.values() for v in found)
+    whole = sum(all(v is VerdictKind.EQUIVALENT for v in found) for found in verdicts.values())
+    every = ", ".join(f"{n} {v}" for v, n in counts.most_common())
+    print(f"equivalent: {whole} of {len(verdicts)} families; models: {every}; {time.perf_counter() - start:.0f} s")
+    return 0 if whole == len(verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,6 +23,8 @@ _CRITICAL = 3.6
 MOMENTS = 40
 """Constructions from which mean and mean square are compared too."""
 _SIGMAS = 8.0
+_BEYOND = 40
+"""Largest draws that all come from one side: for the same distribution, that has a probability of 2**-39."""
 
 
 def constructions(elements: int) -> int:
@@ -57,6 +59,8 @@ def _unlike(torch: NdArray, jax: NdArray) -> str | None:
         return f"are always {_shown(torch)} in torch and {_shown(jax)} in JAX"
     if torch.size < 30:
         return None
+    if max(_beyond(torch, jax), _beyond(jax, torch)) >= _BEYOND:
+        return f"are {_shown(torch)} in torch and {_shown(jax)} in JAX"
     distance = _distance(torch.reshape(-1), jax.reshape(-1))
     if len(torch) >= MOMENTS and max(_apart(torch, jax), _apart(torch**2, jax**2)) > _SIGMAS:
         return f"are {_shown(torch)} in torch and {_shown(jax)} in JAX"
@@ -70,6 +74,11 @@ def _shown(values: NdArray) -> str:
         return f"{values.flat[0]:.4g}"
     bounded = np.abs(values - values.mean()).max() < 2 * values.std()
     return f"{'uniform' if bounded else 'random'} with mean {values.mean():.2g} and deviation {values.std():.3g}"
+
+
+def _beyond(a: NdArray, b: NdArray) -> int:
+    """In how many constructions of one side a value is larger than all of the other side's."""
+    return int((np.abs(a).max(axis=1) > np.abs(b).max()).sum())
 
 
 def _apart(a: NdArray, b: NdArray) -> float:

@@ -95,6 +95,12 @@ def judge(
         eager = phase.endswith("under jit") and phase.removesuffix(" under jit") in result["observed"]
         what = "it runs, but not under jit" if eager else f"it fails in {phase}"
         return _failed(judgement, "numeric", what, error)
+    if 32 in jax and jax[32]["halves"] and not torch[64]["halves"]:
+        half = jax[32]["halves"][0]
+        judgement.error = {**half, "kind": "half"}
+        what = f"in float32, it computes in {half['dtype']}, which torch does not"
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, what
+        return _conclude(judgement, VerdictKind.DIFFERENT, what)
     reused = [d for problems in result["draws"].values() for d in problems if d["kind"] == "reuse"]
     if reused and any(len(tape) > 1 for tape in torch[64]["tapes"].values()):
         judgement.error = reused[0]

@@ -54,7 +54,7 @@ class Locator:
         error = judgement.error
         place = self._place(error["frames"]) if error else None
         places: Places = (self._beside(place), place)
-        if error is not None and error.get("kind") == "reuse":
+        if error is not None and error.get("kind") in ("reuse", "half"):
             return places
         name = judgement.difference.name if judgement.difference else ""
         wide = not name.startswith("in float32")

@@ -17,6 +17,7 @@ from t2j_lsp.check.protocol import leaves, plain
 
 from . import jax_random
 from .jax_build import build, construct, program, realise, takes_rngs, to_array
+from .jax_half import watched
 from .jax_pairing import layout_of, names_of
 from .serve import describe, raised
 
@@ -34,8 +35,9 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
     name of the observation.
     """
-    with program(request) as (module, target):
+    with program(request) as (module, target), watched() as halves:
         session = Session(request, vars(module), target)
+        session.halves = halves
         session.phase("construct", "", session.construct)
         if not session.errors:
             module_class = isinstance(session.model, nnx.Module)
@@ -67,6 +69,7 @@ class Session:
         self.model: Any = None
         self.observed: dict[str, dict[str, Any]] = {}
         self.errors: dict[str, dict[str, Any]] = {}
+        self.halves: list[dict[str, Any]] = []
         self.draws: dict[str, list[dict[str, Any]]] = {}
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
@@ -92,6 +95,7 @@ class Session:
             "errors": self.errors,
             "draws": self.draws,
             "seconds": self.seconds,
+            "halves": self.halves,
             "paired": hasattr(self.model, "t2j_pairs"),
             "paired_by_order": getattr(self.model, "t2j_pairs_sure", True) is False,
             "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,

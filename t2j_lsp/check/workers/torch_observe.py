@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from t2j_lsp.check.protocol import leaves, plain
 from .serve import raised
 from .torch_build import build, program, randomise, realise, to_array, to_tensor
 from .torch_random import recording
+
+_HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
 
 
 def observe(request: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +44,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
             "observed": observed,
             "cotangents": runs.cotangents,
             "tapes": runs.tapes,
+            "halves": _mentions_half(request),
             "uncontrolled": runs.uncontrolled,
             "varies": runs.varies,
         }
@@ -59,6 +63,17 @@ def state_of(model: Any) -> dict[str, Any]:
     if not isinstance(model, nn.Module):
         return {}
     return {k: compact(to_array(v)) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+
+
+def _mentions_half(request: dict[str, Any]) -> bool:
+    """Whether a program may compute in half precision: its text says so, or its inputs or state are."""
+    if any(_HALF.search(m["text"]) for m in request["slice"]["modules"]):
+        return True
+    given = Arguments.from_plain(request["inputs"])
+    found: list[str] = []
+    arrays = (given.args, given.kwargs, request["state"] or {})
+    map_values(arrays, lambda v: found.append(str(getattr(v, "dtype", ""))))
+    return any(_HALF.search(name) for name in found)
 
 
 def _parameters(model: Any) -> dict[str, bool]:

@@ -1,0 +1,34 @@
+"""Notices where a program turns values into half precision."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+HALF = ("float16", "bfloat16")
+
+
+@contextmanager
+def watched() -> Iterator[list[dict[str, Any]]]:
+    """The casts of wider floats and of integers to half precision while the context lasts, with their frames."""
+    found: list[dict[str, Any]] = []
+    cast = lax.convert_element_type_p
+    original = cast.bind
+
+    def bind(*args: Any, **parameters: Any) -> Any:
+        name = np.dtype(parameters["new_dtype"]).name
+        if name in HALF and not found:
+            frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_stack()]
+            found.append({"dtype": name, "frames": frames})
+        return original(*args, **parameters)
+
+    cast.bind = bind
+    try:
+        yield found
+    finally:
+        del cast.bind

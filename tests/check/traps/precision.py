@@ -20,6 +20,13 @@ TRAPS = [
         "return (x.astype(jnp.float16) @ w.astype(jnp.float16)).astype(jnp.float32)",
     ),
     Trap(
+        1,
+        "x=f32[6]",
+        "return x / (x > 0).sum()",
+        "return x / (x > 0).sum()",
+        "return x / (x > 0).sum().astype(jnp.bfloat16)",
+    ),
+    Trap(
         3,
         "x=f32[4]",
         "return x.double() * 0.1",

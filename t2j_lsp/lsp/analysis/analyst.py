@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -39,6 +39,14 @@ class Piece:
 
 
 @dataclass
+class Added:
+    """What the conversion of a file adds at its top level, by name: import lines and definitions."""
+
+    imports: dict[str, str]
+    definitions: dict[str, str]
+
+
+@dataclass
 class State:
     """The last analysis of one program."""
 
@@ -49,6 +57,8 @@ class State:
     translation: Translation | None = None
     """The translation of exactly ``text``."""
     problem: str | None = None
+    added: Added | None = None
+    """What ``translation`` adds, once somebody asked."""
 
 
 class Analyst:
@@ -160,23 +170,21 @@ def tree_of(text: str) -> ast.Module:
 
 
 def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
-    """A translation cut into units."""
+    """A translation cut into units, which come in order."""
     starts = line_starts(translation.source)
-    edited = [line_of(starts, edit.start) for edit in translation.edits if not edit.head]
-    findings, rewrites = list(translation.findings), list(translation.rewrites)
+    edited = sorted(line_of(starts, edit.start) for edit in translation.edits if not edit.head)
+    findings = sorted(translation.findings, key=lambda f: f.span.line)
+    rewrites = sorted(translation.rewrites, key=lambda r: r.span.line)
+    finding_lines, rewrite_lines = [f.span.line for f in findings], [r.span.line for r in rewrites]
     for unit in units:
+        inside = (slice(bisect_left(lines, unit.first), bisect_right(lines, unit.last)) for lines in (
+            finding_lines, rewrite_lines, edited,
+        ))  # fmt: skip
+        some_findings, some_rewrites, some_edits = inside
         yield Piece(
-            tuple(
-                replace(f, span=shifted(f.span, -unit.first))
-                for f in findings
-                if unit.first <= f.span.line <= unit.last
-            ),
-            tuple(
-                replace(r, span=shifted(r.span, -unit.first))
-                for r in rewrites
-                if unit.first <= r.span.line <= unit.last
-            ),
-            tuple(line - unit.first for line in edited if unit.first <= line <= unit.last),
+            tuple(replace(f, span=shifted(f.span, -unit.first)) for f in findings[some_findings]),
+            tuple(replace(r, span=shifted(r.span, -unit.first)) for r in rewrites[some_rewrites]),
+            tuple(line - unit.first for line in edited[some_edits]),
         )
 
 

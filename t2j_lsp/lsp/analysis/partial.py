@@ -9,15 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ...contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
 from ...translate import translate
 from ...translate.wrap import wrap_long_lines
 from ..positions import content, split_lines
-from .analyst import BOM, Analyst, State, line_of, line_starts, moved, options, pieces_of, tree_of
+from .analyst import BOM, Added, Analyst, State, line_of, line_starts, moved, options, pieces_of, tree_of
 from .model import Conversion, Hunk, Refused, Scope, Settings
 from .units import Unit, closure, cut, groups, only
 
@@ -28,17 +26,16 @@ def convert_part(
     analyst: Analyst, key: str, text: str, settings: Settings, path: str | None, scope: Scope
 ) -> Conversion:
     """The hunks that convert one part of a text. Raises Refused with the reason, or SyntaxError."""
-    tree = tree_of(text)
     state = analyst.last(key)
     known = state is not None and state.text == text and state.settings == settings and state.translation is not None
     if scope.kind == "exact" or (known and state is not None):
         state = analyst.state(key, text, settings, path)
         if state.problem is not None:
             raise Refused(state.problem)
-        assert state.translation is not None
-        translation, units = state.translation, state.units
     else:
-        translation, units = _slice(text, tree, settings, path, scope)
+        state = _slice(text, settings, path, scope)
+    translation, units = state.translation, state.units
+    assert translation is not None
     if scope.kind == "expression":
         edits, findings = _expression(translation, text, scope)
     elif scope.kind == "lines":
@@ -47,7 +44,7 @@ def convert_part(
         edits, findings = _exact(translation, text, units)
     if not edits:
         raise Refused(_why_not(findings))
-    hunks = _hunks(text, tree, edits, translation)
+    hunks = _hunks(state, edits)
     caveats = [f"{f.name}: {f.reason}" for f in findings if f.code != "exact"]
     if scope.kind == "lines":
         caveats += [f"it uses {name}, which is still PyTorch" for name in _still_torch(translation, units, scope)]
@@ -63,18 +60,17 @@ def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> l
     return sorted(used & {name for i in outside for name in units[i].about.defines})
 
 
-def _slice(
-    text: str, tree: ast.Module, settings: Settings, path: str | None, scope: Scope
-) -> tuple[Translation, list[Unit]]:
+def _slice(text: str, settings: Settings, path: str | None, scope: Scope) -> State:
     """A translation of what the scope needs: while the whole file's is not there yet."""
     lines = split_lines(text.removeprefix(BOM))
-    units = cut(lines, tree, {})
+    units = cut(lines, tree_of(text), {})
     first, last = (scope.span.line, scope.span.end_line) if scope.span else (scope.first, scope.last)
     wanted = [i for i, unit in enumerate(units) if unit.first <= last and first <= unit.last]
     try:
-        return translate(only(lines, units, closure(units, wanted)), options(settings, path)), units
+        translation = translate(only(lines, units, closure(units, wanted)), options(settings, path))
     except SourceError as error:
         raise Refused(str(error)) from None
+    return State(text, settings, units, [], translation)
 
 
 def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list[TextEdit], list[Finding]]:
@@ -124,31 +120,24 @@ def _why_not(findings: Iterable[Finding]) -> str:
     return f"{gap.name}: {gap.reason}" if gap is not None else "there is nothing to convert here"
 
 
-@dataclass
-class _Added:
-    """What the conversion of the file adds at its top level, by name."""
+def _added(state: State) -> Added:
+    """What the conversion of the whole file adds at its top level."""
+    if state.added is None:
+        assert state.translation is not None
+        state.added = _find_added(state.translation.code.removeprefix(BOM), state.units)
+    return state.added
 
-    imports: dict[str, str]
-    definitions: dict[str, str]
 
-
-def _added(translation: Translation, tree: ast.Module) -> _Added:
-    code = translation.code.removeprefix(BOM)
-    output = ast.parse(code)
+def _find_added(code: str, units: list[Unit]) -> Added:
     lines = split_lines(code)
-    own = _top_names(tree)
-    added = _Added({}, {})
-    for node in output.body:
+    own = {name for unit in units for name in unit.about.defines}
+    added = Added({}, {})
+    for node in ast.parse(code).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
+            start = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
                 name = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
-                dots = "." * node.level if isinstance(node, ast.ImportFrom) else ""
-                line = (
-                    f"from {dots}{node.module or ''} import {name}"
-                    if isinstance(node, ast.ImportFrom)
-                    else f"import {name}"
-                )
-                added.imports[alias.asname or alias.name.partition(".")[0]] = line
+                added.imports[alias.asname or alias.name.partition(".")[0]] = f"{start}import {name}"
         elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign):
             for name in _names(node) - own:
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -156,49 +145,10 @@ def _added(translation: Translation, tree: ast.Module) -> _Added:
     return added
 
 
-def _top_names(tree: ast.Module) -> set[str]:
-    return {name for node in tree.body for name in _names(node)}
-
-
 def _names(node: ast.stmt) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {(a.asname or a.name).partition(".")[0] for a in node.names}
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return {n for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt) for n in _names(child)}
-
-
-def _bound(tree: ast.Module) -> set[str]:
-    """Every name that is bound anywhere in a file."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(ctx=ast.Store()):
-                found.add(node.id)
-            case ast.arg():
-                found.add(node.arg)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
-            case ast.alias():
-                found.add((node.asname or node.name).partition(".")[0])
-            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar() if node.name:
-                found.add(node.name)
-    return found
-
-
-def _loads(tree: ast.Module) -> set[str]:
-    """Every name that is read anywhere in a file, in annotations that are strings too."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
-        for part in ast.walk(annotation) if isinstance(annotation, ast.AST) else ():
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                found.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", part.value))
-    return found
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _apply(text: str, edits: Iterable[TextEdit]) -> str:
@@ -210,25 +160,39 @@ def _apply(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join([*out, text[position:]])
 
 
-def _hunks(text: str, tree: ast.Module, edits: list[TextEdit], translation: Translation) -> list[Hunk]:
+def _hunks(state: State, edits: list[TextEdit]) -> list[Hunk]:
     """The lines that change, with what the new code needs, long lines broken."""
-    bare = text.removeprefix(BOM)
+    bare = state.text.removeprefix(BOM)
     newline = "\r\n" if "\r\n" in bare else "\n"
+    changed = _apply(bare, edits)
     try:
-        new = ast.parse(_apply(bare, edits))
+        tree = ast.parse(changed)
     except SyntaxError as error:
         raise Refused(f"the conversion of this part alone is not Python (line {error.lineno}: {error.msg})") from None
-    edits = edits + _needed(bare, tree, new, _added(translation, tree), newline)
-    regions = _regions(bare, edits)
-    code = _apply(bare, edits)
+    # Only what is new is looked at again: in a long file, everything else takes longer than the conversion.
+    units = cut(split_lines(changed), tree, {unit.text: unit.about for unit in state.units})
+    edits = edits + _needed(bare, state.units, units, _added(state), newline)
     entries: list[SourceMapEntry] = []
     moved_by = 0
-    for first, last, replaced in regions:
+    for first, last, replaced in _regions(bare, edits):
         entries.append(SourceMapEntry(first, last, first + moved_by, first + moved_by + len(replaced) - 1))
         moved_by += len(replaced) - (last - first + 1)
-    code, entries = wrap_long_lines(code, bare, ast.parse(code), entries, newline)
-    lines = [content(line) for line in split_lines(code)]
+    lines = split_lines(_apply(bare, edits))
+    part = _without(lines, state.units, entries)
+    part, entries = wrap_long_lines(part, bare, ast.parse(part), entries, newline)
+    lines = [content(line) for line in split_lines(part)]
     return [Hunk(e.source_line, e.source_end_line, tuple(lines[e.line - 1 : e.end_line])) for e in entries]
+
+
+def _without(lines: list[str], units: list[Unit], entries: list[SourceMapEntry]) -> str:
+    """The new text with the units that no edit touches blank, so that the rest still parses."""
+    blank: set[int] = set()
+    for unit in units:
+        if not any(e.source_line <= unit.last and unit.first <= e.source_end_line for e in entries):
+            before = [e for e in entries if e.source_line <= unit.first]
+            shift = before[-1].end_line - before[-1].source_end_line if before else 0
+            blank.update(range(unit.first - 1 + shift, unit.last + shift))
+    return "".join(line[len(line.rstrip("\r\n")) :] if i in blank else line for i, line in enumerate(lines))
 
 
 def _regions(text: str, edits: Iterable[TextEdit]) -> list[tuple[int, int, list[str]]]:
@@ -258,49 +222,52 @@ def _regions(text: str, edits: Iterable[TextEdit]) -> list[tuple[int, int, list[
     return regions
 
 
-def _needed(text: str, old: ast.Module, new: ast.Module, added: _Added, newline: str) -> list[TextEdit]:
+def _needed(text: str, old: list[Unit], new: list[Unit], added: Added, newline: str) -> list[TextEdit]:
     """Edits that put the imports and helpers in front of the code that the new text names and nothing binds."""
-    known = _bound(old)
-    todo = sorted(_loads(new) - _bound(new) - _BUILTINS)
-    before = _loads(old)
+    before = _unbound(old)
+    todo = sorted(_unbound(new) - before)
+    seen: set[str] = set()
     imports: set[str] = set()
-    blocks: dict[str, str] = {}
+    blocks: set[str] = set()
+    bound = {name for unit in new for name in unit.about.defines}
     while todo:
         name = todo.pop()
-        if name in known or name in before:
+        if name in seen or name in bound:
             continue
-        known.add(name)
+        seen.add(name)
         if name in added.imports:
             imports.add(added.imports[name])
         elif name in added.definitions:
-            blocks[name] = added.definitions[name]
-            block = ast.parse(blocks[name])
-            todo += sorted(_loads(block) - (_bound(block) - set(added.imports) - set(added.definitions)) - _BUILTINS)
+            blocks.add(name)
+            block = added.definitions[name]
+            todo += sorted(_unbound(cut(split_lines(block), ast.parse(block), {})))
         else:
             raise Refused(f"the new code needs {name}, which only the conversion of the whole file makes")
     # The order that the whole file's conversion has them in is one that works.
-    ordered = [text for name, text in added.definitions.items() if name in blocks]
-    parts = [newline.join(sorted(imports, key=lambda line: (line.startswith("from "), line)))] if imports else []
-    head = newline.join(parts)
+    ordered = [block for name, block in added.definitions.items() if name in blocks]
+    head = "".join(f"{line}{newline}" for line in sorted(imports, key=lambda line: (line.startswith("from "), line)))
     tail = "".join(f"{newline}{newline}{block}{newline}" for block in dict.fromkeys(ordered))
-    if not head and not tail:
-        return []
-    return [_inserted(text, old, head, tail, newline)]
+    return [_inserted(text, old, head, tail, newline)] if head or tail else []
 
 
-def _inserted(text: str, tree: ast.Module, imports: str, blocks: str, newline: str) -> TextEdit:
+def _unbound(units: list[Unit]) -> set[str]:
+    """The names that a program reads and nothing in it binds."""
+    loads = {name for unit in units for name in unit.about.loads}
+    return loads - {name for unit in units for name in unit.about.defines} - _BUILTINS
+
+
+def _inserted(text: str, units: list[Unit], imports: str, blocks: str, newline: str) -> TextEdit:
     """An edit that puts imports, then definitions, behind the imports at the top of a text."""
     line = 0
-    for index, node in enumerate(tree.body):
-        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not isinstance(node, ast.Import | ast.ImportFrom) and not docstring:
+    for index, unit in enumerate(units):
+        docstring = index == 0 and unit.text.lstrip("rRuU").startswith(("'", '"'))
+        if not unit.about.imports and not docstring:
             break
-        line = node.end_lineno or line
+        line = unit.last
     starts = [*line_starts(text), len(text)]
     at = starts[min(line, len(starts) - 1)]
     lead = newline if at and not text[:at].endswith(("\n", "\r")) else ""
-    body = (imports + newline if imports else "") + blocks
-    return TextEdit(at, at, lead + body + (newline if blocks else ""))
+    return TextEdit(at, at, lead + imports + blocks + (newline if blocks else ""))
 
 
 def restore(text: str, fresh: str, line: int) -> Conversion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -94,13 +95,26 @@ class _Names(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.stores.add(node.name)
-        outside = [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
-        outside += [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
-        for one in [*outside, *([node.returns] if node.returns is not None else [])]:
+        arguments = [a for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+        annotations = [a.annotation for a in arguments if a.annotation is not None]
+        annotations += [node.returns] if node.returns is not None else []
+        for one in [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *annotations]:
             self.visit(one)
+        for annotation in annotations:
+            self._string_names(annotation)
         self._scope(node.args, node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.generic_visit(node)
+        self._string_names(node.annotation)
+
+    def _string_names(self, annotation: ast.AST) -> None:
+        """Names in annotations that are strings."""
+        for part in ast.walk(annotation):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                self.loads.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", part.value))
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:

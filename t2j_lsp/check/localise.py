@@ -131,6 +131,13 @@ class Alignment:
             return True
         return _agree(torch.value, jax.value, self.tolerance, self.layouts)
 
+    def last_return(self) -> Places | None:
+        """The statement that gives the output: at the border, the order of axes is torch's."""
+        for t, j in reversed(self.pairs):
+            if self.jax[j].site.target == "return":
+                return self.places(self.torch[t], self.jax[j])
+        return None
+
     def first_gradient(self) -> Places | None:
         """The first statement through which other gradients reach the parameters and inputs."""
         tolerance = 100 * self.tolerance
@@ -244,6 +251,8 @@ def find(name: str, alignment: Alignment) -> Places | None:
     name = name.removeprefix("in float32, ")
     label, _, detail = name.partition(": ")
     found = alignment.first_value()
+    if found is None and "output" in label:
+        found = alignment.last_return()
     if found is None and "gradient" in label:
         found = alignment.first_gradient()
     if found is None and (label.startswith(("buffer", "initial values")) or label == "gradient of parameter"):

@@ -241,6 +241,11 @@ class Pool:
             ) from error
         return hello
 
+    def processes(self, kind: Kind) -> list[int]:
+        """The process ids of a worker and of everything that it started; none where it doesn't run."""
+        worker = self._workers.get(kind)
+        return [] if worker is None else tree(worker.process.pid)
+
     def _drop(self, kind: Kind) -> None:
         worker = self._workers.pop(kind, None)
         if worker is not None:

@@ -189,8 +189,10 @@ def plain(value: Any, leaf: Callable[[Any], Array | None], depth: int = 0) -> An
     array = leaf(value)
     if array is not None:
         return array
-    if value is None or isinstance(value, bool | int | float | complex | str):
+    if value is None or isinstance(value, bool | int | float | complex | str | Opaque):
         return value
+    if isinstance(value, Record):
+        return Record(value.name, {n: plain(v, leaf, depth + 1) for n, v in value.fields.items()})
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -264,3 +264,28 @@ def test_float32_constants_in_torchs_own_gradients_accuse_nobody(torch: str, jax
     parameters = "# t2j: x=f32[3, 50]\ndef f(x):\n    return"
     verdict = check(f"{parameters} {torch}\n", f"def f(x):\n    return {jax}\n")
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+NAMED = """
+class Output(NamedTuple):
+    logits: {tensor}
+    extra: {tensor} | None
+
+# t2j: x=f32[3, 4]
+class Named({base}):
+    def {call}(self, x):
+        return {{"a": Output(x * 2, None), "b": Pair(x, x + {one})}}
+
+@dataclasses.dataclass{register}
+class Pair:
+    left: {tensor}
+    right: {tensor}
+"""
+
+
+@pytest.mark.parametrize(("one", "verdict"), [("1", VerdictKind.EQUIVALENT), ("2", VerdictKind.DIFFERENT)])
+def test_named_tuples_and_data_classes_are_compared_by_field(one: str, verdict: VerdictKind, check: Check) -> None:
+    imports = "import dataclasses\nfrom typing import NamedTuple\n"
+    torch = NAMED.format(tensor="torch.Tensor", base="nn.Module", call="forward", one=1, register="")
+    jax = NAMED.format(tensor="jax.Array", base="nnx.Module", call="__call__", one=one, register="")
+    assert check(imports + torch, imports + jax, "Named").verdict is verdict

@@ -21,6 +21,7 @@ from .plans import constructor, plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
 from .recall import Recall
 from .slice import Slicer
+from .stages import aside
 
 STEPS = 3
 PAIRED_BY_ORDER = (
@@ -140,13 +141,16 @@ class FileCheck:
             try:
                 ours = call | {"pairing": pairing}
                 jax = {64: self._jax(jax_slice, ours, torch[64], steps)}
-                judgement = judge(item.name, self.settings.stage, torch, jax)
+                judgement, moved = judge(item.name, self.settings.stage, torch, jax), None
+                if judgement.verdict.stages["behavioral"].result is Result.FAIL:
+                    moved = self._moved(torch_slice, call, torch[64], steps)
+                    judgement = judge(item.name, self.settings.stage, torch, jax, None, moved)
                 if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
                     if not jax[64]["errors"]:
                         jax[32] = self._jax_narrow(jax_slice, ours, torch[64])
                     named = self._has_initial(torch[64]) and not jax[64]["paired"]
                     initial = self._initial(torch_slice, jax_slice, call) if named else None
-                    judgement = judge(item.name, self.settings.stage, torch, jax, initial)
+                    judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
@@ -173,6 +177,11 @@ class FileCheck:
             **call,
         )
         return {64: wide, 32: narrow}
+
+    def _moved(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int) -> Any:
+        """What torch observes from a state a little aside, in float64."""
+        given = {"state": aside(torch["state"]), "cotangents": torch["cotangents"], "steps": steps}
+        return self.ask("torch", "observe", slice=part, wide=True, **call, **given)["observed"]
 
     def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}

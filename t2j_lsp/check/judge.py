@@ -8,7 +8,7 @@ from typing import Any
 
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
 
-from .compare import Comparison, Difference
+from .compare import Allowed, Comparison, Difference
 from .stages import (
     NOTHING,
     Conditioning,
@@ -20,6 +20,7 @@ from .stages import (
     mode_of,
     stage_of,
     stage_result,
+    trajectory,
 )  # fmt: skip
 
 _FORM = ("structure", "shape", "dtype")
@@ -50,12 +51,18 @@ def cannot_say(error: dict[str, Any]) -> str | None:
 
 
 def judge(
-    name: str, last: str, torch: dict[int, Any], jax: dict[int, Any], initial: Sequence[Difference] | None = None
+    name: str,
+    last: str,
+    torch: dict[int, Any],
+    jax: dict[int, Any],
+    initial: Sequence[Difference] | None = None,
+    moved: dict[str, Any] | None = None,
 ) -> Judgement:
     """The verdict on one object.
 
     ``torch`` and ``jax`` hold the workers' results by precision: 64, and 32 where run. ``initial`` are differences
-    between initial values, None where these were not compared.
+    between initial values, None where these were not compared. ``moved`` is what torch observed from a state a little
+    aside, which says how far optimizer steps carry rounding.
     """
     verdict = ObjectVerdict(name, VerdictKind.EQUIVALENT, None, {s: StageResult() for s in STAGES})
     judgement = Judgement(verdict)
@@ -68,9 +75,9 @@ def judge(
     unpaired = {p: d["text"] for p, draws in result["draws"].items() for d in draws if d["kind"] == "kind"}
     result = {**result, "observed": {p: o for p, o in result["observed"].items() if p not in unpaired}}
     reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
-    numeric, behavioral = (
-        _compared(stage, torch[64], result, skip, conditioning) for stage in ("numeric", "behavioral")
-    )
+    numeric = _compared("numeric", torch[64], result, skip, conditioning.meaning)
+    allowed = trajectory(conditioning, torch[64]["observed"], moved) if moved else conditioning.meaning
+    behavioral = _compared("behavioral", torch[64], result, skip, allowed)
     numeric.differences[:0] = _not_trained(torch[64], result["observed"])
     _set_aside(judgement, numeric, conditioning)
     form = [d for d in numeric.differences if d.kind in _FORM]
@@ -145,13 +152,11 @@ def _not_trained(torch: dict[str, Any], observed: dict[str, dict[str, Any]]) -> 
     return []
 
 
-def _compared(
-    stage: str, torch: dict[str, Any], jax: dict[str, Any], skip: set[str], conditioning: Conditioning
-) -> Comparison:
+def _compared(stage: str, torch: dict[str, Any], jax: dict[str, Any], skip: set[str], allowed: Allowed) -> Comparison:
     """The comparison of one stage's observations in every phase of the JAX side."""
     wanted = {name: tree for name, tree in torch["observed"].items() if stage_of(name) == stage}
     phases = [observed for phase, observed in jax["observed"].items() if phase not in ("construct", "draws")]
-    return merge(compare_all(wanted, observed, skip, conditioning.meaning) for observed in phases)
+    return merge(compare_all(wanted, observed, skip, allowed) for observed in phases)
 
 
 def _uncontrolled(torch: dict[str, Any]) -> tuple[set[str], list[str]]:

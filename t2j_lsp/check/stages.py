@@ -122,6 +122,44 @@ class Conditioning:
         return each
 
 
+ASIDE = 1e-12
+"""How far torch's state is moved, relative to each value, to see what optimizer steps make of rounding."""
+_CARRIED = 10
+_MOST_CARRIED = 1e-6
+
+
+def trajectory(conditioning: Conditioning, observed: Mapping[str, Any], moved: Mapping[str, Any]) -> Allowed:
+    """The bound after optimizer steps, in float64.
+
+    Gradients that agree to 1e-13 part on the way where Adam divides a small one by its own size. ``moved`` is what
+    torch observes from a state that is `ASIDE` away: what that makes of a parameter, rounding may make of it too.
+    """
+    carried: dict[str, float] = {}
+    for name in observed.keys() & moved.keys():
+        others = arrays_of(moved[name])
+        for path, array in arrays_of(observed[name]).items():
+            if path in others and others[path].shape == array.shape:
+                carried[name + path] = float(np.abs(as_float64(array) - as_float64(others[path])).max(initial=0.0))
+
+    def allowed(name: str, values: NdArray, group: float) -> float:
+        most = _MOST_CARRIED * scale_of(values, group)
+        return max(conditioning.meaning(name, values, group), min(_CARRIED * carried.get(name, 0.0), most))
+
+    return allowed
+
+
+def is_float(array: Any) -> bool:
+    """Whether an array holds floats of 32 or 64 bits."""
+    return array.dtype in (np.float32, np.float64)
+
+
+def aside(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state whose floats are moved by up to `ASIDE` of themselves."""
+    rng = np.random.default_rng(0)
+    return {name: array * (1 + ASIDE * rng.uniform(-1, 1, array.shape)) if is_float(array) else array
+            for name, array in state.items()}  # fmt: skip
+
+
 def last_place(values: NdArray, bits: int) -> NdArray:
     """A unit in the last place of every value, in a half precision with so many bits."""
     found: NdArray = np.maximum(np.abs(values) * 2.0 ** (1 - bits), 2.0**-24 if bits == 11 else 2.0**-133)

@@ -10,7 +10,7 @@ import pytest
 from t2j_lsp.check.compare import Comparison, compare
 from t2j_lsp.check.digest import digest
 from t2j_lsp.check.protocol import Opaque, RawArray, Record
-from t2j_lsp.check.stages import Conditioning, compare_all, compare_dtypes
+from t2j_lsp.check.stages import Conditioning, aside, compare_all, compare_dtypes, trajectory
 
 A = np.array([[1.0, -2.0], [0.0, 4.0]])
 
@@ -110,3 +110,20 @@ def test_a_large_array_is_compared_by_samples_and_products() -> None:
     other[123, 7] += 1e-3
     assert kinds(digest(array), digest(other)) == ["value"]
     assert digest(array[:3]) is not None and isinstance(digest(array[:3]), np.ndarray)
+
+
+def test_after_steps_as_much_is_allowed_as_rounding_is_carried() -> None:
+    weight = np.linspace(0.5, 1.0, 4)
+    name = "after 3 steps: parameter w"
+    conditioning = Conditioning({}, {})
+    for carried, part, fails in ((0.0, 2e-9, True), (1e-9, 2e-9, False), (1e-9, 2e-8, True), (1.0, 2e-6, True)):
+        allowed = trajectory(conditioning, {name: weight}, {name: weight + carried})
+        found = compare_all({name: weight}, {name: weight + part}, (), allowed)
+        assert bool(found.differences) is fails, (carried, part)
+
+
+def test_a_state_is_moved_in_its_floats_alone() -> None:
+    state = {"w": np.ones(3), "count": np.array(3), "mask": np.array([True])}
+    moved = aside(state)
+    assert 0 < np.abs(moved["w"] - 1).max() <= 1e-12
+    assert moved["count"] is state["count"] and moved["mask"] is state["mask"]

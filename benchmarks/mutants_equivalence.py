@@ -62,6 +62,7 @@ _SCALAR = "a matrix product with a scaled factor is the scaled product"
 _CONSTANT = "no gradient flows through it in any case"
 _EVEN = "only its absolute value or its square is used"
 _CLAMPED = "JAX takes the last element for an index beyond the end"
+_CENTRED = "the other factor of the correlation is centred, so a shift of this one is lost"
 _COUNT = "whole numbers, exact in both types and promoted when used"
 
 EXPLAINED: dict[tuple[str, str], str] = {
@@ -122,7 +123,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
     (
         "losses.barlow_twins",
         "z1.mean(axis=0) -> z1.mean(axis=0).astype(jnp.int32)",
-    ): "the other factor of the correlation is centred, so a shift of this one is lost",
+    ): _CENTRED,
     (
         "losses.label_smoothing",
         "squeeze(jnp.take_along_axis(logp, target[:, None], axis=1), axis=1) -> "
@@ -147,6 +148,23 @@ EXPLAINED: dict[tuple[str, str], str] = {
         "tensors.whiten",
         "x.mean(axis=0, keepdims=True) -> x.mean(axis=0, keepdims=False)",
     ): "broadcasting adds the axis again",
+    ("attention.CausalAttention", "math.sqrt(q.shape[-1]) -> jax.lax.stop_gradient(math.sqrt(q.shape[-1]))"): _CONSTANT,
+    ("losses.triplet", "anchor - positive -> positive - anchor"): _EVEN,
+    ("losses.huber", "pred - target -> target - pred"): _EVEN,
+    (
+        "losses.distillation",
+        "jax.nn.softmax(lax.stop_gradient(target) / 3.0, axis=1) -> "
+        "jax.lax.stop_gradient(jax.nn.softmax(lax.stop_gradient(target) / 3.0, axis=1))",
+    ): _CONSTANT,
+    ("losses.barlow_twins", "z1.mean(axis=0) -> jax.lax.stop_gradient(z1.mean(axis=0))"): _CENTRED,
+    ("losses.barlow_twins", "z2.mean(axis=0) -> jax.lax.stop_gradient(z2.mean(axis=0))"): _CENTRED,
+    ("sequence.RunningNorm", "x.mean(axis=0) -> jax.lax.stop_gradient(x.mean(axis=0))"): _CONSTANT,
+    (
+        "sequence.RunningNorm",
+        "jnp.sqrt(self.var + 0.0001) -> jax.lax.stop_gradient(jnp.sqrt(self.var + 0.0001))",
+    ): _CONSTANT,
+    ("sequence.VectorQuantizer", "2 * z @ w.T -> 2 * (z @ w.T)"): _SCALAR,
+    ("tensors.whiten", "x.T @ x / (x.shape[0] - 1) -> x.T @ (x / (x.shape[0] - 1))"): _SCALAR,
 }
 """Why a mutant is no mistake, by object and mutation, where the jaxprs differ."""
 

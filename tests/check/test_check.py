@@ -289,3 +289,31 @@ def test_named_tuples_and_data_classes_are_compared_by_field(one: str, verdict: 
     torch = NAMED.format(tensor="torch.Tensor", base="nn.Module", call="forward", one=1, register="")
     jax = NAMED.format(tensor="jax.Array", base="nnx.Module", call="__call__", one=one, register="")
     assert check(imports + torch, imports + jax, "Named").verdict is verdict
+
+
+VERSIONED = """
+class Versioned({base}):
+    def __init__(self{rngs}):
+        {start}
+        self.fc = {linear}
+
+    def {call}(self, x):
+        return self.fc(x)
+"""
+LOADING = """
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+        if local_metadata.get("version") is None:
+            raise ValueError("no version")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+"""
+
+
+def test_modules_that_ask_for_a_version_load_their_state(check: Check) -> None:
+    torch = VERSIONED.format(
+        base="nn.Module", rngs="", start="super().__init__()", linear="nn.Linear(3, 2)", call="forward"
+    )
+    jax = VERSIONED.format(
+        base="nnx.Module", rngs=", rngs: nnx.Rngs", start="pass", linear="nnx.Linear(3, 2, rngs=rngs)", call="__call__"
+    )
+    verdict = check(f"{torch}{LOADING}    _version = 2\n", jax, initial=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

@@ -55,7 +55,9 @@ def set_state(model: nn.Module, state: dict[str, Any] | None, rng: np.random.Gen
     if state is None:
         randomise(model, rng)
     else:
-        model.load_state_dict({name: to_tensor(array, wide) for name, array in state.items()})
+        own = model.state_dict()  # with the versions that some modules ask for
+        own.update({name: to_tensor(array, wide) for name, array in state.items()})
+        model.load_state_dict(own)
 
 
 def state_of(model: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ CLIENT_NAMES: dict[str, str] = {
 }
 CLIENT_ONLY = frozenset({"torch_python", "jax_python"})
 CHOICES: dict[str, tuple[str, ...]] = {
-    "target": ("nnx", "jax"),
+    "target": ("nnx",),
     "helpers": ("inline", "module", "import"),
     "check_stage": STAGES,
     "check_device": ("auto", "cpu", "gpu"),

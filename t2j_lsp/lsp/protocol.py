@@ -172,7 +172,7 @@ class Protocol(LanguageServerProtocol):
             return super().structure_message(data)
         except JsonRpcException:
             raise
-        except Exception as error:
+        except Exception as error:  # the converter raises whatever it meets in parameters of the wrong form
             raise JsonRpcInvalidParams() from error
 
     # --- texts ----------------------------------------------------------------------------------------------------

@@ -64,11 +64,7 @@ class _Converted(ast.NodeTransformer):
         self.namespace = namespace
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        owner = ast.unparse(node.value)
-        if (
-            owner in ("nn", "torch.nn", "F", "torch", "nn.functional", "torch.nn.functional")
-            and node.attr in self.namespace
-        ):
+        if ast.unparse(node.value) in _TORCH and node.attr in self.namespace:
             return ast.Name(node.attr, ast.Load())
         return self.generic_visit(node)
 

@@ -270,6 +270,8 @@ class CheckReport:
 
     device: str
     objects: list[ObjectVerdict] = field(default_factory=list)
+    device_reason: str | None = None
+    """Why it was the CPU, where a GPU was asked for."""
 
     @property
     def verdict(self) -> VerdictKind:
@@ -285,5 +287,6 @@ class CheckReport:
             "version": JSON_VERSION,
             "verdict": str(self.verdict),
             "device": self.device,
+            **({"device_reason": self.device_reason} if self.device_reason else {}),
             "objects": [o.to_json() for o in self.objects],
         }

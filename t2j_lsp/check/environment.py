@@ -6,12 +6,12 @@ import os
 import site
 from pathlib import Path
 
-from .processes import TAG
+from .processes import DEVICE, GPU_SHARE, TAG
 
 _PASSED = (
     "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
     "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "CUDA_HOME", "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "ROCM_PATH", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
 )  # fmt: skip
 
 
@@ -23,10 +23,14 @@ def cache_folder() -> Path:
 
 
 def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[str, str]:
-    """All variables of a worker. Keys and tokens of the user's are not among them; its home is the scratch folder."""
+    """All variables of a worker on a device, ``cpu`` or ``gpu``.
+
+    Keys and tokens of the user's are not among them; its home is the scratch folder.
+    """
     names = {name: os.environ[name] for name in _PASSED if name in os.environ}
     names |= {
         TAG: tag,
+        DEVICE: device,
         "HOME": scratch,
         "TMPDIR": scratch,
         "TEMP": scratch,
@@ -41,13 +45,10 @@ def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[s
     if kind == "torch":
         # Scripted and compiled functions run as the Python they were written as.
         names |= {"PYTORCH_JIT": "0", "TORCH_COMPILE_DISABLE": "1", "TORCHDYNAMO_DISABLE": "1"}
-        names |= {"NVIDIA_TF32_OVERRIDE": "0"}
     else:
         cache = cache_folder() / "xla"
         names |= {
-            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
             "JAX_DEFAULT_MATMUL_PRECISION": "highest",
-            "NVIDIA_TF32_OVERRIDE": "0",
             "JAX_COMPILATION_CACHE_DIR": str(cache),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
@@ -57,6 +58,18 @@ def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[s
             # Programs run a few times on small inputs: compile time is what a check waits for. And XLA's algebraic
             # simplifier would hide NaN gradients that the same code gives without jit (0 * inf becomes 0).
             names |= {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": "--xla_disable_hlo_passes=algsimp"}
-    if device != "gpu":
-        names |= {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-    return names
+    return names | (_gpu() if device == "gpu" else {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""})
+
+
+def _gpu() -> dict[str, str]:
+    """What makes both frameworks run on the same card, in full precision, and the same way each time."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+    return {
+        "CUDA_DEVICE_ORDER": os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+        "CUDA_VISIBLE_DEVICES": visible.split(",")[0],
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        "XLA_PYTHON_CLIENT_MEM_FRACTION": str(GPU_SHARE),
+        "XLA_FLAGS": "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0",
+    }

@@ -59,6 +59,10 @@ class Limits:
     growth: int = 3 * 1024**3
 
 
+ON_GPU = Limits(memory=16 * 1024**3, growth=6 * 1024**3)
+"""A card's libraries alone take gigabytes of each process."""
+
+
 class Worker:
     """One process. Not thread-safe: `Pool` holds a lock around each request."""
 
@@ -179,7 +183,14 @@ class Pool:
     ) -> None:
         self._pythons: dict[Kind, str] = {"torch": torch_python or sys.executable, "jax": jax_python or sys.executable}
         self.device = device
-        self.limits = limits or Limits()
+        """What was asked for: ``auto``, ``cpu`` or ``gpu``."""
+        self.fallback: str | None = None
+        """Why a check that was to run on a GPU runs on the CPU."""
+        self._where: Literal["cpu", "gpu"] = "gpu" if device == "gpu" else "cpu"
+        self._settled = self._where == "cpu"
+        """Whether it is known that both workers run where they are to."""
+        self._settling = threading.Lock()
+        self.limits = limits or (ON_GPU if device == "gpu" else Limits())
         self._workers: dict[Kind, Worker] = {}
         self._locks: dict[Kind, threading.Lock] = {"torch": threading.Lock(), "jax": threading.Lock()}
         self.hello: dict[Kind, dict[str, Any]] = {}
@@ -202,11 +213,11 @@ class Pool:
         self, kind: Kind, operation: str, timeout: float, cancelled: Callable[[], bool] = lambda: False, **message: Any
     ) -> Any:
         """Asks a worker. Raises WorkerError (the worker is replaced on the next request) or RemoteError."""
+        self._settle(cancelled)
         with self._locks[kind]:
             worker = self._spawn(kind)
             try:
-                if worker.count == 0:
-                    self.hello[kind] = self._greet(worker, cancelled)
+                self._welcome(worker, cancelled)
                 return worker.request({"operation": operation, **message}, timeout, cancelled)
             except WorkerError:
                 worker.dirty = True
@@ -215,6 +226,33 @@ class Pool:
                 if worker.dirty or resident(tree(worker.process.pid)) > self.limits.growth:
                     self._drop(kind)
 
+    def _settle(self, cancelled: Callable[[], bool]) -> None:
+        """Finds out whether both frameworks have the card that is asked for; else both run on the CPU."""
+        with self._settling:
+            if self._settled:
+                return
+            missing: list[str] = []
+            for kind, lock in self._locks.items():
+                with lock:
+                    try:
+                        self._welcome(self._spawn(kind), cancelled)
+                        missing += filter(None, [self.hello[kind]["missing"]])
+                    except Cancelled:
+                        self._drop(kind)
+                        raise
+                    except (WorkerError, RemoteError) as error:
+                        missing.append(str(error))
+            if missing:
+                self.fallback, self._where = "; ".join(missing), "cpu"
+                for kind, lock in self._locks.items():
+                    with lock:
+                        self._drop(kind)
+            self._settled = True
+
+    def _welcome(self, worker: Worker, cancelled: Callable[[], bool]) -> None:
+        if worker.count == 0:
+            self.hello[worker.kind] = self._greet(worker, cancelled)
+
     def _spawn(self, kind: Kind) -> Worker:
         worker = self._workers.get(kind)
         if worker is not None and worker.process.poll() is not None:
@@ -222,7 +260,7 @@ class Pool:
             worker = None
         if worker is None:
             try:
-                worker = Worker(kind, self._pythons[kind], self.device, self.limits)
+                worker = Worker(kind, self._pythons[kind], self._where, self.limits)
             except OSError as error:
                 raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
             self._workers[kind] = worker
@@ -253,9 +291,9 @@ class Pool:
 
     @property
     def device_name(self) -> str:
-        """What the JAX side ran on: ``cpu``, or ``gpu`` with its name."""
-        hello = self.hello.get("jax", {})
-        return "cpu" if hello.get("platform", "cpu") == "cpu" else f"gpu: {hello['device']}"
+        """What both sides ran on: ``cpu``, or ``gpu`` with its name."""
+        names = {hello["device"] for hello in self.hello.values()} - {"cpu"}
+        return f"gpu: {' and '.join(sorted(names))}" if names and self._where == "gpu" else "cpu"
 
     def close(self) -> None:
         """Ends both workers."""

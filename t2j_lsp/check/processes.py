@@ -8,6 +8,10 @@ from pathlib import Path
 
 TAG = "T2J_WORKER"
 """The environment variable by which a worker's processes are found, however they were started."""
+DEVICE = "T2J_DEVICE"
+"""The variable that tells a worker where to run: ``cpu`` or ``gpu``."""
+GPU_SHARE = 0.45
+"""Of a card's memory, what either framework may take: neither can starve the other."""
 
 
 def kill_tagged(tag: str, but: int = 0) -> int:

@@ -44,7 +44,7 @@ def check_files(
         converted: the converted file, or its text, whose imports are then found as those of ``source`` are.
         objects: names of classes and functions; None for every module class and tensor function of the file.
         stage: the last stage to run: ``spec``, ``numeric`` or ``behavioral`` (the default).
-        device: ``auto``, ``cpu`` or ``gpu``.
+        device: ``cpu``, ``gpu``, or ``auto``, which is the CPU. Where a framework has no GPU, both run on the CPU.
         torch_python, jax_python: interpreters of the two workers; None for this one.
         timeout: seconds for each run of an object; 120 by default.
         on_progress: called with one line for each step.
@@ -91,4 +91,4 @@ def check_files(
             pool.close()
     check.settle(verdicts)
     order = list(objects) if objects is not None else [item.name for item in found]
-    return CheckReport(pool.device_name, [verdicts[name] for name in order])
+    return CheckReport(pool.device_name, [verdicts[name] for name in order], pool.fallback)

@@ -25,7 +25,9 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
     parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
-    parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run (default: auto)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
+    )
     parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has torch (default: this one)")
     parser.add_argument(
         "--jax-python", metavar="PYTHON", help="the interpreter that has jax and flax (default: this one)"
@@ -68,7 +70,8 @@ def show(report: CheckReport) -> None:
     for one in report.objects:
         for line in _explanation(one):
             print(line)
-    print(f"device: {report.device}")
+    why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
+    print(f"device: {report.device}{why}")
     print(report.verdict)
 
 

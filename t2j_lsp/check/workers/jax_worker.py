@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from . import jax_random, jax_widen
+from . import jax_device, jax_random, jax_widen
 from .serve import Handler
 
 jax_widen.install()
@@ -23,7 +23,14 @@ def hello() -> dict[str, Any]:
     """What runs here, and on which device."""
     device = jax.devices()[0]
     versions = f"jax {jax.__version__}, flax {flax.__version__}"
-    return {"framework": versions, "platform": device.platform, "device": device.device_kind}
+    name = device.device_kind if device.platform == "gpu" else device.platform
+    return {"framework": versions, "device": name, "missing": jax_device.missing()}
 
 
-HANDLERS: dict[str, Handler] = {"observe": observe, "trace": trace, "initial": initial}
+HANDLERS: dict[str, Handler] = {
+    "observe": observe,
+    "trace": trace,
+    "initial": initial,
+    "memory": jax_device.memory,
+    "precision": jax_device.precision,
+}

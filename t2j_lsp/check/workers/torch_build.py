@@ -19,6 +19,8 @@ from t2j_lsp.check.protocol import Array, RawArray
 from t2j_lsp.check.slice import Slice
 from t2j_lsp.check.widen import widen
 
+from . import torch_device
+
 WIDE = {
     torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
     torch.complex32: torch.complex128, torch.complex64: torch.complex128,
@@ -43,6 +45,7 @@ def to_tensor(array: Array, wide: bool) -> torch.Tensor:
         tensor = torch.from_numpy(array.bits.view(np.int16).copy()).view(getattr(torch, array.dtype))
     else:
         tensor = torch.from_numpy(np.array(array))
+    tensor = torch_device.put(tensor)
     return tensor.to(WIDE.get(tensor.dtype, tensor.dtype)) if wide else tensor
 
 
@@ -90,11 +93,17 @@ def program(
 def build(target: Any, init: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Generator) -> Any:
     """An instance of a module class; a function stays as it is."""
     if not isinstance(target, type):
+        torch_device.pin()
         return target
     args = realise(init.args, namespace, wide, rng)
     kwargs = realise(init.kwargs, namespace, wide, rng)
     instance = target(*args, **kwargs)
-    return instance.double() if wide and isinstance(instance, nn.Module) else instance
+    torch_device.pin()
+    if not isinstance(instance, nn.Module):
+        return instance
+    if torch_device.on_card():
+        instance = instance.cuda()  # What ``torch.Tensor(...)`` made knows no default device.
+    return instance.double() if wide else instance
 
 
 def randomise(module: nn.Module, rng: np.random.Generator) -> None:
@@ -125,7 +134,7 @@ def _telling(name: str, tensor: torch.Tensor, rng: np.random.Generator) -> Any:
     shape = tuple(tensor.shape)
     if tensor.is_complex():
         return _normal(rng, shape, 0.5) + 1j * _normal(rng, shape, 0.5)
-    old = tensor.double()
+    old = tensor.detach().double().cpu()
     if name.rpartition(".")[2] == "running_var" or (not tensor.requires_grad and bool((old == 1).all())):
         return rng.uniform(0.5, 1.5, shape)
     mean = float(old.mean())

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from . import torch_exact, torch_random, torch_ties
+from . import torch_device, torch_exact, torch_random, torch_ties
 from .serve import Handler
 from .torch_initial import initial
 from .torch_observe import observe
@@ -15,10 +15,12 @@ from .torch_trace import owners, trace
 
 
 def hello() -> dict[str, Any]:
-    """What runs here."""
-    return {"framework": f"torch {torch.__version__}", "gpu": torch.cuda.is_available()}
+    """What runs here, and on which device."""
+    device = torch.cuda.get_device_name() if torch_device.on_card() else "cpu"
+    return {"framework": f"torch {torch.__version__}", "device": device, "missing": torch_device.missing()}
 
 
+torch_device.install()
 torch_random.install()
 torch_ties.install()
 torch_exact.install()
@@ -31,4 +33,6 @@ HANDLERS: dict[str, Handler] = {
     "trace": trace,
     "owners": owners,
     "initial": initial,
+    "memory": torch_device.memory,
+    "precision": torch_device.precision,
 }

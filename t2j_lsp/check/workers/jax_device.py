@@ -1,0 +1,59 @@
+"""Where JAX runs: on the CPU, or on a card that it shares with torch; and float32 that is float32 there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from importlib.metadata import entry_points
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from t2j_lsp.check.processes import DEVICE
+
+from .precision import kernel, permutation, telling
+
+_held: list[jax.Array] = []
+
+
+def missing() -> str | None:
+    """Why JAX has no card, where it was to use one."""
+    if os.environ.get(DEVICE) != "gpu" or jax.devices()[0].platform == "gpu":
+        return None
+    if not entry_points(group="jax_plugins") and importlib.util.find_spec("jax_plugins") is None:
+        return f"jax {jax.__version__} is installed without CUDA"
+    try:
+        jax.devices("gpu")
+    except RuntimeError as error:
+        return f"jax {jax.__version__} finds no CUDA device ({str(error).splitlines()[0][:200]})"
+    return f"jax {jax.__version__} prefers {jax.devices()[0].platform}"
+
+
+def memory(request: dict[str, Any]) -> dict[str, int]:
+    """Bytes that XLA holds and may hold; nothing on the CPU.
+
+    ``hold`` is a share of what XLA may have, to be kept from now on.
+    """
+    stats = jax.devices()[0].memory_stats()
+    if not stats:
+        return {}
+    _held.clear()
+    limit = stats["bytes_limit"]
+    if request.get("hold"):
+        count = int(limit * request["hold"]) - stats["bytes_in_use"]
+        _held.append(jnp.zeros(count, jnp.uint8).block_until_ready())
+    stats = jax.devices()[0].memory_stats() or {}
+    used = max(stats.get("pool_bytes", 0), stats["bytes_in_use"])
+    return {"used": used, "peak": stats.get("peak_bytes_in_use", used), "limit": limit}
+
+
+def precision(request: dict[str, Any]) -> dict[str, float]:
+    """How far float32 products of matrices and convolutions are from the right result, relative to it."""
+    a, b = telling(), permutation()
+    product = jnp.asarray(a) @ jnp.asarray(b)
+    image, weight = a[None, :64].reshape(1, 64, 16, -1), kernel()
+    filtered = jax.lax.conv(jnp.asarray(image), jnp.asarray(weight), (1, 1), "SAME")
+    errors = {"matrix product": (product, a @ b), "convolution": (filtered, image)}
+    return {name: float(np.abs(np.asarray(found) / right - 1).max()) for name, (found, right) in errors.items()}

@@ -1,0 +1,99 @@
+"""Where a check runs: on a GPU only if both sides have it, else on the CPU with the reason; always in full precision."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from t2j_lsp.check.environment import worker_environment
+from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.check.workers.precision import CHANNELS, kernel, permutation, telling
+from t2j_lsp.contract import CheckReport, VerdictKind
+
+from .conftest import Check
+
+without_card = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU: nothing falls back here")
+
+
+def report(folder: Path, jax_python: str | None = None, device: str = "gpu") -> CheckReport:
+    source, converted = folder / "source.py", folder / "converted.py"
+    source.write_text("import torch\n\ndef f(x: torch.Tensor):\n    return x * 2\n")
+    converted.write_text("def f(x):\n    return x * 2\n")
+    return check_files(source, converted, device=device, jax_python=jax_python)
+
+
+@without_card
+def test_without_a_gpu_the_verdict_is_the_cpus_and_says_why(tmp_path: Path) -> None:
+    found = report(tmp_path)
+    assert (found.verdict, found.device) == (VerdictKind.EQUIVALENT, "cpu")
+    assert found.device_reason is not None
+    assert "torch" in found.device_reason and "jax" in found.device_reason and "CUDA" in found.device_reason
+    assert found.to_json()["device_reason"] == found.device_reason
+
+
+def test_a_worker_that_dies_of_its_gpu_is_replaced_by_one_on_the_cpu(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n[ "$T2J_DEVICE" = gpu ] && exit 9\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    found = report(tmp_path, str(python))
+    assert (found.verdict, found.device) == (VerdictKind.EQUIVALENT, "cpu")
+    assert "exit code 9" in str(found.device_reason)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_where_no_gpu_is_asked_for_none_is_missed(tmp_path: Path, device: str) -> None:
+    found = report(tmp_path, device=device)
+    assert (found.device, found.device_reason) == ("cpu", None)
+
+
+def test_on_a_gpu_both_sides_get_the_same_card_a_share_of_it_and_no_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("WANDB_API_KEY", "secret")
+    for kind in ("torch", "jax"):
+        names = worker_environment(kind, "gpu", "/scratch", "00")
+        assert names["CUDA_VISIBLE_DEVICES"] == "2" and names["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+        assert names["NVIDIA_TF32_OVERRIDE"] == "0" and "JAX_PLATFORMS" not in names
+        assert names["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+        assert float(names["XLA_PYTHON_CLIENT_MEM_FRACTION"]) < 0.5
+        assert "WANDB_API_KEY" not in names
+        assert worker_environment(kind, "cpu", "/scratch", "00")["CUDA_VISIBLE_DEVICES"] == ""
+    assert worker_environment("jax", "gpu", "/scratch", "00")["JAX_DEFAULT_MATMUL_PRECISION"] == "highest"
+
+
+def _tf32(array: np.ndarray) -> np.ndarray:
+    """The elements as TF32 has them: 13 of the 23 bits behind the leading one are rounded away."""
+    return ((array.view(np.uint32) + np.uint32(1 << 12)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def test_the_probe_of_precision_tells_tf32_from_float32() -> None:
+    a, b = telling(), permutation()
+    right = a.astype(np.float64) @ b
+    assert np.array_equal(a @ b, right)
+    assert np.abs((_tf32(a) @ _tf32(b)) / right - 1).max() > 1e-4
+    assert kernel().sum() == CHANNELS and np.array_equal(_tf32(kernel()), kernel())
+
+
+def test_both_workers_multiply_in_full_precision(pool: Pool) -> None:
+    for kind in ("torch", "jax"):
+        errors = pool.request(kind, "precision", 60.0)
+        assert set(errors) == {"matrix product", "convolution"} and max(errors.values()) < 1e-6, (kind, errors)
+
+
+def test_a_program_that_asks_for_less_precision_is_run_in_full(check: Check) -> None:
+    torch_side = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        torch.set_float32_matmul_precision('medium')\n        self.fc = nn.Linear(5, 3)\n"
+        "    def forward(self, x):\n"
+        "        return self.fc(x) * (2 if torch.get_float32_matmul_precision() == 'highest' else 3)\n"
+    )
+    jax_side = (
+        "class Net(nnx.Module):\n    def __init__(self, *, rngs):\n"
+        "        self.fc = nnx.Linear(5, 3, rngs=rngs)\n"
+        "    def __call__(self, x):\n        return self.fc(x) * 2\n"
+    )
+    assert check(torch_side, jax_side, initial=False).verdict is VerdictKind.EQUIVALENT

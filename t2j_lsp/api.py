@@ -86,14 +86,16 @@ def check(
     torch_python: str | None = None,
     jax_python: str | None = None,
     timeout: float = 120.0,
+    explain: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> CheckReport:
     """Run a PyTorch file and its conversion side by side and compare what they compute.
 
     ``source`` and ``converted`` are paths; without ``converted``, the file is converted first. ``objects`` names the
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
-    in, and ``timeout`` the seconds for each object. Runs code of the file. Raises SourceError where a
-    file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
+    in, and ``timeout`` the seconds for each object. With ``explain``, each verdict has the values of both sides,
+    statement by statement. Runs code of the file. Raises SourceError where a file can't be read or parsed, and
+    T2JError where ``objects`` names what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
     from .check.run import check_files
@@ -118,6 +120,7 @@ def check(
         torch_python=torch_python,
         jax_python=jax_python,
         timeout=timeout,
+        explain=explain,
         on_progress=on_progress,
         source_map=source_map,
         neighbour=lambda path: convert_file(path, Options()).translation.code,

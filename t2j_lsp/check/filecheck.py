@@ -12,10 +12,12 @@ from t2j_lsp.contract import Divergence, ObjectVerdict, Result, SourceMapEntry, 
 
 from .compare import Difference
 from .counterparts import Counterpart, counterpart
+from .explain import Run, explanation
 from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
-from .locate import Locator
+from .localise import Alignment
+from .locate import Locator, is_wide
 from .objects import CheckedObject, find_objects
 from .plans import constructor, plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
@@ -41,6 +43,8 @@ class Settings:
     seed: int = 0
     eager: bool = True
     initial: bool = True
+    explain: bool = False
+    """Whether verdicts are to have the values of both sides, statement by statement."""
 
 
 def unchecked(name: str, reason: str) -> ObjectVerdict:
@@ -157,12 +161,44 @@ class FileCheck:
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
-                self.locator.locate(judgement, here, there, torch[64]["observed"])
+                alignment = self.locator.locate(judgement, here, there, torch[64]["observed"])
+                if self.settings.explain:
+                    self._explain(
+                        judgement, alignment or self.locator.aligned(judgement, here, there), here, there, torch, jax
+                    )
                 break
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
         return judgement.verdict
+
+    def _explain(
+        self,
+        judgement: Judgement,
+        alignment: Alignment | None,
+        here: dict[str, Any],
+        there: dict[str, Any],
+        torch: dict[int, Any],
+        jax: dict[int, Any],
+    ) -> None:
+        """Adds the values of both sides, as they were in the run that shows the difference."""
+        if alignment is None:
+            return
+        name = judgement.difference.name if judgement.difference else ""
+        bits = 64 if is_wide(name) else 32
+        phases = [tree for tree in jax[bits]["observed"].values() if any(name.endswith(n) or n in name for n in tree)]
+        run = Run(
+            self.locator.request(judgement, here)["mode"],
+            is_wide(name),
+            (_lines(here), _lines(there)),
+            judgement.verdict.divergence,
+            tuple(judgement.differences),
+            torch[bits]["observed"],
+            phases[0] if phases else None,
+            alignment.error is not None,
+            self.locator.place(alignment.error["frames"]) if alignment.error is not None else None,
+        )
+        judgement.verdict.explanation = explanation(alignment, run)
 
     def _torch(self, part: Any, call: dict[str, Any], steps: int) -> dict[int, Any]:
         wide = self.ask("torch", "observe", slice=part, wide=True, state=None, cotangents=None, steps=steps, **call)
@@ -260,6 +296,11 @@ class FileCheck:
                 verdicts[name] = ObjectVerdict(
                     name, VerdictKind.EQUIVALENT, f"checked as part of {user.name}", dict(user.stages)
                 )
+
+
+def _lines(request: dict[str, Any]) -> dict[str, list[str]]:
+    """The lines of the files that a request runs, by path."""
+    return {m["path"]: m["text"].splitlines() for m in request["slice"]["modules"]}
 
 
 def _mentions(plan: Plan, name: str) -> bool:

@@ -33,6 +33,7 @@ class Judgement:
 
     verdict: ObjectVerdict
     difference: Difference | None = None
+    differences: list[Difference] = field(default_factory=list)
     error: dict[str, Any] | None = None
     undecided: list[str] = field(default_factory=list)
     """Why these inputs decide nothing: other inputs may."""
@@ -206,6 +207,7 @@ def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -
 
 
 def _different(judgement: Judgement, differences: list[Difference], causes: Sequence[str] = ()) -> Judgement:
+    judgement.differences = differences
     return _conclude(judgement, VerdictKind.DIFFERENT, "; ".join([*causes, describe(differences)]))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from t2j_lsp.contract import Location
 
 from .compare import arrays_of, kind_of, scale_of
-from .protocol import as_float64
+from .protocol import Array, NdArray, as_float64
 from .trace import Site
 
 WIDE, NARROW = 1e-8, 1e-4
@@ -52,6 +53,7 @@ class Alignment:
     ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
         self.sites = [Site.from_plain(s) for s in jax["sites"]]
+        self.error: dict[str, Any] | None = jax.get("error")
         self.calls: dict[str, list[Any]] = torch["calls"]
         self.owners: dict[str, list[str]] = torch["owners"]
         self.texts = texts
@@ -83,21 +85,25 @@ class Alignment:
         ours, theirs = (None if n is None else Location(f, n) for f, n in zip(files, lines, strict=True))
         return ours, theirs
 
+    def parting(self) -> tuple[int, int] | None:
+        """The first pair of events whose values differ."""
+        return next(((t, j) for t, j in self.pairs if not self.agree(self.torch[t], self.jax[j])), None)
+
     def first_value(self) -> Places | None:
         """Where a value first differs."""
+        parting = self.parting()
+        if parting is None:
+            return None
+        t, j = parting
         paired = {j for _, j in self.pairs}
-        for t, j in self.pairs:
-            if self._agree(self.torch[t], self.jax[j]):
-                continue
-            # One statement may have become several that assign to the same name.
-            first = j
-            while first and first - 1 not in paired and self.jax[first - 1].site.key == self.jax[j].site.key:
-                first -= 1
-            for earlier in range(first, j):
-                if not self._agree(self.torch[t], self.jax[earlier]):
-                    return self.places(self.torch[t], self.jax[earlier])
-            return self._unmoved(t, j) or self.places(self.torch[t], self.jax[j])
-        return None
+        # One statement may have become several that assign to the same name.
+        first = j
+        while first and first - 1 not in paired and self.jax[first - 1].site.key == self.jax[j].site.key:
+            first -= 1
+        for earlier in range(first, j):
+            if not self.agree(self.torch[t], self.jax[earlier]):
+                return self.places(self.torch[t], self.jax[earlier])
+        return self._unmoved(t, j) or self.places(self.torch[t], self.jax[j])
 
     def _unmoved(self, t: int, j: int) -> Places | None:
         """The call of a layer of flax whose input has the axes in torch's order, though it wants channels last."""
@@ -126,7 +132,8 @@ class Alignment:
                 return self.places(self.torch[t], self.jax[j])
         return None
 
-    def _agree(self, torch: Event, jax: Event) -> bool:
+    def agree(self, torch: Event, jax: Event) -> bool:
+        """Whether two paired events have the same value, as far as that can be compared."""
         if torch.module and len(arrays_of(torch.value)) != len(arrays_of(jax.value)):
             return True
         return _agree(torch.value, jax.value, self.tolerance, self.layouts)
@@ -215,24 +222,28 @@ def _agree(left: Any, right: Any, tolerance: float, layouts: bool = True) -> boo
         return True
     if len(mine) != len(other):
         return False
-    return all(_same(a, b, tolerance, layouts) for a, b in zip(mine, other, strict=True))
+    return all(same(a, b, tolerance, layouts) for a, b in zip(mine, other, strict=True))
 
 
-def _same(a: Any, b: Any, tolerance: float, layouts: bool) -> bool:
+def same(a: Array, b: Array, tolerance: float, layouts: bool) -> bool:
+    """Whether two arrays have the same values, in another order of axes where layouts may differ."""
     if kind_of(a) != kind_of(b):
         return {kind_of(a), kind_of(b)} == {"integer", "bool"}
-    left, right = as_float64(a), as_float64(b)
-    if left.shape == right.shape and _close(left, right, tolerance):
-        return True
+    left = as_float64(a)
+    return any(_close(left, right, tolerance) for right in arrangements(left, as_float64(b), layouts))
+
+
+def arrangements(left: NdArray, right: NdArray, layouts: bool) -> Iterator[NdArray]:
+    """``right`` in the shape of ``left``: as it is, or where layouts may differ without axes of 1 or channels last."""
+    if left.shape == right.shape:
+        yield right
+    if not layouts:
+        return
     if sorted(left.shape) != sorted(right.shape):
-        alike = layouts and [n for n in left.shape if n != 1] == [n for n in right.shape if n != 1]
-        return alike and _close(left.reshape(-1), right.reshape(-1), tolerance)
-    if not layouts or right.ndim < 3:
-        return False
-    return any(
-        moved.shape == left.shape and _close(left, moved, tolerance)
-        for moved in (np.moveaxis(right, -1, 1), np.moveaxis(right, -1, -3))
-    )
+        if [n for n in left.shape if n != 1] == [n for n in right.shape if n != 1]:
+            yield right.reshape(left.shape)
+    elif right.ndim >= 3:
+        yield from (m for m in (np.moveaxis(right, -1, 1), np.moveaxis(right, -1, -3)) if m.shape == left.shape)
 
 
 def _close(left: Any, right: Any, tolerance: float) -> bool:

@@ -34,46 +34,65 @@ class Locator:
 
     def locate(
         self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any], observed: dict[str, Any]
-    ) -> None:
-        """Adds the place to a verdict. ``torch`` and ``jax`` are requests to run the object once more."""
+    ) -> Alignment | None:
+        """Adds the place to a verdict. ``torch`` and ``jax`` are requests to run the object once more.
+
+        Answers the runs side by side, where there were any.
+        """
         verdict = judgement.verdict
         if verdict.verdict is not VerdictKind.DIFFERENT:
-            return
-        places = (
-            self._raised(judgement, observed) or self._misfit(judgement, torch) or self._parted(judgement, torch, jax)
-        )
+            return None
+        alignment = None
+        places = self._raised(judgement, observed) or self._misfit(judgement, torch)
+        if places is None:
+            alignment, places = self._parted(judgement, torch, jax)
         verdict.divergence = Divergence(*places, verdict.reason or "")
+        return alignment
+
+    def aligned(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> Alignment | None:
+        """The values of one run of both sides, chosen by what differs; None where a side can't be run."""
+        name = judgement.difference.name if judgement.difference else ""
+        request = self.request(judgement, torch)
+        with contextlib.suppress(WorkerError, RemoteError):
+            runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
+            return Alignment(*runs, wide=is_wide(name), texts=(self.torch_side.text, self.jax_side.text))
+        return None
+
+    @staticmethod
+    def request(judgement: Judgement, torch: dict[str, Any]) -> dict[str, Any]:
+        """How a run is asked for that shows a difference."""
+        name = judgement.difference.name if judgement.difference else ""
+        mode = "train" if "train" in torch["tapes"] and (not name or mode_of(name) == "train") else "eval"
+        elements = sum(getattr(a, "size", 0) for a in torch["state"].values())
+        request: dict[str, Any] = {"mode": mode, "wide": is_wide(name), "gradients": "gradient" in name}
+        request |= {"construct": elements < SMALL or name.startswith("initial values")}
+        other = next((v for k, v in torch["variants"].items() if name.removeprefix("in float32, ").startswith(k)), None)
+        return request | ({"inputs": other} if other is not None else {})
 
     def loading(self, frames: Sequence[Any]) -> Places:
         """Where the converted file fails to load."""
-        place = self._place(frames)
+        place = self.place(frames)
         return self._beside(place), place
 
-    def _parted(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> Places:
+    def _parted(
+        self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]
+    ) -> tuple[Alignment | None, Places]:
         """Where values or gradients part, or else where an error was raised."""
         error = judgement.error
-        place = self._place(error["frames"]) if error else None
+        place = self.place(error["frames"]) if error else None
         places: Places = (self._beside(place), place)
         if error is not None and error.get("kind") in ("reuse", "half"):
-            return places
-        name = judgement.difference.name if judgement.difference else ""
-        wide = not name.startswith("in float32")
-        mode = "train" if "train" in torch["tapes"] and (not name or mode_of(name) == "train") else "eval"
-        elements = sum(getattr(a, "size", 0) for a in torch["state"].values())
-        request: dict[str, Any] = {"mode": mode, "wide": wide, "gradients": "gradient" in name}
-        request |= {"construct": elements < SMALL or name.startswith("initial values")}
-        other = next((v for k, v in torch["variants"].items() if name.removeprefix("in float32, ").startswith(k)), None)
-        request |= {"inputs": other} if other is not None else {}
-        with contextlib.suppress(WorkerError, RemoteError):
-            runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
-            alignment = Alignment(*runs, wide=wide, texts=(self.torch_side.text, self.jax_side.text))
-            if name:
-                places = find(name, alignment) or places
-            elif error is not None:
-                torch_line = alignment.torch_line(place) if place is not None and places[0] is None else places[0]
-                moved = alignment.moved(place) if place is not None else None
-                places = alignment.first_value() or moved or (torch_line, place)
-        return places
+            return None, places
+        alignment = self.aligned(judgement, torch, jax)
+        if alignment is None:
+            return None, places
+        if judgement.difference is not None:
+            return alignment, find(judgement.difference.name, alignment) or places
+        if error is not None:
+            torch_line = alignment.torch_line(place) if place is not None and places[0] is None else places[0]
+            moved = alignment.moved(place) if place is not None else None
+            places = alignment.first_value() or moved or (torch_line, place)
+        return alignment, places
 
     def _raised(self, judgement: Judgement, observed: dict[str, Any]) -> Places | None:
         """The line that raises in torch on inputs that are to raise, and what became of it."""
@@ -102,7 +121,7 @@ class Locator:
             )
         return None
 
-    def _place(self, frames: Sequence[Any]) -> Location | None:
+    def place(self, frames: Sequence[Any]) -> Location | None:
         """The innermost line of the converted file that an error went through, outside helpers if there is one."""
         path = str(self.jax_side.path)
         lines = [line for file, line, _ in frames if file == path]
@@ -121,6 +140,11 @@ class Locator:
         else:
             line = twin(self.jax_side.text, place.line, self.torch_side.text)
         return None if line is None else Location(str(self.torch_side.path), line)
+
+
+def is_wide(name: str) -> bool:
+    """Whether an observation of that name was made in float64."""
+    return not name.startswith("in float32")
 
 
 def _definitions(body: Sequence[ast.stmt]) -> dict[str, ast.stmt]:

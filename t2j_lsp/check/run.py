@@ -33,6 +33,7 @@ def check_files(
     seed: int = 0,
     eager: bool = True,
     initial: bool = True,
+    explain: bool = False,
     recall: Recall | None = None,
     source_text: str | None = None,
     converted_text: str | None = None,
@@ -57,6 +58,7 @@ def check_files(
         eager: run the JAX side without ``jit`` too.
         recall: what torch did in earlier checks, where these are to be remembered.
         initial: compare the distributions of initial values: False for code that is only to load torch's weights.
+        explain: give each verdict the values of both sides, statement by statement.
         source_text, converted_text: the contents of the two files where they are not those on disk.
 
     Raises:
@@ -70,7 +72,7 @@ def check_files(
         jax_side = Slicer(converted, converted_text)
     else:
         jax_side = Slicer(source, converted, neighbour or read_text)
-    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial)
+    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain)
     found = find_objects(torch_side, objects)
     own = pool is None
     pool = pool or Pool(torch_python, jax_python, device)

@@ -24,6 +24,7 @@ def add_parser(commands: Subparsers) -> None:
         "converted", metavar="CONVERTED", type=Path, nargs="?", help="its conversion (default: convert)"
     )
     parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
+    parser.add_argument("--explain", action="store_true", help="show the values of both sides, statement by statement")
     parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
     parser.add_argument(
         "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
             timeout=arguments.timeout,
+            explain=arguments.explain,
             on_progress=shown.step,
         )
     if arguments.json:
@@ -70,9 +72,23 @@ def show(report: CheckReport) -> None:
     for one in report.objects:
         for line in _explanation(one):
             print(line)
+        show_explanation(one)
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
     print(f"device: {report.device}{why}")
     print(report.verdict)
+
+
+def show_explanation(one: ObjectVerdict) -> None:
+    """The values of both sides as a table, where there are any."""
+    if one.explanation is None:
+        return
+    # Imported here so that the command line's other commands don't load numpy.
+    from ..check.explain import HEADERS, NUMERIC, closing, table
+
+    print(f"{one.name}, statement by statement:")
+    print_table(HEADERS, list(table(one.explanation)), numeric=NUMERIC)
+    for line in closing(one.explanation):
+        print(line)
 
 
 def _row(one: ObjectVerdict) -> tuple[str, ...]:

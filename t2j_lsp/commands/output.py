@@ -55,12 +55,19 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numeri
             table.add_row(*map(Text, row))
         Console().print(table)
         return
+    for line in plain_table(headers, rows, right):
+        print(line)
+
+
+def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Iterable[int] = ()) -> Iterator[str]:
+    """The lines of a table in plain columns. ``numeric`` columns align right."""
+    right = set(numeric)
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
     for row in (headers, *rows):
         cells = [
             cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ]
-        print("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
 
 
 @contextmanager

@@ -1,18 +1,15 @@
 """Source files on disk: decoded as Python decodes them, written atomically, and never over a user's work.
 
 A file keeps its encoding (byte order mark or PEP 263 line), its line ends and its last line's missing
-newline. What t2j wrote is remembered by content hash in the user's state folder, one small file for
-each output path, so that a second conversion may replace the first one, but not a file that somebody
-else wrote or that was edited since.
+newline. What t2j wrote is remembered (`written`), so that a second conversion may replace the first one, but
+not a file that somebody else wrote or that was edited since; it can be merged into the latter.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import io
+import json
 import os
-import sys
 import tempfile
 import tokenize
 from collections.abc import Callable, Iterator
@@ -20,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .contract import SourceError, T2JError
+from .merge import Merged, marked_line, merge
+from .written import base_of, has_base, is_written, remember
 
 SUFFIXES = (".py", ".ipynb")
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
@@ -57,6 +56,11 @@ def decode(data: bytes) -> SourceFile:
         byte = data[error.start]
         reason = f"line {line}: byte 0x{byte:02x} is not {encoding}; name the encoding in the file's first line"
         raise SourceError(reason, line) from None
+
+
+def encode(text: str) -> bytes:
+    """Bytes of Python text, in the encoding that its first lines name. Raises T2JError where that can't be."""
+    return SourceFile(text, decode(text.encode("utf-8", "surrogatepass")).encoding).encode(text)
 
 
 def read_source(path: Path) -> SourceFile:
@@ -120,18 +124,54 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     return resolve
 
 
-def write_output(path: Path, data: bytes, *, force: bool = False) -> None:
+def write_output(path: Path, data: bytes, *, force: bool = False, merging: bool = False) -> Merged | None:
     """Write an output file atomically and remember that t2j wrote it.
 
-    Raises T2JError where a file is in the way that t2j did not write, or that was edited since, unless
-    ``force``; and where the file can't be written.
+    Where a file is in the way that was edited since t2j wrote it, ``merging`` merges the new text into it, and the
+    answer is what it came to. Raises T2JError where something is in the way that t2j did not write or that can't be
+    merged, unless ``force``; and where the file can't be written.
     """
     if path.is_file() or not path.exists():
         path = Path(os.path.realpath(path))
-    if not force and not may_replace(path, data):
-        raise T2JError(f"{path} exists and is not as t2j wrote it; use --force to replace it")
-    write_atomically(path, data)
+    if force or may_replace(path, data):
+        write_atomically(path, data)
+        remember(path, data)
+        return None
+    if not merging:
+        way = "--merge to merge the new conversion into it, or " if has_base(path) else ""
+        raise T2JError(f"{path} exists and is not as t2j wrote it; use {way}--force to replace it")
+    current = decode(path.read_bytes())
+    merged = merge_into(path, current.text, decode(data).text)
+    write_atomically(path, current.encode(merged.text))
+    # The base of the next merge is what was converted: in it, edits are still edits.
     remember(path, data)
+    return merged
+
+
+def merge_into(path: Path, mine: str, theirs: str) -> Merged:
+    """A new text for a path, merged into ``mine``, which was edited since t2j wrote it.
+
+    Raises T2JError, with what to do, where it is not known from what it was edited, where an earlier merge left
+    conflicts, and where the result would be no notebook.
+    """
+    line = marked_line(mine)
+    if line is not None:
+        raise T2JError(f"{path} has a conflict of an earlier merge at line {line}; resolve it first")
+    base = base_of(path, mine.encode("utf-8", "surrogatepass"))
+    if base is None:
+        raise T2JError(f"{path} exists, and what t2j wrote there is not known, so nothing can be merged into it")
+    merged = merge(decode(base).text, mine, theirs)
+    if path.suffix == ".ipynb" and not _is_json(merged):
+        raise T2JError(f"{path} was edited where the new conversion differs, and a notebook can't hold conflict marks")
+    return merged
+
+
+def _is_json(merged: Merged) -> bool:
+    try:
+        json.loads(merged.text)
+    except ValueError:
+        return False
+    return not merged.conflicts
 
 
 def may_replace(path: Path, data: bytes) -> bool:
@@ -142,12 +182,7 @@ def may_replace(path: Path, data: bytes) -> bool:
         current = path.read_bytes()
     except OSError:
         return False
-    if not current or current == data:
-        return True
-    try:
-        return _record(path).read_text(encoding="ascii") == _digest(current)
-    except (OSError, ValueError):
-        return False
+    return not current or current == data or is_written(path, current)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -187,29 +222,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def state_folder() -> Path:
-    """Where t2j remembers what it wrote: ``$T2J_STATE``, or the platform's folder for program state."""
-    if chosen := os.environ.get("T2J_STATE"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "t2j"
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "t2j"
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _record(path: Path) -> Path:
-    return state_folder() / "written" / _digest(os.fsencode(path))
-
-
-def remember(path: Path, data: bytes) -> None:
-    """Note that t2j wrote these bytes to a path, so that a later conversion may replace them."""
-    record = _record(path)
-    # In a read-only home, the next conversion to this path asks for --force, and nothing is lost.
-    with contextlib.suppress(OSError):
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(_digest(data), encoding="ascii")

@@ -35,7 +35,11 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("--llm", choices=("off", "auto"), default="off", help="ask a language model what rules refuse")
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
-    parser.add_argument("--force", action="store_true", help="replace files that t2j did not write")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument(
+        "--merge", action="store_true", help="merge into files that were edited since t2j wrote them (1 with conflicts)"
+    )
+    existing.add_argument("--force", action="store_true", help="replace files that t2j did not write")
     parser.add_argument(
         "--helpers",
         choices=("inline", "module", "import"),
@@ -62,16 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
         conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
     else:
         conversion = convert_file(source, _placed(options, _target(source, arguments)))
-    target = _write(conversion, arguments)
+    target, conflicts = _write(conversion, arguments)
     if arguments.json:
-        write_json(arguments.json, conversion.to_json(target))
+        write_json(arguments.json, conversion.to_json(target) | ({"conflicts": conflicts} if arguments.merge else {}))
     print_findings(conversion)
     translation = conversion.translation
     print(
         _summary(str(conversion.path), translation.converted, len(translation.gaps), len(translation.notes)),
         file=sys.stderr,
     )
-    return 1 if translation.gaps else 0
+    return 1 if translation.gaps or conflicts else 0
 
 
 def _target(source: Path, arguments: argparse.Namespace) -> Path:
@@ -85,26 +89,36 @@ def _placed(options: Options, path: Path, top: Path | None = None) -> Options:
     return replace(options, helper_module=helper_modules.home(path, top or path.parent)[1])
 
 
-def _write(conversion: FileConversion, arguments: argparse.Namespace) -> str:
-    """Write one conversion where the arguments say; the name of the target."""
+def _write(conversion: FileConversion, arguments: argparse.Namespace) -> tuple[str, int]:
+    """Write one conversion where the arguments say; the name of the target, and the conflicts that are marked in it."""
     if not arguments.output:
         if sys.stdout.isatty():
             sys.stdout.write(conversion.translation.code)
         else:
             # Bytes, so that a redirected file has the encoding that its first line may name.
             sys.stdout.buffer.write(conversion.data)
-        return STDIN
+        return STDIN, 0
     target = _target(conversion.path, arguments)
-    write_output(target, conversion.data, force=arguments.force)
+    conflicts = _write_file(target, conversion.data, arguments)
     names = conversion.translation.needs.helpers
     if arguments.helpers == "module" and names:
-        _write_helpers(helper_modules.home(target, target.parent)[0], names, arguments)
-    return str(target)
+        conflicts += _write_helpers(helper_modules.home(target, target.parent)[0], names, arguments)
+    return str(target), conflicts
 
 
-def _write_helpers(folder: Path, names: Iterable[str], arguments: argparse.Namespace) -> None:
+def _write_file(path: Path, data: bytes, arguments: argparse.Namespace) -> int:
+    """Write or merge one file, say so where it was merged, and return the number of conflicts."""
+    merged = write_output(path, data, force=arguments.force, merging=arguments.merge)
+    if merged is None:
+        return 0
+    marked = f"; {counted(merged.conflicts, 'conflict')} marked <<<<<<<" if merged.conflicts else ""
+    print(f"{path}: merged with what was edited there{marked}", file=sys.stderr)
+    return merged.conflicts
+
+
+def _write_helpers(folder: Path, names: Iterable[str], arguments: argparse.Namespace) -> int:
     text = helper_modules.module_source(names)
-    write_output(folder / f"{helper_modules.NAME}.py", text.encode(), force=arguments.force)
+    return _write_file(folder / f"{helper_modules.NAME}.py", text.encode(), arguments)
 
 
 def _summary(name: str, converted: int, gaps: int, notes: int) -> str:
@@ -117,6 +131,7 @@ class _Folder:
 
     conversions: list[FileConversion] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)
+    conflicts: int = 0
 
     def fail(self, path: Path, error: Exception) -> None:
         line, column = (error.line, error.column) if isinstance(error, SourceError) else (None, None)
@@ -155,7 +170,7 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
             shown.step(str(inside))
             with _guard(path, result):
                 conversion = convert_file(path, _placed(options, path, source))
-                write_output(target / inside, conversion.data, force=arguments.force)
+                result.conflicts += _write_file(target / inside, conversion.data, arguments)
                 result.conversions.append(conversion)
                 home = target / helper_modules.home(path, source)[0].relative_to(source)
                 helpers.setdefault(home, set()).update(conversion.translation.needs.helpers)
@@ -163,9 +178,10 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
     for home, names in helpers.items():
         if arguments.helpers == "module" and names:
             with _guard(home / f"{helper_modules.NAME}.py", result):
-                _write_helpers(home, names, arguments)
+                result.conflicts += _write_helpers(home, names, arguments)
     if arguments.json:
-        write_json(arguments.json, result.to_json(str(source), str(target)))
+        report = result.to_json(str(source), str(target))
+        write_json(arguments.json, report | ({"conflicts": result.conflicts} if arguments.merge else {}))
     return _report_folder(source, result)
 
 
@@ -193,4 +209,4 @@ def _report_folder(source: Path, result: _Folder) -> int:
     files = f" in {counted(len(result.conversions), 'file')}"
     failed = f", {counted(len(result.errors), 'file')} failed" if result.errors else ""
     print(totals + files + failed, file=sys.stderr)
-    return 2 if result.errors else 1 if gaps else 0
+    return 2 if result.errors else 1 if gaps or result.conflicts else 0

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from ..contract import Span, T2JError
-from ..files import may_replace, read_source, remember, write_output
+from ..files import encode, read_source, write_atomically
+from ..merge import Merged
+from ..written import remember
 from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
 from .edits import edit_of, new_file_edit, whole_text_edit
-from .paths import converted_path, to_path, to_uri
+from .paths import to_path, to_uri
+from .targets import Standing, real, standing_at, target_of
 
 if TYPE_CHECKING:
     from .server import Server
@@ -62,61 +65,87 @@ def ignore_edit(server: Server, program: Program, line: int, code: str) -> types
 
 @dataclass(frozen=True)
 class FileConversion:
-    """A file's conversion and where it goes; ``target`` None is the buffer itself."""
+    """A file's conversion and where it goes. ``standing`` None: into the buffer itself, which is no file."""
 
-    target: Path | None
+    uri: str
+    standing: Standing | None
     done: Converted
+    merged: Merged | None = None
+    """The conversion merged into what stands there, where that was edited."""
+
+    @property
+    def code(self) -> str:
+        """The whole text that the target gets."""
+        return self.merged.text if self.merged is not None else self.done.code
+
+    @property
+    def target_uri(self) -> str:
+        return to_uri(self.standing.path) if self.standing is not None else self.uri
+
+    @property
+    def conflicts(self) -> int:
+        return self.merged.conflicts if self.merged is not None else 0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether exactly this stands there already."""
+        return self.standing is not None and self.standing.text == self.code
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        gaps, notes = self.done.gaps, self.done.notes
-        left = [f"{gaps} places stay as they are, each marked # TODO(t2j)"] if gaps else []
-        return (*left, *([f"{notes} places differ from PyTorch in a way that is reported"] if notes else []))
-
-
-def target_of(server: Server, program: Program) -> Path | None:
-    """Where the conversion of a program goes; None for buffers that are no file."""
-    path = to_path(program.uri)
-    return converted_path(path, server.settings_for(program.uri).suffix) if path is not None else None
-
-
-def refusal(server: Server, program: Program) -> str | None:
-    """Why a program's file can't be converted now, as far as that is known without trying."""
-    target = target_of(server, program)
-    if target is None and program.is_notebook:
-        return "save the notebook first: its conversion goes beside it"
-    if target is not None and _is_edited(server, target):
-        return f"{target.name} exists and was edited; rename it, or delete it, to convert again"
-    return None
-
-
-def _is_edited(server: Server, target: Path) -> bool:
-    document = server.store.document(to_uri(target))
-    try:
-        data = target.read_bytes() if target.exists() else b""
-    except OSError:
-        return True
-    if document is not None and document.text.encode() != data:
-        return bool(document.text.strip())
-    # Any other content stands for the new conversion, which isn't made yet.
-    return bool(data) and not may_replace(target, data + b"\n")
-
-
-async def convert_file(server: Server, program: Program) -> FileConversion:
-    """Convert a whole program. Raises Refused with the reason."""
-    reason = refusal(server, program)
-    if reason is not None:
-        raise Refused(reason)
-    target = target_of(server, program)
-    if isinstance(program, Notebook):
-        path = to_path(program.uri)
-        assert path is not None
-        settings = server.settings_for(program.uri).conversion
-        data = notebook_bytes(path, program)
-        return FileConversion(
-            target, await server.service.ask_plain("convert_notebook", path=str(path), data=data, settings=settings)
+        counts = (
+            (self.conflicts, "edited where the new conversion differs, each marked <<<<<<<"),
+            (self.done.gaps, "left as it is, each marked # TODO(t2j)"),
+            (self.done.notes, "that differ from PyTorch in a way that is reported"),
         )
-    return FileConversion(target, await server.service.ask("convert", program))
+        return tuple(f"{count} place{'s' if count > 1 else ''} {what}" for count, what in counts if count)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the commands answer about it."""
+        merged = self.merged is not None
+        return {"merged": merged, "conflicts": self.conflicts, "gaps": self.done.gaps, "notes": self.done.notes}
+
+
+async def convert_file(server: Server, uri: str) -> FileConversion:
+    """Convert a whole program, open or on disk, and merge it into what stands where it goes.
+
+    Nothing is written. Raises Refused with the reason.
+    """
+    program = server.store.program(uri)
+    uri = program.uri if program is not None else uri
+    target = target_of(server, uri)
+    if target is None and (program is None or program.is_notebook):
+        raise Refused("save the notebook first: its conversion goes beside it" if program else "it is not open")
+    standing = standing_at(server, target) if target is not None else None
+    if standing is not None and standing.problem is not None:
+        raise Refused(standing.problem)
+    done = await _converted(server, uri, program)
+    if standing is None or not standing.edited:
+        return FileConversion(uri, standing, done)
+    assert standing.text is not None
+    merged: Merged = await server.service.ask_plain(
+        "merge", path=str(real(standing.path)), mine=standing.text, theirs=done.code
+    )
+    return FileConversion(uri, standing, done, merged)
+
+
+async def _converted(server: Server, uri: str, program: Program | None) -> Converted:
+    path = to_path(uri)
+    if program is not None and not isinstance(program, Notebook):
+        converted: Converted = await server.service.ask("convert", program)
+        return converted
+    assert path is not None
+    data = notebook_bytes(path, program) if program is not None else None
+    settings = server.settings_for(uri).conversion
+    converted = await server.service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
+    return converted
+
+
+def still_standing(server: Server, conversion: FileConversion) -> None:
+    """Raises Refused where something else stands at the target than when the conversion was made."""
+    standing = conversion.standing
+    if standing is not None and standing_at(server, standing.path) != standing:
+        raise Refused(f"{standing.path.name} was edited meanwhile")
 
 
 def notebook_bytes(path: Path, notebook: Notebook) -> bytes:
@@ -143,24 +172,40 @@ def _is_code(cell: dict[str, Any]) -> bool:
     return cell.get("cell_type") == "code"
 
 
-def file_edit(server: Server, program: Program, conversion: FileConversion) -> types.WorkspaceEdit:
-    """The edit that makes the converted file, for clients that can create files."""
-    target, code = conversion.target, conversion.done.code
-    if target is None:
-        assert isinstance(program, Document)
-        return whole_text_edit(server, program, code)
-    # The client writes the file; what it will write is ours to replace the next time.
-    remember(target, code.encode())
-    opened = server.store.document(to_uri(target))
-    if opened is not None:
-        return whole_text_edit(server, opened, code)
-    return new_file_edit(server, target, code, conversion.caveats)
+def file_edit(server: Server, conversion: FileConversion) -> types.WorkspaceEdit:
+    """The edit that makes or changes the converted file. A new file needs a client that can create files.
+
+    What is there already is edited and not made anew, so that it comes back where the user takes it back. Raises
+    Refused where something else stands there by now.
+    """
+    still_standing(server, conversion)
+    standing = conversion.standing
+    if standing is None:
+        document = server.store.document(conversion.uri)
+        if document is None:
+            raise Refused("the document was closed meanwhile")
+        return whole_text_edit(server, document, conversion.code)
+    if standing.opened is not None:
+        return whole_text_edit(server, standing.opened, conversion.code, conversion.caveats)
+    if standing.text:
+        on_disk = Document(conversion.target_uri, standing.text, None)
+        return whole_text_edit(server, on_disk, conversion.code, conversion.caveats)
+    return new_file_edit(server, standing.path, conversion.code, conversion.caveats)
 
 
-def write_file(conversion: FileConversion) -> None:
+def note_written(conversion: FileConversion) -> None:
+    """Remember a conversion that the client writes: it is ours to replace, and the base of the next merge."""
+    if conversion.standing is not None:
+        remember(real(conversion.standing.path), conversion.done.code.encode())
+
+
+def write_file(server: Server, conversion: FileConversion) -> None:
     """Write the converted file, for clients that can't create one. Raises Refused where something is in the way."""
-    assert conversion.target is not None
+    still_standing(server, conversion)
+    assert conversion.standing is not None
+    path = real(conversion.standing.path)
     try:
-        write_output(conversion.target, conversion.done.code.encode())
+        write_atomically(path, encode(conversion.code))
     except T2JError as error:
         raise Refused(str(error)) from None
+    remember(path, encode(conversion.done.code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -82,15 +82,38 @@ def new_file_edit(server: Server, path: Path, text: str, caveats: Sequence[str])
     return types.WorkspaceEdit(document_changes=[create, document], change_annotations=annotations)
 
 
-def whole_text_edit(server: Server, document: Document, text: str) -> types.WorkspaceEdit:
-    """The edit that replaces all of an open document."""
+def whole_text_edit(server: Server, document: Document, text: str, caveats: Sequence[str] = ()) -> types.WorkspaceEdit:
+    """The edit that replaces all of a document; it may be one on disk, without a version."""
     last = len(document.lines) - 1
     where = types.Range(types.Position(0, 0), server.store.position(document, last, len(document.lines[last])))
-    edit = types.TextEdit(where, text)
     if not server.client.document_changes:
-        return types.WorkspaceEdit(changes={document.uri: [edit]})
+        return types.WorkspaceEdit(changes={document.uri: [types.TextEdit(where, text)]})
+    annotated = bool(caveats) and server.client.annotations
+    edit = types.AnnotatedTextEdit(_ANNOTATION, where, text) if annotated else types.TextEdit(where, text)
     identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, [edit])])
+    annotations = {_ANNOTATION: annotation(caveats)} if annotated else None
+    changes = [types.TextDocumentEdit(identifier, [edit])]
+    return types.WorkspaceEdit(document_changes=list(changes), change_annotations=annotations)
+
+
+def joined(edits: Sequence[types.WorkspaceEdit]) -> types.WorkspaceEdit:
+    """Edits of different files as one, which the user takes back at once."""
+    changes = [change for edit in edits for change in edit.document_changes or ()]
+    plain = {uri: found for edit in edits for uri, found in (edit.changes or {}).items()}
+    notes = [note.description or "" for edit in edits for note in (edit.change_annotations or {}).values()]
+    return types.WorkspaceEdit(
+        changes=plain or None,
+        document_changes=changes or None,
+        change_annotations={_ANNOTATION: annotation(sorted(set(notes)))} if notes else None,
+    )
+
+
+async def apply_edit(server: Server, label: str, edit: types.WorkspaceEdit) -> dict[str, Any]:
+    """Let the client apply an edit; whether it did, and its reason where it did not."""
+    answer = await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, types.ApplyWorkspaceEditParams(edit, label))
+    applied = bool(answer is not None and answer.applied)
+    reason = getattr(answer, "failure_reason", None)
+    return {"applied": applied, **({"reason": reason} if reason else {})}
 
 
 def is_inside(path: Path, folders: Sequence[Path]) -> bool:

@@ -205,19 +205,15 @@ def test_a_file_becomes_a_new_file_beside_it(shared: Client, tmp_path: Path) -> 
     assert "class Net(nnx.Module)" in code and "# TODO(t2j)" in code
 
 
-def test_a_conversion_that_was_edited_is_not_replaced(shared: Client, tmp_path: Path) -> None:
+def test_a_file_of_the_user_where_the_conversion_goes_is_not_replaced(shared: Client, tmp_path: Path) -> None:
     uri, target = (tmp_path / "net.py").as_uri(), tmp_path / "net_jax.py"
     opened(shared, uri)
-    (action,) = shared.actions(uri, span(0, 0), only=["source.convert.t2j"])
-    edit = shared.resolve(action)["edit"]
-    target.write_text(edit["documentChanges"][1]["edits"][0]["newText"])
-    (again,) = shared.actions(uri, span(0, 0), only=["source.convert.t2j"])
-    assert "disabled" not in again
     target.write_text("mine\n")
     (refused,) = shared.actions(uri, span(0, 0), only=["source.convert.t2j"])
-    assert "exists and was edited" in refused["disabled"]["reason"]
-    with pytest.raises(ServerError, match="exists and was edited"):
-        shared.command("t2j.convertFile", uri)
+    assert "exists and t2j does not know it" in refused["disabled"]["reason"]
+    for command in ("t2j.convertFile", "t2j.previewFile"):
+        with pytest.raises(ServerError, match="exists and t2j does not know it"):
+            shared.command(command, uri)
     assert target.read_text() == "mine\n"
 
 

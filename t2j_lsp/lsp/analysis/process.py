@@ -16,15 +16,18 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...api import convert_file
 from ...commands.explain import readable
-from ...contract import Options, SourceError, T2JError
+from ...contract import SourceError, T2JError
 from ...explain import all_docs
+from ...files import merge_into
+from ...merge import Merged
 from ...translate import translate
-from .analyst import Analyst
+from .analyst import Analyst, options
 from .model import Analysis, Converted, Refused, Scope, Settings
 from .partial import convert_part, restore
 
@@ -68,10 +71,15 @@ class Jobs:
         done = state.translation
         return Converted(done.code, len(done.gaps), len(done.notes), done.helper_source)
 
-    def convert_notebook(self, path: str, data: bytes, settings: Settings) -> Converted:
-        options = Options(target=settings.target, x64=settings.x64, helpers="inline")  # type: ignore[arg-type]
-        done = convert_file(Path(path), options, data).translation
-        return Converted(done.code, len(done.gaps), len(done.notes))
+    def convert_path(self, path: str, data: bytes | None, settings: Settings) -> Converted:
+        """A file or notebook that is not kept among the analyses; ``data`` stands for what is on disk."""
+        if path.endswith(".ipynb"):
+            settings = replace(settings, helpers="inline")
+        done = convert_file(Path(path), options(settings, path), data).translation
+        return Converted(done.code, len(done.gaps), len(done.notes), done.helper_source)
+
+    def merge(self, path: str, mine: str, theirs: str) -> Merged:
+        return merge_into(Path(path), mine, theirs)
 
     def restore(self, key: str, text: str, settings: Settings, path: str | None, other: str, line: int) -> Any:
         fresh = self.analyst.state(key, text, settings, path)

@@ -20,14 +20,14 @@ from ..convert import (
     convert_file,
     file_edit,
     ignore_edit,
+    note_written,
     part_edit,
-    refusal,
     restore_edit,
     scope_data,
     scope_of,
-    target_of,
 )
 from ..documents import Document, Program
+from ..targets import refusal, standing_at, target_of
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -129,9 +129,10 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
     if program is None or program.revision != data.get("revision"):
         raise Refused("the text was edited since")
     if data.get("file"):
-        conversion = await convert_file(server, program)
-        if conversion.target is None or server.client.create_files:
-            action.edit = file_edit(server, program, conversion)
+        conversion = await convert_file(server, program.uri)
+        if conversion.standing is None or server.client.create_files:
+            action.edit = file_edit(server, conversion)
+            note_written(conversion)
         else:
             arguments: list[Any] = [program.uri]
             action.command = types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=arguments)
@@ -253,8 +254,11 @@ class Offers:
     # --- the file -------------------------------------------------------------------------------------------------
 
     def _file(self, analysis: Analysis) -> Iterator[types.CodeAction]:
-        target = target_of(self.server, self.program)
-        title = f"Convert file to JAX ({target.name})" if target is not None else "Convert this buffer to JAX"
+        target = target_of(self.server, self.program.uri)
+        title = "Convert this buffer to JAX"
+        if target is not None:
+            merges = standing_at(self.server, target).edited
+            title = f"Merge new conversion into {target.name}" if merges else f"Convert file to JAX ({target.name})"
         reason = analysis.problem or refusal(self.server, self.program)
         yield self._action(title, CONVERT, reason=reason, file=True)
         yield self._action("Convert all that is exact to JAX", FIX_ALL, Scope("exact"))

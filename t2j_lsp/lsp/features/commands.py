@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,9 @@ from ...contract import Severity, T2JError
 from ..analysis.model import Refused
 from ..analysis.service import Failed, SyntaxProblem
 from ..checking.verdicts import overall
-from ..convert import convert_file, file_edit, part_edit, scope_of, write_file
+from ..convert import part_edit, scope_of
 from ..documents import Program
-from ..paths import to_uri
+from ..edits import apply_edit
 from .actions import RequestFailed
 from .hover import doc_of
 from .lenses import verdict_of
@@ -52,33 +51,7 @@ def _conversions(server: Server) -> None:
             edit = await part_edit(server, program, scope_of(scope))
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
-        return await _apply(server, "Convert to JAX", edit)
-
-    @server.command("t2j.convertFile")
-    async def convert_whole(*arguments: Any) -> dict[str, Any]:
-        """``[uri]``: convert a document into a new file beside it."""
-        program = _program(server, (*arguments, None)[0])
-        try:
-            conversion = await convert_file(server, program)
-            if conversion.target is None or (server.client.create_files and server.client.apply_edit):
-                result = await _apply(server, "Convert to JAX", file_edit(server, program, conversion))
-            else:
-                await asyncio.get_running_loop().run_in_executor(None, write_file, conversion)
-                result = {"applied": True}
-                server.checks.edited(program.uri, wait=False)
-        except (Refused, SyntaxProblem, Failed) as error:
-            raise RequestFailed(message=str(error)) from None
-        target = to_uri(conversion.target) if conversion.target is not None else program.uri
-        if result["applied"] and server.client.show_document and conversion.target is not None:
-            server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, types.ShowDocumentParams(target)))
-        return {**result, "uri": target, "gaps": conversion.done.gaps, "notes": conversion.done.notes}
-
-
-async def _apply(server: Server, label: str, edit: types.WorkspaceEdit) -> dict[str, Any]:
-    answer = await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, types.ApplyWorkspaceEditParams(edit, label))
-    applied = bool(answer is not None and answer.applied)
-    reason = getattr(answer, "failure_reason", None)
-    return {"applied": applied, **({"reason": reason} if reason else {})}
+        return await apply_edit(server, "Convert to JAX", edit)
 
 
 def _checks(server: Server) -> None:

@@ -15,15 +15,18 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...api import convert, convert_file
+from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
 from ...check.pool import Pool, RemoteError, WorkerError
 from ...check.run import check_files
 from ...check.slice import Slicer
-from ...contract import ObjectVerdict, Options, T2JError, VerdictKind
+from ...commands.output import plain_table
+from ...contract import Explanation, ObjectVerdict, Options, T2JError, VerdictKind
 from ...files import neighbours
 
 _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
@@ -74,9 +77,10 @@ class Checker:
         source_map = fresh.source_map if code == fresh.code else None
         digests = self._digests(source, text, converted, code, request)
         names = [name for name in request["objects"] or digests if name in digests]
-        todo = [name for name in names if self._still(source, name, digests[name]) is None]
+        todo = names if request["explain"] else [n for n in names if self._still(source, n, digests[n]) is None]
         pool = self.workers(request)
         shapes: dict[str, list[list[Any]]] = {}
+        explanations: dict[str, dict[str, Any]] = {}
         device = pool.device_name
         if todo:
             pool.observed = {}
@@ -92,16 +96,19 @@ class Checker:
                 neighbour=_converted_neighbour,
                 pool=pool,
                 cancelled=self.cancelled,
+                explain=request["explain"],
                 source_text=text,
                 converted_text=code if converted is not None else None,
             )
             device = report.device
+            explanations = {v.name: _explained(v.explanation) for v in report.objects if v.explanation is not None}
             for verdict in report.objects:
-                self._known[str(source), verdict.name] = (digests[verdict.name], verdict, device)
+                self._known[str(source), verdict.name] = (digests[verdict.name], _bare(verdict), device)
             if request["shapes"] and not self.cancelled():
                 shapes = self._shapes(pool, source, request["timeout"])
-        verdicts = [self._known[str(source), name][1] for name in names if (str(source), name) in self._known]
-        return {"device": device, "objects": [v.to_json() for v in verdicts], "shapes": shapes, "checked": todo}
+        verdicts = [self._known[str(source), name][1].to_json() for name in names if (str(source), name) in self._known]
+        found = {"shapes": shapes, "explanations": explanations}
+        return {"device": device, "objects": verdicts, "checked": todo, **found}
 
     def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:
         """The verdict on an object of which nothing changed; only agreement is kept, since differences have lines."""
@@ -143,6 +150,17 @@ class Checker:
                     if [target, shape] not in shapes:
                         shapes.append([target, shape])
         return found
+
+
+def _bare(verdict: ObjectVerdict) -> ObjectVerdict:
+    """The verdict without what is only shown once."""
+    return replace(verdict, explanation=None)
+
+
+def _explained(found: Explanation) -> dict[str, Any]:
+    """The steps, and the same as a table in plain text."""
+    text = [*plain_table(HEADERS, list(table(found)), NUMERIC), "", *closing(found)]
+    return {**found.to_json(), "text": "\n".join(text)}
 
 
 def _plain(text: str) -> str:

@@ -38,6 +38,13 @@ class _Request:
     due: float
     objects: list[str] | None = None
     done: list[asyncio.Future[Checked]] = field(default_factory=list)
+    explained: asyncio.Future[dict[str, Any]] | None = None
+    """Gets the check process's answer with the values of both sides, where these are asked for."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Requests of one key stand for each other, the last one for all."""
+        return (self.uri,) if self.explained is None else (self.uri, *(self.objects or ()))
 
 
 class CheckService:
@@ -48,8 +55,8 @@ class CheckService:
         self.pairs = Pairs(server)
         self.process = CheckProcess()
         self.states: dict[str, Checked] = {}
-        self._queue: dict[str, _Request] = {}
-        self._running: str | None = None
+        self._queue: dict[tuple[str, ...], _Request] = {}
+        self._running: _Request | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -76,14 +83,14 @@ class CheckService:
             state.found, state.shapes = [], {}
             self._publish(source)
             self.server.refresh_views()
-        if self._running == source:
+        if self._running is not None and self._running.uri == source:
             self._stop()
 
     def _enqueue(self, source: str, delay: float, objects: list[str] | None = None) -> _Request:
-        request = self._queue.pop(source, None) or _Request(source, 0.0)
+        request = self._queue.pop((source,), None) or _Request(source, 0.0)
         request.due = asyncio.get_running_loop().time() + delay
         request.objects = objects
-        self._queue[source] = request
+        self._queue[request.key] = request
         self._wake.set()
         return request
 
@@ -98,6 +105,32 @@ class CheckService:
         done: asyncio.Future[Checked] = asyncio.get_running_loop().create_future()
         request.done.append(done)
         return await done
+
+    async def explain(self, uri: str, name: str) -> dict[str, Any]:
+        """Run one object once more and answer with the values of both sides; a cancelled wait stops the run.
+
+        Raises T2JError where that may not or can't be done.
+        """
+        if not self.server.trusted:
+            raise T2JError("the workspace is not trusted, and comparing values runs its code")
+        source = self.pairs.source_of(uri)
+        if source is None:
+            raise T2JError("only .py files are checked")
+        loop = asyncio.get_running_loop()
+        request = _Request(source, loop.time(), [name], explained=loop.create_future())
+        replaced = self._queue.pop(request.key, None)
+        if replaced is not None:
+            _answer(replaced, Checked(problem="it was asked for once more"))
+        self._queue[request.key] = request
+        self._wake.set()
+        assert request.explained is not None
+        try:
+            return await request.explained
+        except asyncio.CancelledError:
+            self._queue.pop(request.key, None)
+            if self._running is request:
+                self._stop()
+            raise
 
     def cancel(self) -> None:
         """Stop the running check and forget those that wait."""
@@ -118,7 +151,7 @@ class CheckService:
             now = asyncio.get_running_loop().time()
             due = [r for r in self._queue.values() if r.due <= now]
             if due:
-                request = self._queue.pop(due[-1].uri)
+                request = self._queue.pop(due[-1].key)
                 await self._one(request)
                 continue
             await self._sleep(now)
@@ -136,11 +169,14 @@ class CheckService:
 
     async def _one(self, request: _Request) -> None:
         source = request.uri
-        self._running = source
-        progress = Progress(self.server, f"Checking {Path(to_path(source) or source).name}", self.cancel)
+        self._running = request
+        title = f"Checking {Path(to_path(source) or source).name}"
+        if request.explained is not None:
+            title = f"Comparing the values of {', '.join(request.objects or ())}"
+        progress = Progress(self.server, title, self.cancel)
         self.server.announce("checking", source)
         try:
-            state = await self._ask(source, request.objects, progress)
+            state = await self._ask(request, progress)
         except T2JError as error:
             state = Checked(problem=str(error))
         except Exception as error:  # the outermost guard of a check: the next one shall run
@@ -157,8 +193,9 @@ class CheckService:
             self.server.protocol.notify(CHECKED, self.summary(source))
         _answer(request, state or Checked(problem="the check was cancelled"))
 
-    async def _ask(self, source: str, objects: list[str] | None, progress: Progress) -> Checked | None:
+    async def _ask(self, request: _Request, progress: Progress) -> Checked | None:
         """Run one check; None where it was stopped or its texts were edited meanwhile."""
+        source, objects = request.uri, request.objects
         path = to_path(source)
         if path is None:
             raise T2JError("only files are checked")
@@ -179,12 +216,15 @@ class CheckService:
                 "torch_python": settings.torch_python,
                 "jax_python": settings.jax_python,
                 "shapes": settings.inlay_hints,
+                "explain": request.explained is not None,
             },
             progress.report,
         )
         now = (self.pairs.text(source, path)[1], self.pairs.text(*pair)[1] if pair is not None else 0)
         if answer is None or self.process.stopped or now != (revision, other):
             return None
+        if request.explained is not None and not request.explained.done():
+            request.explained.set_result(answer)
         merged = self._merged(source, answer, objects)
         converted_uri = pair[0] if pair is not None else source
         shapes = {int(line): found for line, found in answer["shapes"].items()}
@@ -247,3 +287,5 @@ def _answer(request: _Request, state: Checked) -> None:
     for done in request.done:
         if not done.done():
             done.set_result(state)
+    if request.explained is not None and not request.explained.done():
+        request.explained.set_exception(T2JError(state.problem or "the check gave no values"))

@@ -1,0 +1,87 @@
+"""``t2j.explainDifference``: the values of a file and of its conversion side by side, statement by statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...contract import T2JError, VerdictKind
+from ..paths import to_path, to_uri
+from .actions import RequestFailed
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+COMMAND = "t2j.explainDifference"
+SHOW_COMMAND = "t2j.showDifference"
+"""The client's own command, in clients that have a panel: it calls ``t2j.explainDifference`` and shows the answer."""
+
+
+def register(server: Server) -> None:
+    @server.command(COMMAND)
+    async def explain_difference(*arguments: Any) -> dict[str, Any]:
+        """``[uri, name?]``: compare the values of a class or function; without a name, of the first that differs."""
+        uri, name = (*arguments, None, None)[:2]
+        source = server.checks.pairs.source_of(str(uri))
+        name = str(name) if name else _first_different(server, source)
+        if source is None or name is None:
+            raise RequestFailed(message="no difference is known here: run a check first")
+        try:
+            answer = await server.checks.explain(str(uri), name)
+        except T2JError as error:
+            raise RequestFailed(message=str(error)) from None
+        return _told(server, source, name, answer)
+
+
+def _first_different(server: Server, source: str | None) -> str | None:
+    state = server.checks.states.get(source or "")
+    different = [v["name"] for v in state.verdicts if v["verdict"] == VerdictKind.DIFFERENT] if state else []
+    return different[0] if different else None
+
+
+def _told(server: Server, source: str, name: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer to the client. Lines count from 0, and files are URIs as the client spells them."""
+    verdict = next((v for v in answer["objects"] if v["name"] == name), None)
+    if verdict is None:
+        raise RequestFailed(message=f"the file has no class or function {name} that can be checked")
+    found = answer["explanations"].get(name)
+    if found is None and verdict["verdict"] != VerdictKind.DIFFERENT:
+        raise RequestFailed(message=f"{name} was not compared: {verdict['reason']}")
+    pair = server.checks.pairs.converted_of(source)
+    converted = pair[0] if pair is not None else None
+    divergence = verdict["divergence"] or {}
+    what = divergence.get("what") or verdict["reason"] or "every value agrees"
+    found = found or {"steps": [], "first": None, "precision": None, "mode": None, "left_out": 0, "text": what}
+    lines = [f"{name}: {verdict['verdict']}", what, *([divergence["cause"]] if divergence.get("cause") else []), ""]
+    return {
+        "name": name,
+        "verdict": verdict["verdict"],
+        "what": what,
+        "cause": divergence.get("cause"),
+        "device": answer["device"],
+        "torch": {"uri": source},
+        "jax": {"uri": converted},
+        **found,
+        "steps": [_step(step, _uris(source, converted)) for step in found["steps"]],
+        "text": "\n".join(lines) + found["text"],
+    }
+
+
+def _uris(source: str, converted: str | None) -> dict[str, tuple[str, str | None]]:
+    """The path of each side's file, and its URI. A conversion that is no file has none, and goes by its source's."""
+    return {
+        "torch": (str(to_path(source)), source),
+        "jax": (str(to_path(converted or source)), converted),
+    }
+
+
+def _step(step: dict[str, Any], uris: dict[str, tuple[str, str | None]]) -> dict[str, Any]:
+    return {**step, **{side: _value(step[side], *uris[side]) for side in uris}}
+
+
+def _value(value: dict[str, Any] | None, path: str, uri: str | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    file, line = value.pop("file", path), value.pop("line", 1)
+    own = Path(file) == Path(path).resolve() or file == path
+    return {"uri": uri if own else to_uri(Path(file)), "line": line - 1, **value}

@@ -22,7 +22,17 @@ from .analysis.service import AnalysisService
 from .checking.service import CheckService
 from .client import Client, client_of
 from .documents import DocumentStore, Program
-from .features import actions, commands, configuration, conversions, diagnostics, hints, hover, lenses
+from .features import (
+    actions,
+    commands,
+    configuration,
+    conversions,
+    diagnostics,
+    explain_difference,
+    hints,
+    hover,
+    lenses,
+)
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
@@ -30,7 +40,7 @@ from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")
 
-FEATURES = (hover, actions, lenses, hints, commands, conversions, configuration)
+FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, configuration)
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(

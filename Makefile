@@ -4,6 +4,7 @@
 #   make lint    ruff and mypy
 #   make docs    regenerate the pages in docs/
 #   make bench   print the benchmarks' figures
+#   make gpu     the whole check suite on a GPU; where there is none, it says so (status 3, which make makes 2)
 # PYTHON names another interpreter to start from; PIP_FLAGS goes to pip install (-c constraints-ci.txt pins the gate's
 # versions). PYTEST_FLAGS goes to pytest.
 
@@ -13,7 +14,7 @@ PYTEST_FLAGS ?= -n 2 -q
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint docs bench
+.PHONY: demo test lint docs bench gpu
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -41,3 +42,6 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.convert_speed
 	$(BIN)/python -m benchmarks.torchvision_models
 	$(BIN)/python -m benchmarks.server_latency
+
+gpu: $(READY)
+	@$(BIN)/python -m benchmarks.gpu_suite

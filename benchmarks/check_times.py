@@ -1,6 +1,6 @@
 """How long a check takes, cold and warm, beside the design's numbers, and what dominates it.
 
-    python -m benchmarks.check_times [--repeats 3]
+    python -m benchmarks.check_times [--repeats 3] [--device gpu]
 
 A LeNet is converted and checked in all stages: first with fresh workers, which have to import their frameworks, then
 with the same workers again. The table gives the seconds of every request to a worker; the rest is this process's. XLA's
@@ -52,8 +52,8 @@ BARS = {"cold": 10.0, "warm": 2.0}
 class TimedPool(Pool):
     """A pool that adds up the time of its requests."""
 
-    def __init__(self) -> None:
-        super().__init__(device="cpu")
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device=device)
         self.seconds: dict[str, float] = defaultdict(float)
 
     def request(self, kind: Kind, operation: str, *args: Any, **message: Any) -> Any:
@@ -76,20 +76,38 @@ def timed(source: Path, code: str, pool: TimedPool) -> tuple[float, dict[str, fl
     return taken, dict(pool.seconds)
 
 
+Timed = tuple[float, dict[str, float]]
+
+
+def cold_and_warm(device: str, repeats: int) -> tuple[dict[str, Timed], str]:
+    """The times of a first check in fresh workers and the best of some more, and the device of both sides."""
+    before = os.environ.get("T2J_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["T2J_CACHE"] = folder
+        try:
+            source = Path(folder, "lenet.py")
+            source.write_text(LENET, encoding="utf-8")
+            code = convert_file(source, Options()).translation.code
+            with TimedPool(device) as pool:
+                cold = timed(source, code, pool)
+                warm = min(timed(source, code, pool) for _ in range(repeats))
+                where = pool.device_name + (f" ({pool.fallback})" if pool.fallback else "")
+        finally:
+            os.environ.pop("T2J_CACHE")
+            if before is not None:
+                os.environ["T2J_CACHE"] = before
+    return {"cold": cold, "warm": warm}, where
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description="Time a cold and a warm check.")
     parser.add_argument("--repeats", type=int, default=3, help="warm checks; the best counts (3)")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["T2J_CACHE"] = folder
-        source = Path(folder, "lenet.py")
-        source.write_text(LENET, encoding="utf-8")
-        code = convert_file(source, Options()).translation.code
-        with TimedPool() as pool:
-            cold = timed(source, code, pool)
-            warm = min(timed(source, code, pool) for _ in range(options.repeats))
-    for name, (seconds, parts) in (("cold", cold), ("warm", warm)):
+    times, where = cold_and_warm(options.device, options.repeats)
+    print(f"device: {where}")
+    for name, (seconds, parts) in times.items():
         print(f"{name}: {seconds:5.2f} s (bar {BARS[name]:.0f} s)")
         rest = seconds - sum(parts.values())
         for what, part in sorted({**parts, "this process": rest}.items(), key=lambda item: -item[1]):

@@ -1,6 +1,6 @@
 """What ``t2j check`` says of torchvision's 17 families of models, in all stages.
 
-    python -m benchmarks.torchvision_verdicts [--wheel PATH] [--only resnet,vgg] [--seed N]
+    python -m benchmarks.torchvision_verdicts [--wheel PATH] [--only resnet,vgg] [--seed N] [--device gpu]
 
 The models are those of `torchvision_models`, each inside a module at the end of its file, with dropout and stochastic
 depth at a rate of 0.1: the checker records PyTorch's draws and replays them in JAX. The sources are copied into a
@@ -79,22 +79,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--wheel", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
     parser.add_argument("--only", default="", help=f"families, with commas between them: {', '.join(FAMILIES)}")
     parser.add_argument("--seed", type=int, default=0, help="of inputs and weights")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     options = parser.parse_args(arguments)
     try:
         sources = find_sources(options.wheel)
     except SourcesNotFound as error:
         parser.error(str(error))
-    names = {name for name in options.only.split(",") if name}
+    with Pool(device=options.device) as pool:
+        return 0 if report(sources, options.only, options.seed, pool) else 1
+
+
+def report(sources: Path, only: str, seed: int, pool: Pool) -> bool:
+    """Prints the verdicts on the families in ``only``, or on all; whether all are equivalent."""
+    names = {name for name in only.split(",") if name}
     cases = [case for case in CASES if not names or case.family in names]
     verdicts: dict[str, list[VerdictKind]] = {}
     start = time.perf_counter()
     print(f"{'model':30} {'verdict':11} {' '.join(f'{s:8}' for s in STAGES)} {'largest':>8}")
-    with tempfile.TemporaryDirectory() as folder, Pool(device="cpu") as pool:
+    with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         shutil.copytree(sources / PACKAGE, root / PACKAGE, ignore=shutil.ignore_patterns("*.so*", "*.pyc", "*.pyd"))
         for case in cases:
             began = time.perf_counter()
-            verdict = checked(case, root, pool, options.seed)
+            verdict = checked(case, root, pool, seed)
             verdicts.setdefault(case.family, []).append(verdict.verdict)
             print(line(case, verdict, time.perf_counter() - began), flush=True)
             if verdict.verdict is not VerdictKind.EQUIVALENT:
@@ -104,8 +111,10 @@ def main(arguments: list[str] | None = None) -> int:
     counts = Counter(v for found in verdicts.values() for v in found)
     whole = sum(all(v is VerdictKind.EQUIVALENT for v in found) for found in verdicts.values())
     every = ", ".join(f"{n} {v}" for v, n in counts.most_common())
-    print(f"equivalent: {whole} of {len(verdicts)} families; models: {every}; {time.perf_counter() - start:.0f} s")
-    return 0 if whole == len(verdicts) else 1
+    device = pool.device_name + (f" ({pool.fallback})" if pool.fallback else "")
+    seconds = time.perf_counter() - start
+    print(f"equivalent: {whole} of {len(verdicts)} families; models: {every}; {seconds:.0f} s; {device}")
+    return whole == len(verdicts)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,12 @@ Check = Callable[..., ObjectVerdict]
 
 @pytest.fixture(scope="session")
 def pool() -> Iterator[Pool]:
-    with Pool(device="cpu") as workers:
+    """Workers on the CPU, or on the device that ``T2J_TEST_DEVICE`` names: then they must really be there."""
+    device = os.environ.get("T2J_TEST_DEVICE", "cpu")
+    with Pool(device=device) as workers:
         workers.start()
         yield workers
+        assert workers.fallback is None, f"asked for {device}: {workers.fallback}"
 
 
 @pytest.fixture

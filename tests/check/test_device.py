@@ -1,4 +1,4 @@
-"""Where a check runs: on a GPU only if both sides have it, else on the CPU with the reason; always in full precision."""
+"""Where a check runs: on a GPU if both sides have it, else on the CPU with the reason; always in full precision."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import gpu_suite
 from t2j_lsp.check.environment import worker_environment
 from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
@@ -97,3 +98,27 @@ def test_a_program_that_asks_for_less_precision_is_run_in_full(check: Check) -> 
         "    def __call__(self, x):\n        return self.fc(x) * 2\n"
     )
     assert check(torch_side, jax_side, initial=False).verdict is VerdictKind.EQUIVALENT
+
+
+@without_card
+def test_the_suite_says_in_one_line_that_there_is_no_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu_suite.main([]) == gpu_suite.NO_GPU == 3
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("no GPU") and "CUDA" in line and "Nothing was run" in line
+
+
+def test_the_suite_counts_what_does_not_hold(pool: Pool, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = gpu_suite.Suite(pool, dry=True)
+    for kind in gpu_suite.KINDS:
+        suite.ask(kind, "memory")
+    with suite.section("Precision"):
+        gpu_suite.precision(suite)
+    with suite.section("Memory"):
+        suite.measure()
+    assert suite.failed == [] and suite.peak["torch in main memory"] > 50 * 2**20
+    suite.bar("a bar", False, "what was seen")
+    with suite.section("No such operation"):
+        suite.ask("torch", "no such operation")
+    assert suite.failed == ["a bar", "No such operation"]
+    printed = capsys.readouterr().out
+    assert "[cpu, a dry run: no figure of a GPU]" in printed and "FAILED a bar: what was seen" in printed

@@ -1,0 +1,30 @@
+"""Prints as JSON what the interpreter that runs it has. Imports none of the packages; works in every Python 3."""
+
+import json
+import sys
+import sysconfig
+
+PACKAGES = ("t2j-lsp", "pygls", "lsprotocol", "torch", "jax", "flax", "optax", "numpy")
+
+
+def version(name):
+    try:
+        from importlib.metadata import PackageNotFoundError, version
+    except ImportError:
+        return None
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+print(
+    json.dumps(
+        {
+            "python": sys.executable,
+            "version": list(sys.version_info[:3]),
+            "tag": "cp%d%d-%s" % (sys.version_info[0], sys.version_info[1], sysconfig.get_platform()),
+            "packages": {name: version(name) for name in PACKAGES},
+        }
+    )
+)

@@ -1,0 +1,71 @@
+/** Whether checks may run the workspace's code: it has to be trusted, and the user is asked once in each workspace. */
+
+import * as vscode from "vscode";
+
+const KEY = "t2j.checksAllowed";
+const ALLOW = "Allow";
+const NOT_HERE = "Not in This Workspace";
+
+export class Consent implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<boolean>();
+  private readonly subscription: vscode.Disposable;
+  private asking: Promise<boolean> | undefined;
+  readonly onChange = this.changed.event;
+
+  constructor(private readonly memory: vscode.Memento) {
+    this.subscription = vscode.workspace.onDidGrantWorkspaceTrust(() => this.changed.fire(this.given));
+  }
+
+  /** Whether code may run now. */
+  get given(): boolean {
+    return vscode.workspace.isTrusted && this.memory.get(KEY) === true;
+  }
+
+  /** Ask where the user has not been asked yet; true if code may run. */
+  async ensure(): Promise<boolean> {
+    if (!vscode.workspace.isTrusted) {
+      void this.explainTrust();
+      return false;
+    }
+    const known = this.memory.get<boolean>(KEY);
+    if (known !== undefined) {
+      return known;
+    }
+    this.asking ??= this.ask().finally(() => {
+      this.asking = undefined;
+    });
+    return this.asking;
+  }
+
+  /** Ask again, whatever was said before. */
+  async ask(): Promise<boolean> {
+    if (!vscode.workspace.isTrusted) {
+      void this.explainTrust();
+      return false;
+    }
+    const answer = await vscode.window.showInformationMessage(
+      "Check conversions by running this workspace's code? t2j runs the classes and functions of a file, and their JAX " +
+        "versions, in limited processes of their own. They run as you: a process is not a sandbox.",
+      ALLOW,
+      NOT_HERE,
+    );
+    if (answer !== undefined) {
+      await this.memory.update(KEY, answer === ALLOW);
+      this.changed.fire(this.given);
+    }
+    return this.given;
+  }
+
+  private async explainTrust(): Promise<void> {
+    const manage = "Manage Workspace Trust";
+    const text = "A check runs this workspace's code, so it needs a workspace that you trust.";
+    if ((await vscode.window.showWarningMessage(text, manage)) === manage) {
+      await vscode.commands.executeCommand("workbench.trust.manage");
+    }
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.changed.dispose();
+  }
+}

@@ -1,0 +1,130 @@
+/** The page of "Explain Difference": values of both sides statement by statement, as text and as a plot. No editor here. */
+
+import type { Difference, Histogram, Step, Value } from "./protocol";
+
+/** The link that opens a line of a file, as the page's host understands it. */
+export type LineLink = (uri: string, line: number) => string;
+
+const WIDTH = 320;
+const HEIGHT = 90;
+
+/** The page as HTML. It holds no script, and nothing is fetched for it. */
+export function page(difference: Difference, link: LineLink, nonce: string): string {
+  const head = `${escapeHtml(difference.name)}: ${escapeHtml(difference.verdict)}`;
+  const parts = difference.steps.filter((step) => !step.agree).length;
+  const agreeing = difference.steps.length - parts;
+  const where = difference.first === null ? "" : ` The first that parts is marked.`;
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}';">
+<title>${head}</title>
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body>
+<h1>${head}</h1>
+<p>${escapeHtml(difference.what)}</p>
+${difference.cause ? `<p class="cause">Likely cause: ${escapeHtml(difference.cause)}</p>` : ""}
+<p class="quiet">${agreeing} of ${difference.steps.length} statements agree, on ${escapeHtml(difference.device || "cpu")}, in float64.${where}</p>
+${difference.steps.map((step, index) => section(step, index === difference.first, link)).join("\n")}
+</body>
+</html>`;
+}
+
+function section(step: Step, first: boolean, link: LineLink): string {
+  const kind = step.agree ? "agree" : "part";
+  const open = first || (!step.agree && step.histogram) ? " open" : "";
+  const error = step.max_rel_err === null ? "" : `, worst error ${number(step.max_rel_err)} of scale`;
+  const mark = step.agree ? "✓" : "≠";
+  return `<details class="${kind}${first ? " first" : ""}"${open}>
+<summary><span class="mark">${mark}</span> <code>${escapeHtml(step.target)}</code><span class="quiet">${escapeHtml(error)}</span></summary>
+<table>
+<tr><th></th><th>PyTorch</th><th>JAX</th></tr>
+<tr><th>statement</th>${cells(step, (value) => `<a href="${escapeHtml(link(value.uri, value.line))}">${value.line + 1}</a> <code>${escapeHtml(value.text.trim())}</code>`)}</tr>
+<tr><th>shape</th>${cells(step, (value) => `(${value.shape.join(", ")}) ${escapeHtml(value.dtype)}`)}</tr>
+<tr><th>range</th>${cells(step, (value) => `${number(value.min)} … ${number(value.max)}`)}</tr>
+<tr><th>mean ± std</th>${cells(step, (value) => `${number(value.mean)} ± ${number(value.std)}`)}</tr>
+<tr><th>values</th>${cells(step, (value) => `<code>${value.values.map(number).join(" ")}${value.values.length ? " …" : ""}</code>`)}</tr>
+</table>
+${step.histogram ? plot(step.histogram) : ""}
+</details>`;
+}
+
+function cells(step: Step, show: (value: Value) => string): string {
+  const cell = (value: Value | null) => `<td>${value ? show(value) : "–"}</td>`;
+  return cell(step.torch) + cell(step.jax);
+}
+
+/** Both sides' values as bars behind each other, on common bins. */
+export function plot(histogram: Histogram): string {
+  const bins = Math.min(histogram.torch.length, histogram.jax.length);
+  const top = Math.max(1, ...histogram.torch, ...histogram.jax);
+  const width = WIDTH / Math.max(1, bins);
+  const bars = (counts: number[], side: string) =>
+    counts
+      .slice(0, bins)
+      .map((count, bin) => {
+        const height = (count / top) * HEIGHT;
+        const x = (bin * width).toFixed(2);
+        return `<rect class="${side}" x="${x}" y="${(HEIGHT - height).toFixed(2)}" width="${width.toFixed(2)}" height="${height.toFixed(2)}"/>`;
+      })
+      .join("");
+  const low = number(histogram.edges[0] ?? null);
+  const high = number(histogram.edges.at(-1) ?? null);
+  return `<figure>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT + 16}" role="img" aria-label="How the values of both sides are spread">
+${bars(histogram.torch, "torch")}${bars(histogram.jax, "jax")}
+<line x1="0" y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/>
+<text x="0" y="${HEIGHT + 12}">${low}</text><text x="${WIDTH}" y="${HEIGHT + 12}" text-anchor="end">${high}</text>
+</svg>
+<figcaption><span class="key torch">PyTorch</span> <span class="key jax">JAX</span></figcaption>
+</figure>`;
+}
+
+/** A number in few characters. */
+export function number(value: number | null): string {
+  if (value === null || value === undefined) {
+    return "–";
+  }
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) {
+    return String(value);
+  }
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(2) : value.toPrecision(4);
+}
+
+/** Text with nothing left in it that HTML would read. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;");
+}
+
+const STYLE = `
+body { font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); color: var(--vscode-foreground); padding: 0 1.5em 2em; }
+h1 { font-size: 1.4em; font-weight: 600; }
+code { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); }
+a { color: var(--vscode-textLink-foreground); }
+.quiet { color: var(--vscode-descriptionForeground); }
+.cause { border-left: 3px solid var(--vscode-editorWarning-foreground); padding-left: .7em; }
+details { border-top: 1px solid var(--vscode-panel-border, #8884); padding: .4em 0; }
+details.first { border-left: 3px solid var(--vscode-editorError-foreground); padding-left: .7em; }
+summary { cursor: pointer; }
+.agree .mark { color: var(--vscode-testing-iconPassed, #388a34); }
+.part .mark { color: var(--vscode-editorError-foreground); }
+table { border-collapse: collapse; margin: .5em 0; }
+th { text-align: left; font-weight: normal; color: var(--vscode-descriptionForeground); padding: .1em 1.2em .1em 0; vertical-align: top; }
+td { padding: .1em 1.5em .1em 0; vertical-align: top; }
+figure { margin: .5em 0; max-width: 34em; }
+svg { width: 100%; }
+svg line { stroke: var(--vscode-descriptionForeground); }
+svg text { fill: var(--vscode-descriptionForeground); font-size: 10px; }
+rect.torch, .key.torch::before { fill: var(--vscode-charts-orange, #d18616); background: var(--vscode-charts-orange, #d18616); opacity: .6; }
+rect.jax, .key.jax::before { fill: var(--vscode-charts-blue, #1a85ff); background: var(--vscode-charts-blue, #1a85ff); opacity: .6; }
+.key { margin-right: 1.2em; }
+.key::before { content: ""; display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
+`;

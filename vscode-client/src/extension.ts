@@ -1,0 +1,169 @@
+/** The extension: makes the parts, and registers the commands of package.json. */
+
+import * as vscode from "vscode";
+import { Consent } from "./consent";
+import { DifferencePanel } from "./difference";
+import { Explanations } from "./explain";
+import { Installer } from "./install";
+import { MigrationView } from "./migration";
+import { Previews } from "./preview";
+import type { Checked } from "./protocol";
+import { watchInterpreter } from "./python";
+import { openReport } from "./report";
+import { Server } from "./server";
+import { StatusItem } from "./status";
+
+const TORCH = /^\s*(?:import|from)\s+torch\b/m;
+
+let server: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel("t2j", { log: true });
+  const traffic = vscode.window.createOutputChannel("t2j Messages", { log: true });
+  const consent = new Consent(context.workspaceState);
+  const running = new Server(context, consent, log, traffic);
+  server = running;
+  const status = new StatusItem(running);
+  const installer = new Installer(context, running);
+  const previews = new Previews(running, consent);
+  const panel = new DifferencePanel(running, consent);
+  const migration = new MigrationView(running, consent);
+  const explanations = new Explanations(running);
+  context.subscriptions.push(log, traffic, consent, running, status, previews, panel, migration, explanations);
+
+  const checkActive = async () => {
+    const uri = activeUri();
+    if (uri && (await consent.ensure())) {
+      tellVerdict(await running.command<Checked>("t2j.check", uri.toString()));
+    }
+  };
+  const commands: Record<string, (...args: never[]) => unknown> = {
+    "t2j.previewConversion": (uri?: vscode.Uri) => withUri(uri, (one) => previews.open(one)),
+    "t2j.applyPreview": (uri?: vscode.Uri) => previews.apply(uri),
+    "t2j.discardPreview": (uri?: vscode.Uri) => previews.discard(uri),
+    "t2j.checkActiveFile": checkActive,
+    "t2j.stopCheck": () => running.command("t2j.cancelCheck"),
+    "t2j.pauseBackgroundChecks": () => running.command("t2j.pauseChecks"),
+    "t2j.resumeBackgroundChecks": () => running.command("t2j.resumeChecks"),
+    "t2j.allowChecks": () => consent.ask(),
+    "t2j.showDifference": (uri?: string, name?: string) => showDifference(running, panel, uri, name),
+    "t2j.explainName": (name?: unknown) => explanations.show(name),
+    "t2j.restartServer": () => running.restart(),
+    "t2j.showLogs": () => log.show(),
+    "t2j.copyDebugInfo": () => copyDebugInfo(running, context),
+    "t2j.install": () => installer.install(),
+    "t2j.selectInterpreters": () => installer.choose(),
+    "t2j.menu": () => status.menu(),
+    "t2j.openWalkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#firstFiveMinutes`),
+    "t2j.migration.refresh": () => migration.refresh(),
+    "t2j.migration.convert": (...args: Parameters<MigrationView["convert"]>) => migration.convert(...args),
+    "t2j.migration.check": (...args: Parameters<MigrationView["check"]>) => migration.check(...args),
+    "t2j.migration.convertAll": () => migration.convertAll(),
+    "t2j.migration.report": () => openReport(context, running),
+  };
+  for (const [name, action] of Object.entries(commands)) {
+    context.subscriptions.push(
+      vscode.commands.registerCommand(name, guarded(action as (...args: unknown[]) => unknown)),
+    );
+  }
+  context.subscriptions.push(
+    running.onStatus((state) => "text" in state && void installer.tell(state)),
+    vscode.window.onDidChangeActiveTextEditor(noteConvertible),
+  );
+  noteConvertible(vscode.window.activeTextEditor);
+  await running.restart();
+  const watched = await watchInterpreter(() => {
+    if (!vscode.workspace.getConfiguration("t2j").get<string>("interpreter")) {
+      void running.restart();
+    }
+  });
+  if (watched) {
+    context.subscriptions.push(watched);
+  }
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.stop();
+}
+
+/** What can't be done is said in one line, and not as an error of the extension. */
+function guarded(action: (...args: unknown[]) => unknown): (...args: unknown[]) => Promise<unknown> {
+  return async (...args) => {
+    try {
+      return await action(...args);
+    } catch (error) {
+      void vscode.window.showWarningMessage((error as Error).message);
+      return undefined;
+    }
+  };
+}
+
+function activeUri(): vscode.Uri | undefined {
+  return vscode.window.activeNotebookEditor?.notebook.uri ?? vscode.window.activeTextEditor?.document.uri;
+}
+
+async function withUri(given: vscode.Uri | undefined, action: (uri: vscode.Uri) => Promise<void>): Promise<void> {
+  const uri = given instanceof vscode.Uri ? given : activeUri();
+  if (uri) {
+    await action(uri);
+  } else {
+    void vscode.window.showInformationMessage("Open a Python file or a notebook first.");
+  }
+}
+
+function tellVerdict(checked: Checked): void {
+  const worst = checked.objects.find((one) => one.verdict === checked.verdict);
+  const reason = checked.problem ?? (checked.verdict === "equivalent" ? "" : (worst?.reason ?? ""));
+  const text = `${vscode.workspace.asRelativePath(vscode.Uri.parse(checked.uri))}: ${checked.verdict}${reason ? `: ${reason}` : ""}`;
+  if (checked.verdict === "different") {
+    void vscode.window.showWarningMessage(text);
+  } else {
+    void vscode.window.showInformationMessage(text);
+  }
+}
+
+/** From the palette there are no arguments: the differing object of the active file is meant. */
+async function showDifference(running: Server, panel: DifferencePanel, uri?: string, name?: string): Promise<void> {
+  if (uri && name) {
+    await panel.show(uri, name);
+    return;
+  }
+  const active = activeUri()?.toString();
+  if (!active) {
+    return;
+  }
+  const state = await running.request<{ definitions: { name: string; kind: string; verdict: string | null }[] } | null>(
+    "t2j/state",
+    { uri: active, complete: true },
+  );
+  const checked = (state?.definitions ?? []).filter((one) => one.verdict !== null);
+  const differing = checked.filter((one) => one.verdict === "different");
+  const offered = differing.length ? differing : checked;
+  const items = offered.map((one) => ({ label: one.name, description: one.verdict ?? "" }));
+  const chosen = items.length > 1 ? await vscode.window.showQuickPick(items, { title: "Explain" }) : items[0];
+  if (chosen) {
+    await panel.show(active, chosen.label);
+  } else if (!items.length) {
+    void vscode.window.showInformationMessage("Nothing here has a verdict yet: check the file first.");
+  }
+}
+
+async function copyDebugInfo(running: Server, context: vscode.ExtensionContext): Promise<void> {
+  const own = {
+    extension: context.extension.packageJSON.version,
+    vscode: vscode.version,
+    problem: running.problem?.text ?? null,
+    environment: running.environment ?? null,
+  };
+  const info = running.running ? await running.command<object>("t2j.debugInfo") : {};
+  await vscode.env.clipboard.writeText(JSON.stringify({ ...own, server: info }, null, 2));
+  void vscode.window.showInformationMessage("t2j's debug information is on the clipboard. It holds no code.");
+}
+
+/** The buttons of an editor are for PyTorch files. */
+function noteConvertible(editor: vscode.TextEditor | undefined): void {
+  const document = editor?.document;
+  const convertible = document?.languageId === "python" && TORCH.test(document.getText());
+  void vscode.commands.executeCommand("setContext", "t2j.convertible", convertible);
+}

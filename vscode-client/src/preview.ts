@@ -1,0 +1,173 @@
+/** Converting a file: shown beside it first, then applied as one edit that one undo takes back. */
+
+import * as vscode from "vscode";
+import type { Consent } from "./consent";
+import type { Applied, Preview } from "./protocol";
+import type { Server } from "./server";
+
+export const SCHEME = "t2j-preview";
+const REFRESH_DELAY = 400;
+
+interface Shown {
+  source: vscode.Uri;
+  preview: Preview;
+}
+
+export class Previews implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly shown = new Map<string, Shown>();
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  private readonly disposables: vscode.Disposable[];
+  private readonly timers = new Map<string, NodeJS.Timeout>();
+  readonly onDidChange = this.changed.event;
+
+  constructor(
+    private readonly server: Server,
+    private readonly consent: Consent,
+  ) {
+    this.disposables = [
+      this.changed,
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.onDidChangeTextDocument((event) => this.edited(event.document.uri)),
+      vscode.workspace.onDidCloseTextDocument((document) => this.shown.delete(document.uri.toString())),
+    ];
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.shown.get(uri.toString())?.preview.code ?? "";
+  }
+
+  /** Show what a file would become, beside it. */
+  async open(uri: vscode.Uri): Promise<void> {
+    if (uri.path.endsWith(".ipynb")) {
+      await this.convertNotebook(uri);
+      return;
+    }
+    await vscode.workspace.openTextDocument(uri);
+    const preview = await this.server.command<Preview>("t2j.previewFile", uri.toString());
+    const target = preview.target ? vscode.Uri.parse(preview.target) : uri;
+    const right = target.with({ scheme: SCHEME, query: uri.toString() });
+    this.shown.set(right.toString(), { source: uri, preview });
+    this.changed.fire(right);
+    const left = preview.exists ? target : uri;
+    const title = `${name(left)} ↔ ${name(target)} (${describe(preview)})`;
+    await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
+  }
+
+  /** Apply the conversion that is shown in the active editor. */
+  async apply(uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
+    const shown = uri && this.shown.get(uri.toString());
+    if (!uri || !shown) {
+      void vscode.window.showInformationMessage("No conversion is shown here: convert a file first.");
+      return;
+    }
+    this.server.showsFiles = false;
+    let applied: Applied;
+    try {
+      applied = await this.server.command<Applied>("t2j.convertFile", shown.source.toString());
+    } finally {
+      this.server.showsFiles = true;
+    }
+    if (!applied.applied) {
+      void vscode.window.showWarningMessage(`The conversion was not applied: ${applied.reason ?? "it was refused"}.`);
+      return;
+    }
+    await this.discard(uri);
+    const target = vscode.Uri.parse(applied.uri ?? shown.source.toString());
+    if (target.toString() !== shown.source.toString()) {
+      await vscode.window.showTextDocument(shown.source, { viewColumn: vscode.ViewColumn.One, preview: false });
+      const document = await vscode.workspace.openTextDocument(target);
+      await document.save();
+      await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: false });
+    }
+    await this.consent.ensure();
+  }
+
+  /** Close a preview. */
+  async discard(uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
+    const tabs = vscode.window.tabGroups.all
+      .flatMap((group) => group.tabs)
+      .filter(
+        (tab) => tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === uri?.toString(),
+      );
+    await vscode.window.tabGroups.close(tabs);
+    if (uri) {
+      this.shown.delete(uri.toString());
+    }
+  }
+
+  /** Notebooks have no text to show beside each other: the new one is made and opened, and can be undone. */
+  private async convertNotebook(uri: vscode.Uri): Promise<void> {
+    await vscode.workspace.openNotebookDocument(uri);
+    const preview = await this.server.command<Preview>("t2j.previewFile", uri.toString());
+    if (!preview.target) {
+      throw new Error("Save the notebook first: its conversion goes beside it.");
+    }
+    const target = vscode.Uri.parse(preview.target);
+    if (preview.exists) {
+      const question = `Replace ${name(target)} by the new conversion?`;
+      if ((await vscode.window.showWarningMessage(question, { modal: true }, "Replace")) !== "Replace") {
+        return;
+      }
+    }
+    const edit = new vscode.WorkspaceEdit();
+    edit.createFile(target, { contents: Buffer.from(preview.code, "utf8"), overwrite: true });
+    if (await vscode.workspace.applyEdit(edit)) {
+      await vscode.window.showNotebookDocument(await vscode.workspace.openNotebookDocument(target), {
+        viewColumn: vscode.ViewColumn.Beside,
+      });
+    }
+  }
+
+  /** The source of a preview was edited: convert again, once the typing pauses. */
+  private edited(source: vscode.Uri): void {
+    for (const [key, shown] of this.shown) {
+      if (shown.source.toString() === source.toString()) {
+        clearTimeout(this.timers.get(key));
+        this.timers.set(
+          key,
+          setTimeout(() => void this.refresh(key), REFRESH_DELAY),
+        );
+      }
+    }
+  }
+
+  private async refresh(key: string): Promise<void> {
+    const shown = this.shown.get(key);
+    if (!shown) {
+      return;
+    }
+    try {
+      shown.preview = await this.server.command<Preview>("t2j.previewFile", shown.source.toString());
+      this.changed.fire(vscode.Uri.parse(key));
+    } catch {
+      // While the text does not parse, the last conversion stays on show.
+    }
+  }
+
+  dispose(): void {
+    for (const timer of this.timers.values()) {
+      clearTimeout(timer);
+    }
+    for (const one of this.disposables) {
+      one.dispose();
+    }
+  }
+}
+
+function name(uri: vscode.Uri): string {
+  return uri.path.slice(uri.path.lastIndexOf("/") + 1);
+}
+
+function describe(preview: Preview): string {
+  const parts = [preview.merged ? "merged with your edits" : "conversion"];
+  if (preview.conflicts) {
+    parts.push(`${preview.conflicts} conflicts`);
+  }
+  if (preview.gaps) {
+    parts.push(`${preview.gaps} left as it is`);
+  }
+  if (preview.notes) {
+    parts.push(`${preview.notes} to know about`);
+  }
+  return parts.join(", ");
+}

@@ -1,0 +1,137 @@
+/** What crosses between the extension and the server, beside LSP itself. See docs/settings.md of the server. */
+
+export type State = "starting" | "idle" | "analysing" | "checking" | "paused" | "error";
+export type Verdict = "equivalent" | "different" | "unchecked";
+export type Migration = "not started" | "converted" | "gaps" | "different" | "equivalent";
+
+/** `t2j/status`, from the server. */
+export interface Status {
+  state: State;
+  uri?: string;
+  device?: string;
+  reason?: string;
+}
+
+export interface ObjectVerdict {
+  name: string;
+  verdict: Verdict;
+  reason: string | null;
+  stages: Record<string, { result: string; reason: string | null; max_rel_err: number | null }>;
+}
+
+/** `t2j/checked`, from the server, and the answer to `t2j.check`. */
+export interface Checked {
+  uri: string;
+  converted: string | null;
+  verdict: Verdict;
+  stale: boolean;
+  problem: string | null;
+  device: string;
+  objects: ObjectVerdict[];
+}
+
+/** The answer to `t2j.previewFile`. */
+export interface Preview {
+  uri: string;
+  target: string | null;
+  code: string;
+  exists: boolean;
+  merged: boolean;
+  conflicts: number;
+  gaps: number;
+  notes: number;
+}
+
+/** The answer to `t2j.convertFile`. */
+export interface Applied {
+  applied: boolean;
+  reason?: string;
+  uri?: string;
+  gaps: number;
+  notes: number;
+}
+
+export interface BulkApplied {
+  converted: string[];
+  skipped: { uri: string; reason: string }[];
+}
+
+export interface Value {
+  uri: string;
+  line: number;
+  text: string;
+  shape: number[];
+  dtype: string;
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  std: number | null;
+  values: number[];
+}
+
+export interface Histogram {
+  edges: number[];
+  torch: number[];
+  jax: number[];
+}
+
+export interface Step {
+  target: string;
+  agree: boolean;
+  max_abs_err: number | null;
+  max_rel_err: number | null;
+  torch: Value | null;
+  jax: Value | null;
+  histogram: Histogram | null;
+}
+
+/** The answer to `t2j.explainDifference`. */
+export interface Difference {
+  name: string;
+  verdict: Verdict;
+  what: string;
+  cause: string | null;
+  device: string;
+  torch: { uri: string };
+  jax: { uri: string };
+  steps: Step[];
+  first: number | null;
+  text: string;
+}
+
+export interface SymbolState {
+  name: string;
+  kind: "class" | "function";
+  line: number;
+  state: Migration;
+  gaps: number;
+  reason: string | null;
+}
+
+export interface FileState {
+  uri: string;
+  path: string;
+  folder: string;
+  state: Migration;
+  converted: string | null;
+  gaps: number;
+  symbols: SymbolState[];
+}
+
+/** The answer to `t2j/workspace`. */
+export interface Workspace {
+  files: FileState[];
+  counts: Record<Migration, number>;
+  problems: string[];
+  complete: boolean;
+}
+
+/** The answer to `t2j.explain`. */
+export interface Rule {
+  name: string;
+  signature: string;
+  jax: string | null;
+  fidelity: string;
+  note: string | null;
+  subject: string;
+}

@@ -1,0 +1,230 @@
+/** The server's life: found, started, restarted, stopped; and every message to it. */
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import {
+  State as ClientState,
+  type ExecuteCommandSignature,
+  LanguageClient,
+  type LanguageClientOptions,
+  RevealOutputChannelOn,
+  type ServerOptions,
+} from "vscode-languageclient/node";
+import { readBundle } from "./bundle";
+import type { Consent } from "./consent";
+import { chooseLaunch, type ImportStrategy, missingForChecks } from "./launch";
+import type { Checked, Status } from "./protocol";
+import { type Environment, expand, findInterpreter, probe, pythonEnvironment } from "./python";
+
+/** Settings that the server is started with: a change of one starts it anew. */
+const START_SETTINGS = ["t2j.interpreter", "t2j.importStrategy", "t2j.serverArguments"];
+const STOP_TIMEOUT = 5_000;
+const SELECTOR = [
+  { scheme: "file", language: "python" },
+  { scheme: "untitled", language: "python" },
+  { notebook: "jupyter-notebook", language: "python" },
+];
+
+/** Why there is no server, and the packages whose installation would mend it. */
+export interface Problem {
+  text: string;
+  python?: string;
+  packages: string[];
+}
+
+export class Server implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private queue: Promise<void> = Promise.resolve();
+  private readonly statusChanged = new vscode.EventEmitter<Status | Problem>();
+  private readonly fileChecked = new vscode.EventEmitter<Checked>();
+  private readonly workspaceChanged = new vscode.EventEmitter<void>();
+  private readonly disposables: vscode.Disposable[];
+  readonly onStatus = this.statusChanged.event;
+  readonly onChecked = this.fileChecked.event;
+  readonly onWorkspaceChanged = this.workspaceChanged.event;
+  environment: Environment | undefined;
+  problem: Problem | undefined;
+  /** The bundle's folders on Python's path; none where the environment's own t2j runs. */
+  folders: string[] = [];
+  /** While true, the server's wish to show a converted file is not followed: whoever set it shows the file. */
+  showsFiles = true;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly consent: Consent,
+    private readonly log: vscode.LogOutputChannel,
+    private readonly traffic: vscode.LogOutputChannel,
+  ) {
+    this.disposables = [
+      this.statusChanged,
+      this.fileChecked,
+      this.workspaceChanged,
+      consent.onChange((given) => this.tellTrust(given)),
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (START_SETTINGS.some((name) => event.affectsConfiguration(name))) {
+          void this.restart();
+        }
+      }),
+    ];
+  }
+
+  get running(): boolean {
+    return this.client?.state === ClientState.Running;
+  }
+
+  /** Start, or start anew. Several calls at once follow each other. */
+  restart(): Promise<void> {
+    this.queue = this.queue
+      .then(() => this.startAnew())
+      .catch((error) => this.failed({ text: `${error}`, packages: [] }));
+    return this.queue;
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    if (client) {
+      await client.dispose(STOP_TIMEOUT).catch((error) => this.log.warn(`The server did not stop in order: ${error}`));
+    }
+    await vscode.commands.executeCommand("setContext", "t2j.running", false);
+  }
+
+  /** Send a command; waits for a server that is starting. Errors carry one line for the user. */
+  async command<T>(name: string, ...args: unknown[]): Promise<T> {
+    return this.request<T>("workspace/executeCommand", { command: name, arguments: args });
+  }
+
+  async request<T>(method: string, params: unknown, token?: vscode.CancellationToken): Promise<T> {
+    await this.queue;
+    if (!this.client || !this.running) {
+      throw new Error(this.problem?.text ?? "The t2j server is not running.");
+    }
+    return token ? this.client.sendRequest<T>(method, params, token) : this.client.sendRequest<T>(method, params);
+  }
+
+  private async startAnew(): Promise<void> {
+    await this.stop();
+    this.problem = undefined;
+    this.statusChanged.fire({ state: "starting" });
+    const python = await findInterpreter(this.log);
+    if (!python) {
+      this.failed({ text: "No Python interpreter was found. Choose one to run t2j with.", packages: [] });
+      return;
+    }
+    const tool = this.context.asAbsolutePath(path.join("bundled", "tool"));
+    let environment: Environment;
+    try {
+      environment = await probe(python.path, tool);
+    } catch (error) {
+      this.failed({ text: `${(error as Error).message} (named by the ${python.from})`, packages: [] });
+      return;
+    }
+    this.environment = environment;
+    this.log.info(`Interpreter from the ${python.from}: ${environment.python}`, JSON.stringify(environment.packages));
+    const bundle = readBundle(this.context.extensionPath);
+    const configuration = vscode.workspace.getConfiguration("t2j");
+    const strategy = configuration.get<ImportStrategy>("importStrategy", "fromEnvironment");
+    const launch = chooseLaunch(environment, strategy, bundle?.hasLibs ? bundle : undefined);
+    if (launch.kind === "missing") {
+      const text = `t2j can't run in ${environment.python}: ${launch.why}.`;
+      this.failed({ text, python: environment.python, packages: launch.packages });
+      return;
+    }
+    this.folders = launch.folders.map((name) => this.context.asAbsolutePath(path.join("bundled", name)));
+    this.log.info(
+      launch.folders.length ? `Server: the bundled t2j ${bundle?.version}` : "Server: the environment's t2j",
+    );
+    await this.startClient(environment.python, configuration.get<string[]>("serverArguments", []));
+    const hasNumpy = Boolean(environment.packages.numpy) || launch.folders.includes("native");
+    void this.reportMissing({ environment, hasNumpy }, tool);
+  }
+
+  private async startClient(python: string, more: string[]): Promise<void> {
+    const options: ServerOptions = {
+      command: python,
+      args: ["-m", "t2j_lsp", "serve", ...more],
+      options: { cwd: this.context.extensionPath, env: pythonEnvironment(this.folders) },
+    };
+    const client = new LanguageClient("t2j", "t2j", options, this.clientOptions());
+    client.onNotification("t2j/status", (status: Status) => this.statusChanged.fire(status));
+    client.onNotification("t2j/checked", (checked: Checked) => this.fileChecked.fire(checked));
+    client.onNotification("t2j/workspaceChanged", () => this.workspaceChanged.fire());
+    this.client = client;
+    await client.start();
+    await vscode.commands.executeCommand("setContext", "t2j.running", true);
+    this.statusChanged.fire({ state: "idle" });
+  }
+
+  private clientOptions(): LanguageClientOptions {
+    return {
+      documentSelector: SELECTOR,
+      outputChannel: this.log,
+      traceOutputChannel: this.traffic,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      markdown: { isTrusted: { enabledCommands: ["t2j.convert", "t2j.explainName"] } },
+      initializationOptions: () => ({
+        trusted: this.consent.given,
+        settings: JSON.parse(JSON.stringify(vscode.workspace.getConfiguration("t2j"))),
+        commandLinks: true,
+        panels: true,
+        asksBeforeChecks: true,
+      }),
+      middleware: {
+        executeCommand: (command, args, next) => this.execute(command, args, next),
+        window: {
+          showDocument: async (params, token, next) => (this.showsFiles ? next(params, token) : { success: true }),
+        },
+      },
+    };
+  }
+
+  /** Commands of lenses and links: a check asks for permission, and what can't be done is said in one line. */
+  private async execute(command: string, args: unknown[], next: ExecuteCommandSignature): Promise<unknown> {
+    if (command === "t2j.check" && !(await this.consent.ensure())) {
+      return undefined;
+    }
+    try {
+      return await next(command, args);
+    } catch (error) {
+      void vscode.window.showWarningMessage((error as Error).message);
+      return undefined;
+    }
+  }
+
+  private tellTrust(trusted: boolean): void {
+    if (this.running) {
+      void this.client?.sendNotification("t2j/didChangeTrust", { trusted });
+    }
+  }
+
+  /** Say what checks will lack. The server runs all the same. */
+  private async reportMissing(server: { environment: Environment; hasNumpy: boolean }, tool: string): Promise<void> {
+    const configuration = vscode.workspace.getConfiguration("t2j.check");
+    const look = async (name: string): Promise<Environment> => {
+      const set = expand(configuration.get<string>(name, "").trim());
+      return set ? probe(set, tool) : server.environment;
+    };
+    try {
+      const missing = missingForChecks(server, await look("torchPython"), await look("jaxPython"));
+      for (const { python, packages } of missing) {
+        this.problem = { text: `Checks need ${packages.join(", ")} in ${python}.`, python, packages };
+        this.statusChanged.fire(this.problem);
+      }
+    } catch (error) {
+      this.problem = { text: (error as Error).message, packages: [] };
+      this.statusChanged.fire(this.problem);
+    }
+  }
+
+  private failed(problem: Problem): void {
+    this.problem = problem;
+    this.log.error(problem.text);
+    this.statusChanged.fire(problem);
+  }
+
+  dispose(): void {
+    for (const one of this.disposables) {
+      one.dispose();
+    }
+  }
+}

@@ -89,6 +89,18 @@ def _is_skipped(folder: Path, outside: Path | None) -> bool:
     return outside is not None and folder.resolve() == outside.resolve()
 
 
+def converted_path(source: Path, suffix: str) -> Path:
+    """Where a file's conversion goes: beside it."""
+    return source.with_name(f"{source.stem}{suffix}{source.suffix}")
+
+
+def source_path(converted: Path, suffix: str) -> Path | None:
+    """The file that a conversion was made from, by its name."""
+    if not converted.stem.endswith(suffix) or converted.stem == suffix:
+        return None
+    return converted.with_name(f"{converted.stem.removesuffix(suffix)}{converted.suffix}")
+
+
 def neighbours(path: Path) -> Callable[[int, str], str | None]:
     """A resolver for ``Options.resolve``: source of the modules that the file at ``path`` imports from its own project.
 

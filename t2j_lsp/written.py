@@ -44,10 +44,9 @@ def remember(path: Path, data: bytes) -> None:
     # In a read-only home, the next conversion to this path asks for --force, and nothing is lost.
     with contextlib.suppress(OSError):
         hashes = [new, *(h for h in _hashes(path) if h != new)][:HISTORY]
-        _replace(_record(path), "\n".join(hashes).encode("ascii"))
+        replace_file(_record(path), "\n".join(hashes).encode("ascii"))
         if len(data) <= MAX_TEXT:
-            _replace(_text(new), zlib.compress(data))
-            _prune(_text(new).parent)
+            replace_file(_text(new), zlib.compress(data), MAX_TEXTS)
 
 
 def is_written(path: Path, data: bytes) -> bool:
@@ -97,20 +96,23 @@ def _kept(identity: str) -> bytes | None:
     return data if digest(data) == identity else None
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file so that whoever reads it meanwhile sees the old bytes or the new ones."""
+def replace_file(path: Path, data: bytes, most: int | None = None) -> None:
+    """Write a file so that whoever reads it meanwhile sees the old bytes or the new ones.
+
+    ``most`` bounds the number of files in its folder; the oldest go. Raises OSError.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(data)
     os.replace(temporary, path)
+    if most is not None and len(os.listdir(path.parent)) > most:
+        _prune(path.parent, most)
 
 
-def _prune(folder: Path) -> None:
-    if len(os.listdir(folder)) <= MAX_TEXTS:
-        return
+def _prune(folder: Path, most: int) -> None:
     with os.scandir(folder) as entries:
         oldest = sorted((entry.stat().st_mtime, entry.path) for entry in entries)
     # Some more than needed, so that not every write has to look at all of them.
-    for _, path in oldest[: len(oldest) - MAX_TEXTS + MAX_TEXTS // 10]:
+    for _, path in oldest[: len(oldest) - most + most // 10]:
         with contextlib.suppress(OSError):
             os.unlink(path)

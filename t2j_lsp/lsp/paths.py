@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from ..files import converted_path as converted_path
+from ..files import source_path as source_path
+
 
 def to_path(uri: str) -> Path | None:
     """The path of a ``file:`` URI; None for others (``untitled:``, ``vscode-notebook-cell:``, ...)."""
@@ -28,15 +31,3 @@ def to_uri(path: Path) -> str:
         host, _, rest = text[2:].partition("/")
         return f"file://{host}/{quote(rest)}"
     return f"file://{quote(text if text.startswith('/') else '/' + text)}"
-
-
-def converted_path(source: Path, suffix: str) -> Path:
-    """Where a file's conversion goes: beside it."""
-    return source.with_name(f"{source.stem}{suffix}{source.suffix}")
-
-
-def source_path(converted: Path, suffix: str) -> Path | None:
-    """The file that a conversion was made from, by its name."""
-    if not converted.stem.endswith(suffix) or converted.stem == suffix:
-        return None
-    return converted.with_name(f"{converted.stem.removesuffix(suffix)}{converted.suffix}")

@@ -32,15 +32,17 @@ from .features import (
     hints,
     hover,
     lenses,
+    workspace,
 )
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
+from .survey.service import SurveyService
 from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")
 
-FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, configuration)
+FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, workspace, configuration)
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -72,6 +74,7 @@ class Server(LanguageServer):
         self._settings: dict[str | None, Settings] = {}
         self.service = AnalysisService(self._conversion_settings)
         self.checks = CheckService(self)
+        self.survey = SurveyService(self)
         self.diagnostics = diagnostics.Diagnostics(self)
         self.service.on_analysis = self._analysed
         self.service.on_state = self.announce
@@ -113,6 +116,7 @@ class Server(LanguageServer):
     async def stop(self) -> None:
         """End the processes."""
         await self.checks.close()
+        await self.survey.close()
         await self.service.close()
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
@@ -171,6 +175,7 @@ class Server(LanguageServer):
 
     def opened(self, program: Program) -> None:
         self._settings.pop(program.uri, None)
+        self.survey.touch()
         self._analyse(program)
         if not program.is_notebook and self.checks.pairs.source_of(program.uri) != program.uri:
             # A conversion that was just made, or that is looked at again.
@@ -179,6 +184,7 @@ class Server(LanguageServer):
     def changed(self, changed: Program) -> None:
         """A document or notebook has a new text."""
         self._analyse(changed)
+        self.survey.touch()
         if not changed.is_notebook:
             self.checks.edited(changed.uri)
 
@@ -195,6 +201,7 @@ class Server(LanguageServer):
     def closed(self, uri: str) -> None:
         self.service.drop(uri)
         self.diagnostics.clear(uri)
+        self.survey.touch()
         self._settings.pop(uri, None)
 
     def _analysed(self, uri: str) -> None:
@@ -211,6 +218,7 @@ class Server(LanguageServer):
         for program in self.store.programs():
             self.service.update(program)
             self.diagnostics.publish(program)
+        self.survey.touch(walk=True)
         self.refresh_views()
 
     # --- telling the client ---------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ... import __version__
 from ...api import convert, convert_file
 from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
@@ -28,6 +29,7 @@ from ...check.slice import Slicer
 from ...commands.output import plain_table
 from ...contract import Explanation, ObjectVerdict, Options, T2JError, VerdictKind
 from ...files import neighbours
+from ...verdict_store import record
 
 _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 
@@ -107,6 +109,9 @@ class Checker:
             if request["shapes"] and not self.cancelled():
                 shapes = self._shapes(pool, source, request["timeout"])
         verdicts = [self._known[str(source), name][1].to_json() for name in names if (str(source), name) in self._known]
+        if converted is not None and not self.cancelled():
+            texts = request["source_text"], request["converted_text"]
+            record(source, texts[0], converted, texts[1], verdicts, device=device, version=__version__)
         found = {"shapes": shapes, "explanations": explanations}
         return {"device": device, "objects": verdicts, "checked": todo, **found}
 

@@ -191,6 +191,7 @@ class CheckService:
             self._publish(source)
             self.server.refresh_views()
             self.server.protocol.notify(CHECKED, self.summary(source))
+            self.server.survey.touch()
         _answer(request, state or Checked(problem="the check was cancelled"))
 
     async def _ask(self, request: _Request, progress: Progress) -> Checked | None:

@@ -35,6 +35,8 @@ def register(server: Server) -> None:
         if "pyproject.toml" in names:
             server.forget_settings()
             server.reconfigured()
+        others = any(change.type != types.FileChangeType.Changed for change in params.changes)
+        server.survey.touch(walk=others)
         for change in params.changes:
             if change.uri not in server.store.documents and change.uri.endswith(".py"):
                 server.checks.edited(change.uri)
@@ -52,7 +54,7 @@ def register(server: Server) -> None:
 async def _subscribe(server: Server) -> None:
     registrations: list[types.Registration] = []
     if server.client.watched_files:
-        watchers = [types.FileSystemWatcher("**/pyproject.toml"), types.FileSystemWatcher("**/*.py")]
+        watchers = [types.FileSystemWatcher("**/pyproject.toml"), types.FileSystemWatcher("**/*.{py,ipynb}")]
         options: Any = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         registrations.append(types.Registration("t2j-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
     if server.client.dynamic_configuration:

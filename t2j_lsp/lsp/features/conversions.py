@@ -75,6 +75,7 @@ async def _write(server: Server, conversion: FileConversion) -> dict[str, Any]:
         return answer
     await asyncio.get_running_loop().run_in_executor(None, write_file, server, conversion)
     server.checks.edited(conversion.uri, wait=False)
+    server.survey.touch()
     return {"applied": True}
 
 
@@ -170,4 +171,5 @@ class _Bulk:
             else:
                 written.append(one)
                 self.server.checks.edited(one.uri, wait=False)
+                self.server.survey.touch()
         return written

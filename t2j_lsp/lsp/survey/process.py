@@ -1,0 +1,61 @@
+"""The survey process: reads the workspace's files with low priority, remembers what it saw, ends with its parent.
+
+``python -P -m t2j_lsp.lsp.survey.process``. Requests and answers are lines of JSON. It executes nothing of the
+workspace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ...migration import Migration, SourceState, Surveyor
+from ..paths import to_uri
+
+
+def form_of(migration: Migration) -> dict[str, Any]:
+    """The answer to ``t2j/workspace``."""
+    return {
+        "files": [_file(one) for one in migration.files],
+        "counts": migration.counts,
+        "problems": list(migration.problems),
+        "complete": migration.complete,
+    }
+
+
+def _file(one: SourceState) -> dict[str, Any]:
+    return {
+        "uri": to_uri(one.path),
+        "path": one.name,
+        "folder": to_uri(one.folder),
+        "state": one.state,
+        "converted": to_uri(one.converted) if one.converted is not None else None,
+        "gaps": one.gaps,
+        "symbols": [symbol.to_json() for symbol in one.symbols],
+    }
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    if hasattr(os, "nice"):
+        # Whoever types comes first.
+        os.nice(10)
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    surveyor = Surveyor()
+    for line in source:
+        request = json.loads(line)
+        for path in request["closed"]:
+            surveyor.buffers.pop(Path(path), None)
+        surveyor.buffers |= {Path(path): text for path, text in request["opened"].items()}
+        folders = {Path(path): suffix for path, suffix in request["folders"].items()}
+        answer = form_of(surveyor.survey(folders, walk=request["walk"]))
+        sink.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

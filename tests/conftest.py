@@ -30,6 +30,14 @@ settings.register_profile("explore", parent=settings.get_profile("gate"), derand
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What t2j remembers, it remembers in a folder of the test run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def no_compiled_programs_of_other_files() -> Iterator[None]:
     """Lets go of what JAX compiled for a file of tests: all of it together takes gigabytes."""

@@ -18,6 +18,8 @@ from t2j_lsp.contract import (
     StageResult,
     VerdictKind,
 )
+from t2j_lsp.outline import text_digest
+from t2j_lsp.verdict_store import load
 
 TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
 RIGHT = "import jax\n\n\ndef f(x: jax.Array) -> jax.Array:\n    return jax.nn.relu(x) * 2\n"
@@ -74,6 +76,10 @@ def test_a_right_and_a_wrong_conversion(
     assert list(one) == ["name", "verdict", "reason", "stages", "divergence"]
     assert list(one["stages"]) == ["spec", "numeric", "behavioral"]
     assert list(one["stages"]["spec"]) == ["result", "reason", "max_abs_err", "max_rel_err", "observed"]
+    # The verdict is known afterwards, and is about these very texts.
+    stored = load(tmp_path / "a.py", tmp_path / "b.py")
+    assert stored is not None and stored.holds(text_digest(TORCH), text_digest(jax))
+    assert (stored.verdicts["f"].verdict, stored.verdicts["f"].device) == (verdict, "cpu")
 
 
 def test_without_a_conversion_the_file_is_converted_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

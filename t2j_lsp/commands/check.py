@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from .. import __version__
 from ..api import check
-from ..contract import STAGES, CheckReport, ObjectVerdict, Result, VerdictKind
+from ..contract import STAGES, CheckReport, ObjectVerdict, Result, SourceError, VerdictKind
+from ..files import read_source
+from ..verdict_store import record
 from .output import Subparsers, print_table, progress, write_json
 
 EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
@@ -42,6 +45,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
+    texts = _texts(arguments)
     with progress("checking") as shown:
         report = check(
             arguments.source,
@@ -55,11 +59,26 @@ def run(arguments: argparse.Namespace) -> int:
             explain=arguments.explain,
             on_progress=shown.step,
         )
+    if texts is not None and texts == _texts(arguments):
+        forms = [one.to_json() for one in report.objects]
+        record(
+            arguments.source, texts[0], arguments.converted, texts[1], forms, device=report.device, version=__version__
+        )
     if arguments.json:
         write_json(arguments.json, report.to_json())
     if arguments.json != "-":
         show(report)
     return EXIT_CODES[report.verdict]
+
+
+def _texts(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """The texts of the pair that is checked; None without a file for the conversion, or where one can't be read."""
+    if arguments.converted is None:
+        return None
+    try:
+        return read_source(arguments.source).text, read_source(arguments.converted).text
+    except SourceError:
+        return None
 
 
 def show(report: CheckReport) -> None:

@@ -15,14 +15,6 @@ from .client import Client, Json  # noqa: E402
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the servers remember, they remember in a folder of the test run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A server as VS Code starts it, without a workspace and not trusted."""

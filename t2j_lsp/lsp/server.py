@@ -32,6 +32,7 @@ from .features import (
     hints,
     hover,
     lenses,
+    pausing,
     workspace,
 )
 from .paths import to_path
@@ -42,7 +43,7 @@ from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")
 
-FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, workspace, configuration)
+FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, workspace, pausing, configuration)
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -79,7 +80,7 @@ class Server(LanguageServer):
         self.service.on_analysis = self._analysed
         self.service.on_state = self.announce
         self.progress_cancels: dict[str, Callable[[], None]] = {}
-        self._announced = ""
+        self._announced: dict[str, str] = {}
         self._refreshing: set[str] = set()
         self.ended = asyncio.Event()
         self.background: set[asyncio.Task[Any]] = set()
@@ -218,16 +219,30 @@ class Server(LanguageServer):
         for program in self.store.programs():
             self.service.update(program)
             self.diagnostics.publish(program)
+        self.checks.reconsider()
         self.survey.touch(walk=True)
         self.refresh_views()
 
     # --- telling the client ---------------------------------------------------------------------------------------
 
     def announce(self, state: str, uri: str | None = None) -> None:
-        """``t2j/status``: starting, idle, analysing, checking or error, for a status item."""
-        if state != self._announced:
-            self._announced = state
-            self.protocol.notify(STATUS, {"state": state, **({"uri": uri} if uri else {})})
+        """``t2j/status``: starting, idle, analysing, checking, paused or error, for a status item.
+
+        Instead of ``idle`` it is ``paused``, with ``reason``, while checks in the background wait. ``device`` is where
+        the last check ran.
+        """
+        reason = self.checks.pausing.reason if state == "idle" else None
+        known = {"state": "paused", "reason": reason} if reason is not None else {"state": state}
+        if self.checks.device is not None:
+            known["device"] = self.checks.device
+        if known != self._announced:
+            self._announced = known
+            self.protocol.notify(STATUS, {**known, **({"uri": uri} if uri else {})})
+
+    def announce_pause(self) -> None:
+        """Say that checks pause, or do no longer, where nothing else is said at this moment."""
+        if self._announced.get("state") in ("idle", "paused"):
+            self.announce("idle")
 
     def refresh_views(self) -> None:
         """Ask the client to ask again for lenses and hints; once, however often this is called before it answers."""

@@ -41,6 +41,8 @@ class Settings:
     check_timeout: float = 120.0
     check_keep_warm: float = 300.0
     """Seconds that idle workers are kept."""
+    check_on_battery: bool = False
+    """Whether checks in the background run while the machine is on its battery."""
     docs_url: str = ""
     torch_python: str = ""
     jax_python: str = ""
@@ -66,11 +68,12 @@ CLIENT_NAMES: dict[str, str] = {
     "check.device": "check_device",
     "check.timeout": "check_timeout",
     "check.keepWarm": "check_keep_warm",
+    "check.onBattery": "check_on_battery",
     "check.torchPython": "torch_python",
     "check.jaxPython": "jax_python",
     "docsUrl": "docs_url",
 }
-CLIENT_ONLY = frozenset({"torch_python", "jax_python"})
+CLIENT_ONLY = frozenset({"torch_python", "jax_python", "check_on_battery"})
 CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx",),
     "helpers": ("inline", "module", "import"),

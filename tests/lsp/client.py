@@ -5,6 +5,7 @@ Nothing here sleeps: whoever waits, waits for a message.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -82,8 +83,15 @@ class ServerError(Exception):
 class Client:
     """One server process, over its standard streams or TCP. Use as a context manager."""
 
-    def __init__(self, *, tcp: bool = False, log: Path | None = None, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "t2j_lsp", "serve", *(["--tcp", "127.0.0.1:0"] if tcp else [])]
+    def __init__(
+        self,
+        *,
+        tcp: bool = False,
+        log: Path | None = None,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = ("-m", "t2j_lsp", "serve"),
+    ) -> None:
+        command = [sys.executable, *program, *(["--tcp", "127.0.0.1:0"] if tcp else [])]
         variables = {**os.environ, **(env or {}), "PYTHONPATH": str(ROOT)}
         self.started = time.perf_counter()
         self._log = open(log, "wb") if log is not None else None  # noqa: SIM115 - closed with the client
@@ -200,7 +208,8 @@ class Client:
             self._check(message)
             if "method" in message and "id" in message:
                 answer = self.answers.get(message["method"], lambda params: None)
-                self.send({"id": message["id"], "result": answer(message.get("params"))})
+                with contextlib.suppress(OSError):  # The server may have ended meanwhile.
+                    self.send({"id": message["id"], "result": answer(message.get("params"))})
             with self._arrived:
                 self.messages.append(message)
                 self._arrived.notify_all()

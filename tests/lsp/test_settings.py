@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp.lsp.paths import converted_path, source_path, to_path, to_uri
-from t2j_lsp.lsp.settings import CLIENT_NAMES, Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
+from t2j_lsp.lsp.settings import (
+    CLIENT_NAMES,
+    CLIENT_ONLY,
+    Read,
+    Settings,
+    find_pyproject,
+    from_client,
+    from_pyproject,
+    settings_of,
+)
 
 from .client import Client, capabilities, span
 from .programs import NET
@@ -72,7 +81,7 @@ def test_every_setting_has_a_name_for_clients_and_stands_on_the_page() -> None:
     text = DOCS.read_text(encoding="utf-8")
     for client, own in CLIENT_NAMES.items():
         assert f"`t2j.{client}`" in text, client
-        if own not in ("torch_python", "jax_python"):
+        if own not in CLIENT_ONLY:
             assert f"`{own.replace('_', '-')}`" in text, own
 
 

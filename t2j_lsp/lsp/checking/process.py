@@ -113,7 +113,7 @@ class Checker:
             texts = request["source_text"], request["converted_text"]
             record(source, texts[0], converted, texts[1], verdicts, device=device, version=__version__)
         found = {"shapes": shapes, "explanations": explanations}
-        return {"device": device, "objects": verdicts, "checked": todo, **found}
+        return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **found}
 
     def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:
         """The verdict on an object of which nothing changed; only agreement is kept, since differences have lines."""

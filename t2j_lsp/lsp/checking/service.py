@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from ..documents import Program
 from ..paths import to_path
 from ..progress import Progress
 from .pairs import Pairs
+from .pausing import LOOK, Pause, sensors_battery
 from .runner import CheckProcess
 from .verdicts import Checked, Found, diagnostics_of, found_of, overall
 
@@ -42,6 +43,11 @@ class _Request:
     """Gets the check process's answer with the values of both sides, where these are asked for."""
 
     @property
+    def in_background(self) -> bool:
+        """Whether nobody waits for it."""
+        return not self.done and self.explained is None
+
+    @property
     def key(self) -> tuple[str, ...]:
         """Requests of one key stand for each other, the last one for all."""
         return (self.uri,) if self.explained is None else (self.uri, *(self.objects or ()))
@@ -50,6 +56,8 @@ class _Request:
 class CheckService:
     """The queue of checks and the process that runs them. Everything here happens on the event loop."""
 
+    battery: Callable[[], Any] = staticmethod(sensors_battery)
+
     def __init__(self, server: Server) -> None:
         self.server = server
         self.pairs = Pairs(server)
@@ -57,6 +65,10 @@ class CheckService:
         self.states: dict[str, Checked] = {}
         self._queue: dict[tuple[str, ...], _Request] = {}
         self._running: _Request | None = None
+        self.pausing = Pause(self.battery)
+        self.device: str | None = None
+        """Where the last check ran."""
+        self._last_use = 0.0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -139,6 +151,26 @@ class CheckService:
         self._queue.clear()
         self._stop()
 
+    def pause(self) -> None:
+        """Let checks in the background wait; the running one is stopped and runs again later."""
+        self.pausing.pause()
+        running = self._running
+        if running is not None and running.in_background:
+            self._queue.setdefault(running.key, running)
+            self._stop()
+        else:
+            self.server.announce_pause()
+
+    def resume(self) -> None:
+        """Go on with what waits."""
+        self.pausing.resume()
+        self.reconsider()
+        self.server.announce_pause()
+
+    def reconsider(self) -> None:
+        """Look again at what waits: settings or a pause have changed."""
+        self._wake.set()
+
     def _stop(self) -> None:
         if self.process.stop():
             self.server.spawn(self.process.kill_if_it_stays())
@@ -149,22 +181,39 @@ class CheckService:
         while True:
             self._wake.clear()
             now = asyncio.get_running_loop().time()
-            due = [r for r in self._queue.values() if r.due <= now]
+            if self.pausing.on_battery or any(r.in_background and r.due <= now for r in self._queue.values()):
+                await self._look_at_battery()
+            due = [r for r in self._may_run() if r.due <= now]
             if due:
                 request = self._queue.pop(due[-1].key)
                 await self._one(request)
+                self._last_use = asyncio.get_running_loop().time()
                 continue
-            await self._sleep(now)
+            await self._sleep()
 
-    async def _sleep(self, now: float) -> None:
-        if self._queue:
-            wait: float | None = max(0.0, min(r.due for r in self._queue.values()) - now)
-        else:
-            wait = self.server.settings_for(None).check_keep_warm if self.process.alive else None
+    def _may_run(self) -> list[_Request]:
+        """What waits and is not held up by a pause."""
+        return [r for r in self._queue.values() if self.pausing.reason is None or not r.in_background]
+
+    async def _look_at_battery(self) -> None:
+        before = self.pausing.reason
+        await self.pausing.look(self.server.settings_for(None).check_on_battery)
+        if self.pausing.reason != before:
+            self.server.announce_pause()
+
+    async def _sleep(self) -> None:
+        """Wait until something is due, or may be; idle workers end on the way."""
+        now = asyncio.get_running_loop().time()
+        moments = [r.due for r in self._may_run()]
+        end = self._last_use + self.server.settings_for(None).check_keep_warm
+        if not moments and self.process.alive:
+            moments.append(end)
+        if self.pausing.on_battery:
+            moments.append(now + LOOK)
         try:
-            await asyncio.wait_for(self._wake.wait(), wait)
+            await asyncio.wait_for(self._wake.wait(), max(0.0, min(moments) - now) if moments else None)
         except TimeoutError:
-            if not self._queue:
+            if not self._may_run() and asyncio.get_running_loop().time() >= end:
                 await self.process.end()
 
     async def _one(self, request: _Request) -> None:
@@ -226,11 +275,13 @@ class CheckService:
             return None
         if request.explained is not None and not request.explained.done():
             request.explained.set_result(answer)
+        self.device = answer["device"]
         merged = self._merged(source, answer, objects)
         converted_uri = pair[0] if pair is not None else source
         shapes = {int(line): found for line, found in answer["shapes"].items()}
         found = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
-        return Checked(merged, answer["device"], False, None, found, shapes, revision)
+        reason = answer["device_reason"]
+        return Checked(merged, answer["device"], False, None, found, shapes, revision, device_reason=reason)
 
     def _merged(self, source: str, answer: dict[str, Any], objects: list[str] | None) -> list[dict[str, Any]]:
         """The new verdicts, among those on other objects of the file that still hold."""
@@ -272,6 +323,7 @@ class CheckService:
             "stale": state.stale,
             "problem": state.problem,
             "device": state.device,
+            "deviceReason": state.device_reason,
             "objects": state.verdicts,
         }
 

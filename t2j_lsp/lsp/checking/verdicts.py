@@ -44,6 +44,8 @@ class Checked:
     shapes: dict[int, list[Any]] = field(default_factory=dict)
     revision: int = -1
     """The source's revision that ``shapes`` are about."""
+    device_reason: str | None = None
+    """Why it was the CPU, where a GPU was asked for."""
 
 
 def overall(state: Checked) -> str:

@@ -17,7 +17,7 @@ from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
 from .edits import edit_of, new_file_edit, whole_text_edit
 from .paths import to_path, to_uri
-from .targets import Standing, real, standing_at, target_of
+from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
 
 if TYPE_CHECKING:
     from .server import Server
@@ -115,7 +115,7 @@ async def convert_file(server: Server, uri: str) -> FileConversion:
     uri = program.uri if program is not None else uri
     target = target_of(server, uri)
     if target is None and (program is None or program.is_notebook):
-        raise Refused("save the notebook first: its conversion goes beside it" if program else "it is not open")
+        raise Refused(UNSAVED_NOTEBOOK if program is not None else "it is not open")
     standing = standing_at(server, target) if target is not None else None
     if standing is not None and standing.problem is not None:
         raise Refused(standing.problem)

@@ -14,11 +14,13 @@ from ..contract import T2JError
 from ..files import read_source
 from ..merge import marked_line
 from ..written import has_base, is_written
-from .documents import Document, Program
+from .documents import Document
 from .paths import converted_path, to_path, to_uri
 
 if TYPE_CHECKING:
     from .server import Server
+
+UNSAVED_NOTEBOOK = "save the notebook first: its conversion goes beside it"
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,3 @@ def _on_disk_as_written(path: Path, text: str) -> bool:
 def real(target: Path) -> Path:
     """The path under which it is remembered what t2j wrote."""
     return Path(os.path.realpath(target))
-
-
-def refusal(server: Server, program: Program) -> str | None:
-    """Why a program's file can't be converted now, as far as that is known without trying."""
-    target = target_of(server, program.uri)
-    if target is None:
-        return "save the notebook first: its conversion goes beside it" if program.is_notebook else None
-    return standing_at(server, target).problem

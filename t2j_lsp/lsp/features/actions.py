@@ -27,7 +27,7 @@ from ..convert import (
     scope_of,
 )
 from ..documents import Document, Program
-from ..targets import refusal, standing_at, target_of
+from ..targets import UNSAVED_NOTEBOOK, standing_at, target_of
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -255,12 +255,14 @@ class Offers:
 
     def _file(self, analysis: Analysis) -> Iterator[types.CodeAction]:
         target = target_of(self.server, self.program.uri)
-        title = "Convert this buffer to JAX"
-        if target is not None:
-            merges = standing_at(self.server, target).edited
+        if target is None:
+            title, reason = "Convert this buffer to JAX", UNSAVED_NOTEBOOK if self.program.is_notebook else None
+        else:
+            standing = standing_at(self.server, target)
+            merges = standing.edited and standing.problem is None
             title = f"Merge new conversion into {target.name}" if merges else f"Convert file to JAX ({target.name})"
-        reason = analysis.problem or refusal(self.server, self.program)
-        yield self._action(title, CONVERT, reason=reason, file=True)
+            reason = standing.problem
+        yield self._action(title, CONVERT, reason=analysis.problem or reason, file=True)
         yield self._action("Convert all that is exact to JAX", FIX_ALL, Scope("exact"))
 
     # --- what a check found ---------------------------------------------------------------------------------------

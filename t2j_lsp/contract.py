@@ -242,6 +242,7 @@ class Fix:
     file: str
     span: Span
     new: str
+    title: str
 
 
 @dataclass(frozen=True)

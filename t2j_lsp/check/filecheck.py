@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2j_lsp.contract import Divergence, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
+from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
 
 from .compare import Difference
 from .counterparts import Counterpart, counterpart
+from .experiment import Experiment
 from .explain import Run, explanation
 from .initial import compare_initial
 from .inputs import CommentError, Plan
@@ -45,6 +46,19 @@ class Settings:
     initial: bool = True
     explain: bool = False
     """Whether verdicts are to have the values of both sides, statement by statement."""
+    causes: bool = True
+    """Whether edits that would mend a difference are tried, to say its cause."""
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What both sides observed, by precision; the requests to run them once more; and the slice of another text."""
+
+    here: dict[str, Any]
+    there: dict[str, Any]
+    torch: dict[int, Any]
+    jax: dict[int, Any]
+    cut: Callable[[str], dict[str, Any]]
 
 
 def unchecked(name: str, reason: str) -> ObjectVerdict:
@@ -120,7 +134,11 @@ class FileCheck:
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         torch_slice = self.torch_side.cut(item.name, code).to_plain()
         jax_code = [c for c in code if "get_" not in c]
-        jax_slice = self.jax_side.cut(other.name, [*jax_code, *other.init]).to_plain()
+
+        def cut(side: Slicer) -> dict[str, Any]:
+            return side.cut(other.name, [*jax_code, *other.init]).to_plain()
+
+        jax_slice = cut(self.jax_side)
         init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None
         pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
         steps = STEPS if self.settings.stage == "behavioral" else 0
@@ -161,44 +179,53 @@ class FileCheck:
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
-                alignment = self.locator.locate(judgement, here, there, torch[64]["observed"])
-                if self.settings.explain:
-                    self._explain(
-                        judgement, alignment or self.locator.aligned(judgement, here, there), here, there, torch, jax
-                    )
+                self._place(judgement, _Runs(here, there, torch, jax, lambda text: cut(self.jax_side.edited(text))))
                 break
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
         return judgement.verdict
 
-    def _explain(
-        self,
-        judgement: Judgement,
-        alignment: Alignment | None,
-        here: dict[str, Any],
-        there: dict[str, Any],
-        torch: dict[int, Any],
-        jax: dict[int, Any],
-    ) -> None:
-        """Adds the values of both sides, as they were in the run that shows the difference."""
-        if alignment is None:
-            return
+    def _place(self, judgement: Judgement, runs: _Runs) -> None:
+        """Adds to a verdict where the two part, why as far as that can be found, and the values if asked for."""
+        alignment = self.locator.locate(judgement, runs.here, runs.there, runs.torch[64]["observed"])
+        if self.settings.causes and judgement.verdict.divergence is not None:
+
+            def whole(text: str) -> Judgement:
+                given = {k: runs.there[k] for k in ("init", "inputs", "variants", "seed", "pairing")}
+                part, jax = runs.cut(text), {}
+                jax[64] = self._jax(part, given, runs.torch[64], 0)
+                if not jax[64]["errors"]:
+                    jax[32] = self._jax_narrow(part, given, runs.torch[64])
+                return judge(judgement.verdict.name, "numeric", runs.torch, jax)
+
+            def run(text: str) -> Any:
+                request = self.locator.request(judgement, runs.here)
+                return self.ask("jax", "trace", **{**runs.there, **request, "slice": runs.cut(text)})
+
+            Experiment(self.torch_side, self.jax_side, judgement, alignment, run, whole).run()
+        if self.settings.explain:
+            alignment = alignment or self.locator.aligned(judgement, runs.here, runs.there)
+            if alignment is not None:
+                judgement.verdict.explanation = self._explained(judgement, alignment, runs)
+
+    def _explained(self, judgement: Judgement, alignment: Alignment, runs: _Runs) -> Explanation:
+        """The values of both sides, as they were in the run that shows the difference."""
         name = judgement.difference.name if judgement.difference else ""
         bits = 64 if is_wide(name) else 32
-        phases = [tree for tree in jax[bits]["observed"].values() if any(name.endswith(n) or n in name for n in tree)]
-        run = Run(
-            self.locator.request(judgement, here)["mode"],
+        observed = runs.jax[bits]["observed"].values() if bits in runs.jax else ()
+        found = Run(
+            self.locator.request(judgement, runs.here)["mode"],
             is_wide(name),
-            (_lines(here), _lines(there)),
+            (_lines(runs.here), _lines(runs.there)),
             judgement.verdict.divergence,
             tuple(judgement.differences),
-            torch[bits]["observed"],
-            phases[0] if phases else None,
+            runs.torch[bits]["observed"],
+            next((tree for tree in observed if any(n in name for n in tree)), None),
             alignment.error is not None,
             self.locator.place(alignment.error["frames"]) if alignment.error is not None else None,
         )
-        judgement.verdict.explanation = explanation(alignment, run)
+        return explanation(alignment, found)
 
     def _torch(self, part: Any, call: dict[str, Any], steps: int) -> dict[int, Any]:
         wide = self.ask("torch", "observe", slice=part, wide=True, state=None, cotangents=None, steps=steps, **call)

@@ -97,6 +97,10 @@ class Slicer:
         assert found is not None
         return found[0]
 
+    def edited(self, text: str) -> Slicer:
+        """The same file with another text."""
+        return Slicer(self.path, text, self._read)
+
     def cut(self, name: str, extra: Iterable[str] = ()) -> Slice:
         """What ``name`` depends on. ``extra`` are expressions that will be evaluated in the file's namespace."""
         kept: dict[str, _Kept] = {}

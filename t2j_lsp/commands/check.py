@@ -129,4 +129,6 @@ def _explanation(one: ObjectVerdict) -> list[str]:
         places = ", ".join(f"{side} {place.file}:{place.line}" for side, place in sides.items() if place)
         what = one.divergence.what
         reasons[what] = reasons.get(what, what) + (f" ({places})" if places else "")
+        if one.divergence.cause:
+            reasons[one.divergence.cause] = f"likely cause: {one.divergence.cause}"
     return [f"{one.name}: {reason}" for reason in reasons.values()]

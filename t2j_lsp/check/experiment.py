@@ -1,0 +1,196 @@
+"""Tries the edits that usually mend a difference, and keeps the first after which the values agree.
+
+The torch side is not run again. Where values of statements part, one run of the edited program decides, by the
+statement that parted; where only buffers, precision or the state's form do, the whole comparison. An edit that mends
+nothing is never mentioned: a cause that is said was measured.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from t2j_lsp.contract import Fix, Location, VerdictKind
+
+from . import causes
+from .causes import CAUSES, Candidate, Cause, candidates
+from .compare import arrays_of, kind_of
+from .judge import Judgement
+from .localise import Alignment, Event
+from .pool import RemoteError, WorkerError
+from .rewriting import Text
+from .slice import Slicer
+
+TRIALS, WHOLE_TRIALS = 40, 6
+"""Edits that are tried at most, by one run and by the whole comparison."""
+SECONDS = 10.0
+ENOUGH = 4
+"""Elements from which an array's agreement tells something, where later statements still part."""
+_WHOLE: tuple[tuple[str, tuple[Cause, ...]], ...] = (
+    ("in float32", (causes.fast_variance,)),
+    ("buffer", (causes.momentum, causes.correction, causes.number)),
+)
+"""Causes of differences that no statement shows, by the start of the observation's name."""
+
+
+class Experiment:
+    """The search for the cause of one difference, whose lines are known.
+
+    ``run`` gives the values of one run of an edited text, and ``whole`` the judgement on it.
+    """
+
+    def __init__(
+        self,
+        torch: Slicer,
+        jax: Slicer,
+        judgement: Judgement,
+        alignment: Alignment | None,
+        run: Callable[[str], dict[str, Any]],
+        whole: Callable[[str], Judgement],
+    ) -> None:
+        self.torch_side, self.jax_side = torch, jax
+        self.judgement = judgement
+        self.alignment = alignment
+        self.run_edited, self.judge_edited = run, whole
+        self.path = str(jax.path)
+
+    def run(self) -> None:
+        """Adds the cause and its edit to the verdict, if one is found."""
+        divergence = self.judgement.verdict.divergence
+        if divergence is None or self.judgement.verdict.verdict is not VerdictKind.DIFFERENT:
+            return
+        text = Text(self.jax_side.text)
+        deadline = time.monotonic() + SECONDS
+        try:
+            for candidate, trial in self._trials(text):
+                changed = text.applied(candidate.edit)
+                if changed is not None and trial(changed):
+                    edit = candidate.edit
+                    cause = f"{candidate.cause} ({candidate.title} here, and the two agree)"
+                    fix = Fix(self.path, edit.span, edit.new, candidate.title)
+                    self.judgement.verdict.divergence = replace(
+                        divergence, jax=self._place(text, edit.span.line, divergence.jax), cause=cause, fix=fix
+                    )
+                    return
+                if time.monotonic() > deadline:
+                    return
+        except WorkerError:
+            return
+
+    def _trials(self, text: Text) -> Iterator[tuple[Candidate, Callable[[str], bool]]]:
+        alignment, lines = self.alignment, self._lines()
+        name = self.judgement.difference.name if self.judgement.difference else ""
+        if alignment is not None and (alignment.parting() is not None or alignment.error is not None):
+            found = candidates(text, lines, self._torch_statements(), CAUSES)
+            yield from ((c, self._run_mends) for c, _ in zip(found, range(TRIALS), strict=False))
+            return
+        error = self.judgement.error or {}
+        wanted = next((found for start, found in _WHOLE if name.startswith(start)), ())
+        if error.get("type") == "WeightsError":
+            wanted = (causes.bias, causes.number)
+        found = candidates(text, lines, self._torch_statements(), wanted)
+        yield from ((c, self._whole_mends) for c, _ in zip(found, range(WHOLE_TRIALS), strict=False))
+
+    # --- one trial ------------------------------------------------------------------------------------------------
+
+    def _run_mends(self, text: str) -> bool:
+        """Whether the edited program agrees where the two parted."""
+        old = self.alignment
+        assert old is not None
+        try:
+            run = self.run_edited(text)
+        except RemoteError:
+            return False
+        new = Alignment(old.torch_run, run, wide=old.wide, texts=(old.texts[0], text))
+        if new.error is not None:
+            return False
+        before, after = old.parting(), new.parting()
+        if after is None:
+            return len(new.pairs) >= len(old.pairs)
+        if before is None or after[0] <= before[0]:
+            return False
+        beside = [j for t, j in new.pairs if t == before[0]]
+        return bool(beside) and _tells(old.torch[before[0]], new.jax[beside[0]])
+
+    def _whole_mends(self, text: str) -> bool:
+        """Whether the whole comparison finds no difference any more, or no longer this one."""
+        try:
+            found = self.judge_edited(text)
+        except RemoteError:
+            return False
+        if found.verdict.verdict is not VerdictKind.DIFFERENT:
+            return True
+        before, after = ({d.name for d in j.differences} for j in (self.judgement, found))
+        return bool(before) and bool(after) and after < before and found.error is None
+
+    # --- where to look --------------------------------------------------------------------------------------------
+
+    def _lines(self) -> list[int]:
+        """The lines of the converted file where the mistake may be, best first.
+
+        Where it was found; statements before it that torch's side lacks, back to the last that agrees; and those that
+        agree but for an axis of 1.
+        """
+        divergence = self.judgement.verdict.divergence
+        lines = [divergence.jax.line] if divergence is not None and divergence.jax is not None else []
+        if self.alignment is not None:
+            lines += [e.site.line for e in self._between(1) if e.site.file == self.path and e.site.line]
+            lines += [e.site.line for e in self._squeezed() if e.site.file == self.path]
+        return lines
+
+    def _between(self, side: int) -> list[Event]:
+        """The events of one side behind the last pair that agrees, as far as the first that parts."""
+        alignment = self.alignment
+        assert alignment is not None
+        events = (alignment.torch, alignment.jax)[side]
+        parting = alignment.parting()
+        agreeing = [p[side] for p in alignment.pairs if parting is None or p < parting]
+        last = parting[side] if parting is not None else len(events) - 1
+        first = max(agreeing, default=-1) + 1
+        return list(reversed(events[first : last + 1]))
+
+    def _squeezed(self) -> Iterator[Event]:
+        alignment = self.alignment
+        assert alignment is not None
+        parting = alignment.parting()
+        for t, j in reversed([p for p in alignment.pairs if parting is None or p < parting]):
+            ours, theirs = (list(arrays_of(e.value).values()) for e in (alignment.torch[t], alignment.jax[j]))
+            if any(len(a.shape) != len(b.shape) for a, b in zip(ours, theirs, strict=False)):
+                yield alignment.jax[j]
+
+    def _torch_statements(self) -> tuple[ast.AST, ...]:
+        """The PyTorch statements beside these lines."""
+        side, divergence = self.torch_side, self.judgement.verdict.divergence
+        lines = [divergence.torch.line] if divergence is not None and divergence.torch is not None else []
+        if self.alignment is not None:
+            lines += [e.site.line for e in self._between(0) if e.site.file == str(side.path) and e.site.line]
+        tree = ast.parse(side.text)
+        found: Sequence[ast.stmt | None] = [causes.statement(tree, line) for line in dict.fromkeys(lines)]
+        return tuple(s for s in found if s is not None and not hasattr(s, "body"))
+
+    def _place(self, text: Text, line: int, known: Location | None) -> Location:
+        """The statement that the edit is in: the place of the difference, once its cause is known."""
+        if known is not None:
+            here, there = (causes.statement(text.tree, n) for n in (line, known.line))
+            if here is there:
+                return known
+        found = causes.statement(text.tree, line)
+        return Location(self.path, found.lineno if found is not None else line)
+
+
+def _tells(torch: Event, jax: Event) -> bool:
+    """Whether the agreement of two values can be no accident."""
+    arrays = [*arrays_of(torch.value).values()]
+    return any(kind_of(a) in ("floating", "complex") and _size(a.shape) >= ENOUGH for a in arrays) and bool(
+        arrays_of(jax.value)
+    )
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    count = 1
+    for n in shape:
+        count *= int(n)
+    return count

@@ -1,4 +1,4 @@
-"""What the client can do, read once from its capabilities."""
+"""What the client can do, read once from its capabilities and, where LSP has no word for it, its options."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ class Client:
     inlay_hint_refresh: bool = False
     apply_edit: bool = False
     show_document: bool = False
+    command_links: bool = False
+    """Whether links to commands run in a hover, and ``t2j.explainName`` is one of them."""
+    panels: bool = False
+    """Whether the client has the command ``t2j.showDifference`` [uri, name], which shows a panel."""
+    asks_before_checks: bool = False
+    """Whether the client asks the user when a check is wanted and code may not run yet."""
 
 
 def client_of(params: types.InitializeParams) -> Client:
@@ -47,6 +53,8 @@ def client_of(params: types.InitializeParams) -> Client:
 
     formats = get("text_document.hover.content_format") or []
     resolvable = get("text_document.code_action.resolve_support.properties") or []
+    options = params.initialization_options
+    options = options if isinstance(options, dict) else {}
     operations = get("workspace.workspace_edit.resource_operations") or []
     return Client(
         markdown=types.MarkupKind.Markdown in formats,
@@ -69,4 +77,7 @@ def client_of(params: types.InitializeParams) -> Client:
         inlay_hint_refresh=bool(get("workspace.inlay_hint.refresh_support")),
         apply_edit=bool(get("workspace.apply_edit")),
         show_document=bool(get("window.show_document.support")),
+        command_links=options.get("commandLinks") is True,
+        panels=options.get("panels") is True,
+        asks_before_checks=options.get("asksBeforeChecks") is True,
     )

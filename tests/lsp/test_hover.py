@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -108,3 +112,27 @@ def test_every_line_end_counts_and_no_other(break_: str, shared: Client, uri: st
     shared.open(uri, source)
     shared.state(uri)
     assert "jnp.zeros(2)" in text_of(shared.hover(uri, 2, 8))
+
+
+def test_links_to_commands_run_what_the_hover_shows(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(options={"commandLinks": True})
+    uri = (tmp_path / "net.py").as_uri()
+    client.open(uri, NET)
+    client.state(uri)
+    line, column = place_of(NET, "F.gelu")
+    links = dict(re.findall(r"\[([^]]*)\]\(command:([^)]*)\)", text_of(client.hover(uri, line, column + 3))))
+    command, _, arguments = links["Convert here"].partition("?")
+    client.command(command, *json.loads(unquote(arguments)))
+    edit = client.wait(lambda m: m.get("method") == "workspace/applyEdit")["params"]["edit"]
+    assert "jax.nn.gelu(self.fc(x), approximate=False)" in json.dumps(edit)
+    command, _, arguments = links["rule"].partition("?")
+    assert (command, json.loads(unquote(arguments))) == ("t2j.explainName", ["torch.nn.functional.gelu"])
+
+
+def test_a_name_from_a_repository_makes_no_link(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(options={"commandLinks": True})
+    uri = (tmp_path / "net.py").as_uri()
+    client.open(uri, 'import torch\n\ny = torch.abs("](command:evil)", x)\n')
+    client.state(uri)
+    text = text_of(client.hover(uri, 2, 8))
+    assert "command:evil" not in re.sub(r"```.*?```", "", text, flags=re.S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -166,6 +167,11 @@ class Scope:
     span: Span | None = None
     first: int = 0
     last: int = 0
+
+
+def stands_alone(form: str) -> bool:
+    """Whether a JAX form may replace its expression and nothing else: what draws needs rngs from around it."""
+    return re.search(r"\brngs\b", form) is None
 
 
 class Refused(Exception):

@@ -6,7 +6,6 @@ the rules refuse is offered too, disabled, with the reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from ...contract import Finding, Severity, Span
-from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope
+from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
 from ..analysis.service import Failed, SyntaxProblem
 from ..convert import (
     convert_file,
@@ -39,8 +38,6 @@ QUICK_FIX = types.CodeActionKind.QuickFix.value
 KINDS = (QUICK_FIX, REWRITE, CONVERT, FIX_ALL)
 REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
 CONVERT_FILE_COMMAND = "t2j.convertFile"
-
-_RNGS = re.compile(r"\brngs\b")
 
 Actions = list[types.CodeAction | types.Command]
 
@@ -226,7 +223,7 @@ class Offers:
         if rewrite.jax is None:
             finding = next((f for f in analysis.findings if f.span == rewrite.span), None)
             reason = finding.reason if finding is not None else f"{rewrite.name} stays as it is"
-        elif _RNGS.search(rewrite.jax):
+        elif not stands_alone(rewrite.jax):
             reason = "it draws from the rngs that its class or function gets when that is converted: convert that"
         yield self._action(f"Convert {rewrite.name} to JAX", REWRITE, Scope("expression", span), reason)
 

@@ -6,12 +6,16 @@ up in the imports of the last analysis and in the table of rules.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from lsprotocol import types
 
 from ...contract import FIDELITY_TEXT, Finding, Severity, Span
+from ..analysis.model import Scope, stands_alone
+from ..convert import scope_data
 from ..documents import Program
 from ..links import jax_page, rule_page, torch_page
 
@@ -34,7 +38,7 @@ def register(server: Server) -> None:
         if line is None:
             return None
         column = server.store.column(program.lines[line], params.position.character)
-        found = _exact(server, program, line, column) or _by_name(server, program, line, column)
+        found = _exact(server, program, uri, line, column) or _by_name(server, program, line, column)
         if found is None:
             return None
         text, span = found
@@ -46,7 +50,7 @@ def register(server: Server) -> None:
         return types.Hover(types.MarkupContent(kind, text), place)
 
 
-def _exact(server: Server, program: Program, line: int, column: int) -> tuple[str, Span] | None:
+def _exact(server: Server, program: Program, uri: str, line: int, column: int) -> tuple[str, Span] | None:
     """The hover from the analysis of the line, if it is as it was then."""
     current = server.service.current(program)
     if current is None:
@@ -61,7 +65,10 @@ def _exact(server: Server, program: Program, line: int, column: int) -> tuple[st
         return None
     findings = [f for f in analysis.findings if f.span == rewrite.span]
     before = "\n".join(_segment(program, span))
-    return _render(server, rewrite.name, before, rewrite.jax, findings), span
+    command = None
+    if rewrite.jax is not None and stands_alone(rewrite.jax):
+        command = command_link("t2j.convert", [uri, scope_data(Scope("expression", span))])
+    return _render(server, rewrite.name, before, rewrite.jax, findings, command), span
 
 
 def _by_name(server: Server, program: Program, line: int, column: int) -> tuple[str, Span] | None:
@@ -103,7 +110,14 @@ def _segment(program: Program, span: Span) -> list[str]:
     return texts
 
 
-def _render(server: Server, name: str, before: str | None, after: str | None, findings: list[Finding]) -> str:
+def _render(
+    server: Server,
+    name: str,
+    before: str | None,
+    after: str | None,
+    findings: list[Finding],
+    convert: str | None = None,
+) -> str:
     doc = doc_of(server, name)
     gaps = [f for f in findings if f.severity is Severity.GAP]
     fidelity = "manual" if gaps else doc[2] if doc is not None else "exact" if after else "manual"
@@ -112,7 +126,13 @@ def _render(server: Server, name: str, before: str | None, after: str | None, fi
     if doc is not None and doc[3] and doc[3] not in reasons:
         reasons.append(doc[3])
     form = after or (doc[1] if doc else None)
-    pages = {"PyTorch": torch_page(name), "JAX": jax_page(form), "rule": rule_page(server, doc)}
+    pages: dict[str, str | None] = {"PyTorch": torch_page(name), "JAX": jax_page(form), "rule": rule_page(server, doc)}
+    if server.client.command_links:
+        pages = {
+            "Convert here": convert,
+            **pages,
+            "rule": command_link("t2j.explainName", [name]) if doc is not None else None,
+        }
     links = [(text, page) for text, page in pages.items() if page]
     shown = form if after is not None or not (gaps or before is not None) else None
     if server.client.markdown:
@@ -137,6 +157,11 @@ def _plain(name: str, fidelity: str, meaning: str, after: str | None, reasons: l
     parts += reasons
     parts += [f"{text}: {page}" for text, page in links]
     return "\n\n".join(parts)
+
+
+def command_link(command: str, arguments: list[Any]) -> str:
+    """The address of a command with its arguments, as VS Code reads it."""
+    return f"command:{command}?{quote(json.dumps(arguments), safe='')}"
 
 
 def _short(code: str) -> str:

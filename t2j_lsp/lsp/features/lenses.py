@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import STAGES
+from ...contract import STAGES, VerdictKind
 from ..analysis.model import Definition, Scope
 from ..convert import scope_data
 from ..documents import Program
@@ -50,7 +50,9 @@ def _lenses(server: Server, program: Program, uri: str) -> Iterator[types.CodeLe
         verdict = verdict_of(server, source, definition.name)
         if verdict is not None:
             yield _lens(where, verdict_text(server, source, verdict), "t2j.check", [source, definition.name])
-        elif definition.edits and server.trusted:
+            if verdict["verdict"] == VerdictKind.DIFFERENT and server.client.panels and not is_stale(server, source):
+                yield _lens(where, "Explain", "t2j.showDifference", [source, definition.name])
+        elif definition.edits and (server.trusted or server.client.asks_before_checks):
             yield _lens(where, "Check", "t2j.check", [source, definition.name])
 
 
@@ -67,6 +69,11 @@ def verdict_of(server: Server, source: str, name: str) -> dict[str, Any] | None:
     """The last verdict on a class or function of a file."""
     state = server.checks.states.get(source)
     return next((v for v in state.verdicts if v["name"] == name), None) if state is not None else None
+
+
+def is_stale(server: Server, source: str) -> bool:
+    """Whether one of a pair's texts was edited since its last check."""
+    return server.checks.states[source].stale
 
 
 def verdict_text(server: Server, source: str, verdict: dict[str, Any]) -> str:
@@ -88,4 +95,4 @@ def verdict_text(server: Server, source: str, verdict: dict[str, Any]) -> str:
         parts.append(verdict["reason"][:80])
     if state.device:
         parts.append(state.device)
-    return ", ".join(parts) + (" (stale)" if state.stale else "")
+    return ", ".join(parts) + (" (stale)" if is_stale(server, source) else "")

@@ -33,8 +33,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
   const checkActive = async () => {
     const uri = activeUri();
-    if (uri && (await consent.ensure())) {
-      tellVerdict(await running.command<Checked>("t2j.check", uri.toString()));
+    const checked = uri && (await running.check(uri.toString()));
+    if (checked) {
+      tellVerdict(checked);
     }
   };
   const commands: Record<string, (...args: never[]) => unknown> = {

@@ -165,14 +165,11 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   /** Check files or symbols. */
   async check(node: Node, selected: readonly Node[] | undefined): Promise<void> {
-    if (!(await this.consent.ensure())) {
-      return;
-    }
     for (const one of selected?.length ? selected : [node]) {
       if (one.kind === "file") {
-        await this.server.command("t2j.check", one.file.uri);
+        await this.server.check(one.file.uri);
       } else if (one.kind === "symbol") {
-        await this.server.command("t2j.check", one.file.uri, one.symbol.name);
+        await this.server.check(one.file.uri, one.symbol.name);
       }
     }
   }

@@ -18,6 +18,7 @@ import { type Environment, expand, findInterpreter, probe, pythonEnvironment } f
 
 /** Settings that the server is started with: a change of one starts it anew. */
 const START_SETTINGS = ["t2j.interpreter", "t2j.importStrategy", "t2j.serverArguments"];
+const CONVERT_FILE = "source.convert.t2j";
 const STOP_TIMEOUT = 5_000;
 const SELECTOR = [
   { scheme: "file", language: "python" },
@@ -171,6 +172,9 @@ export class Server implements vscode.Disposable {
       }),
       middleware: {
         executeCommand: (command, args, next) => this.execute(command, args, next),
+        provideCodeActions: async (document, range, context, token, next) =>
+          previewed(document, (await next(document, range, context, token)) ?? []),
+        resolveCodeAction: async (action, token, next) => (action.command ? action : next(action, token)),
         window: {
           showDocument: async (params, token, next) => (this.showsFiles ? next(params, token) : { success: true }),
         },
@@ -178,13 +182,23 @@ export class Server implements vscode.Disposable {
     };
   }
 
-  /** Commands of lenses and links: a check asks for permission, and what can't be done is said in one line. */
-  private async execute(command: string, args: unknown[], next: ExecuteCommandSignature): Promise<unknown> {
-    if (command === "t2j.check" && !(await this.consent.ensure())) {
+  /** Check a file, or one class or function of it, with a progress that can be cancelled. Asks for permission first. */
+  async check(uri: string, name?: string): Promise<Checked | undefined> {
+    if (!(await this.consent.ensure())) {
       return undefined;
     }
+    const what = name ?? vscode.workspace.asRelativePath(vscode.Uri.parse(uri));
+    const shown = { location: vscode.ProgressLocation.Notification, title: `t2j: checking ${what}`, cancellable: true };
+    return vscode.window.withProgress(shown, (_, token) => {
+      token.onCancellationRequested(() => void this.command("t2j.cancelCheck"));
+      return this.command<Checked>("t2j.check", ...(name === undefined ? [uri] : [uri, name]));
+    });
+  }
+
+  /** Commands of lenses and links. What can't be done is said in one line. */
+  private async execute(command: string, args: unknown[], next: ExecuteCommandSignature): Promise<unknown> {
     try {
-      return await next(command, args);
+      return command === "t2j.check" ? await this.check(...(args as [string, string?])) : await next(command, args);
     } catch (error) {
       void vscode.window.showWarningMessage((error as Error).message);
       return undefined;
@@ -227,4 +241,28 @@ export class Server implements vscode.Disposable {
       one.dispose();
     }
   }
+}
+
+/**
+ * Converting a file goes through the preview; everything else is applied as the server says. VS Code's lightbulb leaves out
+ * source actions, so that of the file is offered as a rewrite, too.
+ */
+function previewed(document: vscode.TextDocument, actions: (vscode.Command | vscode.CodeAction)[]) {
+  return actions.flatMap((action) => {
+    if (!(action instanceof vscode.CodeAction) || action.kind?.value !== CONVERT_FILE) {
+      return [action];
+    }
+    const uri = notebookOf(document)?.uri ?? document.uri;
+    return [action.kind, vscode.CodeActionKind.RefactorRewrite.append("t2j.file")].map((kind) => {
+      const shown = new vscode.CodeAction(action.title, kind);
+      shown.disabled = action.disabled;
+      shown.command = { command: "t2j.previewConversion", title: action.title, arguments: [uri] };
+      return shown;
+    });
+  });
+}
+
+/** The notebook that a cell's document belongs to. */
+function notebookOf(document: vscode.TextDocument): vscode.NotebookDocument | undefined {
+  return vscode.workspace.notebookDocuments.find((one) => one.getCells().some((cell) => cell.document === document));
 }

@@ -1,0 +1,273 @@
+/** A real VS Code in a real browser: started for one folder, driven by what a user sees and does. */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { chromium } from "playwright-core";
+
+const BROWSER_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const WAIT = 30_000;
+/** Longest wait for a check: workers start, both libraries are imported, and JAX compiles. */
+export const CHECK = 120_000;
+
+const QUIET = {
+  "workbench.startupEditor": "none",
+  "workbench.tips.enabled": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "editor.minimap.enabled": false,
+  "editor.hover.delay": 100,
+  "editor.hover.sticky": true,
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "extensions.autoCheckUpdates": false,
+  "chat.disableAIFeatures": true,
+  "window.autoDetectColorScheme": false,
+  "workbench.colorTheme": "Default Light Modern",
+  "files.autoSave": "off",
+};
+
+export class Workbench {
+  /**
+   * @param {{files: Record<string, string>, settings?: object, trusted?: boolean, extensions?: string[], env?: object}} options
+   *   files: name to text, in the folder that is opened. trusted: false leaves the workspace in Restricted Mode.
+   */
+  static async open(options) {
+    const workbench = new Workbench();
+    try {
+      await workbench.#start(options);
+    } catch (error) {
+      await workbench.close();
+      throw error;
+    }
+    return workbench;
+  }
+
+  async #start({ files, settings = {}, trusted = true, extensions = [process.env.T2J_VSIX], env = {} }) {
+    this.root = mkdtempSync(join(tmpdir(), "t2j-vscode-"));
+    this.folder = join(this.root, "project");
+    for (const [name, text] of Object.entries(files)) {
+      this.write(name, text);
+    }
+    const data = join(this.root, "data");
+    const trust = trusted
+      ? { "security.workspace.trust.enabled": false }
+      : { "security.workspace.trust.startupPrompt": "never" };
+    const own = { "t2j.interpreter": process.env.T2J_PYTHON, "t2j.check.delay": 0.2 };
+    writeJson(join(data, "User", "settings.json"), { ...QUIET, ...trust });
+    // In a browser, settings about this machine are taken from the server's file alone.
+    writeJson(join(data, "Machine", "settings.json"), { ...own, ...settings });
+    const folders = ["--user-data-dir", data, "--extensions-dir", join(this.root, "extensions")];
+    const home = { HOME: this.root, T2J_STATE: join(this.root, "state"), JAX_PLATFORMS: "cpu", OMP_NUM_THREADS: "1" };
+    const environment = { ...process.env, ...home, ...env, PORT: "" };
+    for (const file of extensions) {
+      execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--install-extension", file], {
+        env: environment,
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+    }
+    const serve = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check"];
+    this.server = spawn(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, ...serve], {
+      env: environment,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.address = await addressOf(this.server);
+    this.profile = join(this.root, "browser");
+    this.browser = await chromium.launchPersistentContext(this.profile, {
+      executablePath: process.env.T2J_CHROMIUM,
+      args: BROWSER_FLAGS,
+      headless: true,
+      viewport: { width: 1500, height: 900 },
+    });
+    await this.browser.grantPermissions(["clipboard-read", "clipboard-write"], { origin: this.address });
+    this.page = this.browser.pages()[0] ?? (await this.browser.newPage());
+    this.page.setDefaultTimeout(WAIT);
+    await this.page.goto(`${this.address}/?folder=${encodeURIComponent(this.folder)}`);
+    await this.page.locator(".monaco-workbench .statusbar").waitFor();
+  }
+
+  /** Write a file of the opened folder, as another program would. */
+  write(name, text) {
+    const file = join(this.folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+
+  // --- what a user does ------------------------------------------------------------------------------------------------
+
+  /** Open a file by its name. */
+  async openFile(name) {
+    await this.#pick("Control+P", name, name);
+    await this.page.locator(`.tab.active[data-resource-name="${name.split("/").at(-1)}"]`).first().waitFor();
+  }
+
+  /** Run a command by its title in the palette. */
+  async command(title) {
+    await this.#pick("F1", `>${title}`, title);
+  }
+
+  async #pick(key, text, title) {
+    await this.page.keyboard.press(key);
+    const input = this.page.locator(".quick-input-widget .quick-input-filter input");
+    await input.fill(text);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+    await input.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  /** Put the cursor at a line and column, both from 1, of the active editor. */
+  async goTo(line, column = 1) {
+    await this.page.keyboard.press("Control+G");
+    const input = this.page.locator(".quick-input-widget .quick-input-filter input");
+    await input.fill(`:${line}:${column}`);
+    await input.press("Enter");
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  /** Replace a text that stands once in the active editor, by typing over it. */
+  async typeOver(text, replacement) {
+    await this.page.keyboard.press("Control+F");
+    const find = this.page.locator(".find-widget.visible .find-part textarea");
+    await find.fill(text);
+    await this.page.locator(".find-widget.visible .matchesCount", { hasText: "1 of 1" }).waitFor();
+    await this.page.keyboard.press("Escape");
+    await this.page.keyboard.type(replacement);
+  }
+
+  /** Open the menu of code actions at the cursor and choose one by its title. */
+  async codeAction(title) {
+    await this.page.keyboard.press("Control+.");
+    const entry = this.page.locator(".action-widget .monaco-list-row", { hasText: title });
+    await entry.first().waitFor();
+    await this.shot(`actions ${title}`);
+    await entry.first().click();
+  }
+
+  /** Rest the mouse on a text of the active editor; the hover's locator. */
+  async hover(text) {
+    const token = this.page.locator(".editor-group-container.active .view-line span", { hasText: text }).last();
+    await token.hover();
+    const shown = this.page.locator(".monaco-hover:not(.hidden) .hover-contents, .monaco-hover:not(.hidden) .hover-row");
+    await shown.first().waitFor();
+    return this.page.locator(".monaco-hover:not(.hidden)").first();
+  }
+
+  /** Answer a notification: waits for one with the text and presses one of its buttons. */
+  async answer(text, button) {
+    const toast = this.page.locator(".notification-toast", { hasText: text }).first();
+    await toast.waitFor();
+    await toast.locator(".monaco-button", { hasText: button }).first().click();
+  }
+
+  // --- what a user sees ------------------------------------------------------------------------------------------------
+
+  /** The lens with a text, once it is there. */
+  async lens(text, timeout = CHECK) {
+    const found = this.page.locator(".codelens-decoration a, .codelens-decoration span", { hasText: text }).first();
+    await found.waitFor({ timeout });
+    return found;
+  }
+
+  async status(text, timeout = WAIT) {
+    const item = this.page.locator(".statusbar-item", { hasText: text }).first();
+    await item.waitFor({ timeout });
+    return item;
+  }
+
+  /** The rows of the Problems panel, once one has the text. */
+  async problem(text, timeout = CHECK) {
+    const panel = this.page.locator(".markers-panel");
+    if (!(await panel.isVisible())) {
+      await this.page.keyboard.press("Control+Shift+M");
+    }
+    const row = panel.locator(".monaco-list-row", { hasText: text }).first();
+    await row.waitFor({ timeout });
+    return row;
+  }
+
+  /** The text of the active editor as the screen has it: only lines in view. */
+  async visibleText() {
+    const lines = this.page.locator(".editor-group-container.active .monaco-editor .view-line");
+    return (await lines.allInnerTexts()).join("\n").replaceAll("\u00a0", " ");
+  }
+
+  /** Keep a picture of the page. */
+  async shot(name) {
+    const file = join(process.env.T2J_RESULTS, `${name.replace(/[^\w]+/g, "-").toLowerCase()}.png`);
+    await this.page.screenshot({ path: file });
+  }
+
+  /** The end of the extension's own log. */
+  log() {
+    const logs = join(this.root, "data", "logs");
+    const names = readdirSync(logs, { recursive: true }).filter((name) => /t2j\.log$|exthost[^/]*\.log$/.test(name));
+    return names.map((name) => `${name}:\n${readFileSync(join(logs, name), "utf8").slice(-3000)}`).join("\n");
+  }
+
+  async close() {
+    await this.browser?.close();
+    if (this.server?.pid && this.server.exitCode === null) {
+      const gone = new Promise((resolve) => this.server.once("exit", resolve));
+      process.kill(-this.server.pid, "SIGTERM");
+      await gone;
+    }
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+/** Run a test's body with a workbench; on failure a picture is kept of what was on the screen. */
+export async function within(name, options, body) {
+  const workbench = await Workbench.open(options);
+  try {
+    await body(workbench);
+  } catch (error) {
+    await workbench.shot(`failed ${name}`);
+    console.error(workbench.log());
+    throw error;
+  } finally {
+    await workbench.close();
+  }
+}
+
+/** Wait until a condition holds; the last value is in the failure's message. */
+export async function eventually(read, holds, what, timeout = WAIT) {
+  const end = Date.now() + timeout;
+  let value = await read();
+  while (!holds(value)) {
+    assert.ok(Date.now() < end, `${what}: last ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    value = await read();
+  }
+  return value;
+}
+
+function addressOf(server) {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    const look = (chunk) => {
+      said += chunk;
+      const found = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(said);
+      if (found) {
+        resolve(found[1]);
+      }
+    };
+    server.stdout.on("data", look);
+    server.stderr.on("data", look);
+    server.once("exit", (code) => reject(new Error(`code-server ended with ${code}: ${said.slice(-2000)}`)));
+  });
+}
+
+function writeJson(file, value) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(value, null, 2));
+}

@@ -10,25 +10,24 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-from t2j_lsp.contract import Fix, Location, VerdictKind
+import numpy as np
+
+from t2j_lsp.contract import Divergence, Fix, Location, VerdictKind
 
 from . import causes
 from .causes import CAUSES, Candidate, Cause, candidates
 from .compare import arrays_of, kind_of
 from .judge import Judgement
-from .localise import Alignment, Event
+from .localise import TELLING, Alignment, Event, Places
 from .pool import RemoteError, WorkerError
 from .rewriting import Text
 from .slice import Slicer
 
-TRIALS, WHOLE_TRIALS = 40, 6
+TRIALS, WHOLE_TRIALS = 80, 6
 """Edits that are tried at most, by one run and by the whole comparison."""
 SECONDS = 10.0
-ENOUGH = 4
-"""Elements from which an array's agreement tells something, where later statements still part."""
 _WHOLE: tuple[tuple[str, tuple[Cause, ...]], ...] = (
     ("in float32", (causes.fast_variance,)),
     ("buffer", (causes.momentum, causes.correction, causes.number)),
@@ -56,6 +55,8 @@ class Experiment:
         self.alignment = alignment
         self.run_edited, self.judge_edited = run, whole
         self.path = str(jax.path)
+        self.mended: Event | None = None
+        """The first of torch's events whose value the last trial had and the program has not."""
 
     def run(self) -> None:
         """Adds the cause and its edit to the verdict, if one is found."""
@@ -69,11 +70,11 @@ class Experiment:
                 changed = text.applied(candidate.edit)
                 if changed is not None and trial(changed):
                     edit = candidate.edit
-                    cause = f"{candidate.cause} ({candidate.title} here, and the two agree)"
+                    done = candidate.title[0].lower() + candidate.title[1:]
+                    cause = f"{candidate.cause}; tried: {done}, and the values agree here"
                     fix = Fix(self.path, edit.span, edit.new, candidate.title)
-                    self.judgement.verdict.divergence = replace(
-                        divergence, jax=self._place(text, edit.span.line, divergence.jax), cause=cause, fix=fix
-                    )
+                    places = self._places(text, edit.span.line, divergence)
+                    self.judgement.verdict.divergence = Divergence(*places, divergence.what, cause, fix)
                     return
                 if time.monotonic() > deadline:
                     return
@@ -104,16 +105,16 @@ class Experiment:
             run = self.run_edited(text)
         except RemoteError:
             return False
-        new = Alignment(old.torch_run, run, wide=old.wide, texts=(old.texts[0], text))
+        new = Alignment(old.torch_run, run, old.wide, (old.texts[0], text), old.names)
         if new.error is not None:
             return False
         before, after = old.parting(), new.parting()
+        gained = _agreeing(new) - _agreeing(old)
+        self.mended = old.torch[min(gained)] if gained else None
         if after is None:
-            return len(new.pairs) >= len(old.pairs)
-        if before is None or after[0] <= before[0]:
-            return False
-        beside = [j for t, j in new.pairs if t == before[0]]
-        return bool(beside) and _tells(old.torch[before[0]], new.jax[beside[0]])
+            return len(new.named) >= len(old.named)
+        # Later statements may have mistakes of their own: then this one is mended if more of torch's values are there.
+        return (before is None or after >= before) and bool(gained) and not _agreeing(old) - _agreeing(new)
 
     def _whole_mends(self, text: str) -> bool:
         """Whether the whole comparison finds no difference any more, or no longer this one."""
@@ -171,26 +172,27 @@ class Experiment:
         found: Sequence[ast.stmt | None] = [causes.statement(tree, line) for line in dict.fromkeys(lines)]
         return tuple(s for s in found if s is not None and not hasattr(s, "body"))
 
-    def _place(self, text: Text, line: int, known: Location | None) -> Location:
-        """The statement that the edit is in: the place of the difference, once its cause is known."""
-        if known is not None:
-            here, there = (causes.statement(text.tree, n) for n in (line, known.line))
-            if here is there:
-                return known
+    def _places(self, text: Text, line: int, divergence: Divergence) -> Places:
+        """The statement that the edit is in: the place of the difference, once its cause is known.
+
+        Where that is another one than was thought, torch's is the first whose value is there after the edit.
+        """
+        known = divergence.jax
         found = causes.statement(text.tree, line)
-        return Location(self.path, found.lineno if found is not None else line)
+        if known is not None and found is causes.statement(text.tree, known.line):
+            return divergence.torch, known
+        place = Location(self.path, found.lineno if found is not None else line)
+        site = self.mended.site if self.mended is not None else None
+        torch = Location(site.file, site.line) if site is not None and site.line else divergence.torch
+        return torch, place
 
 
-def _tells(torch: Event, jax: Event) -> bool:
-    """Whether the agreement of two values can be no accident."""
-    arrays = [*arrays_of(torch.value).values()]
-    return any(kind_of(a) in ("floating", "complex") and _size(a.shape) >= ENOUGH for a in arrays) and bool(
-        arrays_of(jax.value)
-    )
+def _agreeing(alignment: Alignment) -> set[int]:
+    """The torch events whose values are there in JAX too, as far as that can be no accident."""
+    pairs = [(t, alignment.torch[t], alignment.jax[j]) for t, j in alignment.pairs]
+    return {t for t, ours, theirs in pairs if _tells(ours) and _tells(theirs) and alignment.agree(ours, theirs)}
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    count = 1
-    for n in shape:
-        count *= int(n)
-    return count
+def _tells(event: Event) -> bool:
+    arrays = arrays_of(event.value).values()
+    return any(kind_of(a) in ("floating", "complex") and int(np.prod(a.shape)) >= TELLING for a in arrays)

@@ -59,7 +59,7 @@ class _Steps:
         self.run = run
         self.steps: list[Step] = []
         self.first: int | None = None
-        self.functions = [{e.site.key[0] for e in events} for events in (alignment.torch, alignment.jax)]
+        self.functions = {e.site.key[0] for e in alignment.torch}, {alignment.key(e)[0] for e in alignment.jax}
 
     def explanation(self) -> Explanation:
         parting = self.alignment.parting()
@@ -113,7 +113,7 @@ class _Steps:
                 for path, leaf in _leaves(event.value).items():
                     self.steps.append(Step(_target(event) + path, True, self._event(0, event, leaf), None))
         for event in self.alignment.jax[first_j:last_j]:
-            if not event.module and event.site.key[0] in ours:
+            if not event.module and self.alignment.key(event)[0] in ours:
                 for path, leaf in _leaves(event.value).items():
                     self.steps.append(Step(_target(event) + path, True, None, self._event(1, event, leaf)))
 

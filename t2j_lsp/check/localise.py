@@ -25,6 +25,11 @@ WIDE, NARROW = 1e-8, 1e-4
 _LAYOUTS = ("moveaxis", "transpose", "einshape", "rearrange")
 """What a conversion that keeps channels last inside says somewhere."""
 
+TELLING = 4
+"""Elements from which the agreement of two arrays is no accident."""
+_GAP = 2500
+"""Pairs of statements that are compared at most, between two that have the same names."""
+
 Places = tuple[Location | None, Location | None]
 
 
@@ -46,10 +51,18 @@ class Event:
 
 
 class Alignment:
-    """The runs of two programs side by side. ``texts`` are the two files'."""
+    """The runs of two programs side by side. ``texts`` are the two files', ``names`` those of the objects that ran.
+
+    ``pairs`` are events that stand for each other, and ``named`` those of them that do so by their names.
+    """
 
     def __init__(
-        self, torch: dict[str, Any], jax: dict[str, Any], wide: bool = True, texts: tuple[str, str] = ("", "")
+        self,
+        torch: dict[str, Any],
+        jax: dict[str, Any],
+        wide: bool = True,
+        texts: tuple[str, str] = ("", ""),
+        names: tuple[str, str] = ("", ""),
     ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
         self.sites = [Site.from_plain(s) for s in jax["sites"]]
@@ -60,9 +73,45 @@ class Alignment:
         self.texts = texts
         self.layouts = any(word in texts[1] for word in _LAYOUTS)
         self.tolerance = WIDE if wide else NARROW
-        ours, theirs = [e.site.key for e in self.torch], [e.site.key for e in self.jax]
+        self.names = names
+        ours, theirs = [e.site.key for e in self.torch], [self.key(e) for e in self.jax]
         matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
-        self.pairs = [(b.a + i, b.b + i) for b in matcher.get_matching_blocks() for i in range(b.size)]
+        self.named = [(b.a + i, b.b + i) for b in matcher.get_matching_blocks() for i in range(b.size)]
+        self.pairs = sorted([*self.named, *self._by_value()])
+
+    def key(self, event: Event) -> tuple[str, str]:
+        """The key of a JAX event in torch's names, where the object that stands for torch's has another name."""
+        function, target = event.site.key
+        torch, jax = self.names
+        if function == jax != torch:
+            module = any(e.site.function.startswith(f"{torch}.") for e in self.torch)
+            return f"{torch}.__call__" if module else torch, target
+        if jax != torch and function.startswith(f"{jax}."):
+            return torch + function.removeprefix(jax), target
+        return function, target
+
+    def _by_value(self) -> Iterator[tuple[int, int]]:
+        """Pairs of statements under different names that have the same value, between those that have the same name."""
+        ends = (len(self.torch), len(self.jax))
+        start = (0, 0)
+        for stop in [*self.named, ends]:
+            t, j = start
+            if (stop[0] - t) * (stop[1] - j) <= _GAP:
+                for k in range(j, stop[1]):
+                    alike = [i for i in range(t, stop[0]) if self._same_array(self.torch[i], self.jax[k])]
+                    if alike:
+                        at = next((i for i in alike if not self.torch[i].module), alike[0])
+                        yield at, k
+                        t = at + 1
+            start = (stop[0] + 1, stop[1] + 1)
+
+    def _same_array(self, torch: Event, jax: Event) -> bool:
+        if jax.module:
+            return False
+        ours, theirs = (list(arrays_of(e.value).values()) for e in (torch, jax))
+        if len(ours) != 1 or len(theirs) != 1 or kind_of(ours[0]) != "floating" or ours[0].shape != theirs[0].shape:
+            return False
+        return int(np.prod(ours[0].shape)) >= TELLING and same(ours[0], theirs[0], self.tolerance, False)
 
     def places(self, torch: Event | None, jax: Event | None) -> Places:
         """The lines of two events: for the output of a submodule, those that make it."""
@@ -149,7 +198,7 @@ class Alignment:
     def first_gradient(self) -> Places | None:
         """The first statement through which other gradients reach the parameters and inputs."""
         tolerance = 100 * self.tolerance
-        for t, j in self.pairs:
+        for t, j in self.named:
             ours, theirs = self.torch[t].norms, self.jax[j].norms
             if ours is None or theirs is None:
                 continue

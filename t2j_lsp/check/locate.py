@@ -55,7 +55,8 @@ class Locator:
         request = self.request(judgement, torch)
         with contextlib.suppress(WorkerError, RemoteError):
             runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
-            return Alignment(*runs, wide=is_wide(name), texts=(self.torch_side.text, self.jax_side.text))
+            texts = (self.torch_side.text, self.jax_side.text)
+            return Alignment(*runs, is_wide(name), texts, (torch["slice"]["name"], jax["slice"]["name"]))
         return None
 
     @staticmethod

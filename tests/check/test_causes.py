@@ -12,7 +12,7 @@ from t2j_lsp.check.causes import Candidate, candidates, expressions, statement
 from t2j_lsp.check.rewriting import Text
 from t2j_lsp.contract import Divergence, Fix, ObjectVerdict, Span, VerdictKind
 
-from .conftest import JAX, Check
+from .conftest import JAX, TORCH, Check
 
 
 def function(torch: str, jax: str, parameters: str = "x") -> tuple[str, str]:
@@ -179,6 +179,55 @@ def test_two_mistakes_are_mended_one_after_the_other(check: Check) -> None:
     assert second.fix is not None and "axis=0" in second.fix.new
     jax = applied(JAX + jax, second.fix).removeprefix(JAX)
     assert check(torch, jax, eager=False).verdict is VerdictKind.EQUIVALENT
+
+
+BLOCK = """
+class Block(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.fc1 = nn.Linear(dim, hidden)
+        self.fc2 = nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        h = self.norm(x)
+        h = F.gelu(self.fc1(h))
+        return x + self.fc2(h)
+"""
+OWN = """
+# t2j: of="Block", weights={"g": "norm.weight", "b": "norm.bias", "w1": "fc1.weight.T", "b1": "fc1.bias", \
+"w2": "fc2.weight.T", "b2": "fc2.bias"}
+def block(params, x):
+    mu = x.mean(-1, keepdims=True)
+    var = x.var(-1, keepdims=True)
+    n = (x - mu) / jnp.sqrt(var + 1e-6) * params["g"] + params["b"]
+    a = jax.nn.gelu(n @ params["w1"] + params["b1"])
+    return x + a @ params["w2"] + params["b2"]
+"""
+
+
+def test_in_code_of_ones_own_the_line_of_the_cause_is_found_though_no_name_is_shared(check: Check) -> None:
+    jax = OWN
+    wanted = [("h = self.norm(x)", "var + 1e-6"), ("h = F.gelu", "jax.nn.gelu(n"), None]
+    for place in wanted:
+        verdict = check(BLOCK, jax, name="Block", eager=False)
+        if place is None:
+            assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+            break
+        divergence = parted(verdict)
+        assert divergence.torch is not None and divergence.jax is not None and divergence.fix is not None
+        assert place[0] in (TORCH + BLOCK).splitlines()[divergence.torch.line - 1]
+        assert place[1] in (JAX + jax).splitlines()[divergence.jax.line - 1]
+        jax = applied(JAX + jax, divergence.fix).removeprefix(JAX)
+
+
+def test_a_transposed_matrix_is_found(check: Check) -> None:
+    torch = (
+        "# t2j: x=f32[3, 5], w=f32[5, 5]\ndef f(x: torch.Tensor, w: torch.Tensor):\n    y = x @ w\n    return y + 1\n"
+    )
+    divergence = parted(check(torch, "def f(x, w):\n    out = x @ w.T\n    return out + 1\n", eager=False))
+    assert divergence.cause is not None and "matrix itself" in divergence.cause
+    assert divergence.jax is not None and divergence.jax.line == JAX.count("\n") + 2
 
 
 def test_the_search_for_a_cause_ends(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

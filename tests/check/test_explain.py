@@ -127,6 +127,16 @@ def test_statements_of_one_side_alone_accuse_nobody(check: Check) -> None:
     assert alone.torch is None and alone.jax is not None and alone.agree and found.first is None
 
 
+def test_statements_with_one_value_stand_for_each_other_whatever_they_assign_to(check: Check) -> None:
+    torch = "def f(q: torch.Tensor, k: torch.Tensor):\n    s = q * k\n    p = torch.exp(s)\n    return p.sum(-1)\n"
+    jax = "def f(q, k):\n    logits = k * q\n    weights = jnp.exp2(logits)\n    return weights.sum(-1)\n"
+    found = explained(check(torch, jax, explain=True, eager=False))
+    step = step_of(found, "s")
+    assert step.torch is not None and step.jax is not None and step.agree
+    assert (step.torch.text, step.jax.text) == ("s = q * k", "logits = k * q")
+    assert found.first is not None and found.steps[found.first].target == "return"
+
+
 def test_numbers_that_are_not_finite_stay_out_of_json_and_histograms(check: Check) -> None:
     torch = "def f(x: torch.Tensor):\n    y = torch.log(x)\n    return y * 2\n"
     jax = "def f(x):\n    y = jnp.log(jnp.abs(x))\n    return y * 2\n"

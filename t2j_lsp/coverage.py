@@ -6,9 +6,10 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-from .contract import JSON_VERSION, Translation
+from .contract import JSON_VERSION, Finding, Severity, Translation
 from .translate.names import canonical, is_torch
 
 
@@ -22,6 +23,17 @@ class Usage:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class FileCoverage:
+    """What one file converts to."""
+
+    path: Path
+    converted: int
+    gaps: tuple[tuple[int | None, Finding], ...]
+    """What stays as it is; in a notebook with the number of its cell."""
+    notes: int
+
+
 @dataclass
 class Coverage:
     """Counts over the files that were added."""
@@ -31,12 +43,19 @@ class Coverage:
     gaps: int = 0
     notes: int = 0
     names: dict[str, Usage] = field(default_factory=dict)
+    by_file: list[FileCoverage] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     """Files that could not be read or parsed, and why."""
 
-    def add(self, translation: Translation, python: str) -> None:
-        """Count one file. ``python`` is its Python text (for a notebook, that of its cells)."""
+    def add(self, path: Path, translation: Translation, python: str, cells: tuple[int, ...] | None = None) -> None:
+        """Count one file. ``python`` is its Python text (for a notebook, that of its cells).
+
+        ``cells`` are the numbers of the findings' cells in a notebook.
+        """
         self.files += 1
+        placed = zip(cells or [None] * len(translation.findings), translation.findings, strict=True)
+        gaps_here = tuple((cell, finding) for cell, finding in placed if finding.severity is Severity.GAP)
+        self.by_file.append(FileCoverage(path, translation.converted, gaps_here, len(translation.notes)))
         self.converted += translation.converted
         self.gaps += len(translation.gaps)
         self.notes += len(translation.notes)

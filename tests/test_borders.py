@@ -82,6 +82,9 @@ BORDERS = (
     Border("t2j_lsp.helper_modules", ("t2j_lsp.translate",)),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border("t2j_lsp.coverage", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.notebook", "t2j_lsp.translate")),
+    Border(
+        "t2j_lsp.coverage_page", ("t2j_lsp.contract", "t2j_lsp.coverage", "t2j_lsp.migration", "t2j_lsp.verdict_store")
+    ),
     Border("t2j_lsp.__main__", ("t2j_lsp.cli",)),
     Border("t2j_lsp.cli", ("t2j_lsp",), frozenset({"numpy", "rich"})),
     Border("t2j_lsp.commands", ("t2j_lsp",), frozenset({"numpy", "rich"})),

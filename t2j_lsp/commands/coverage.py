@@ -1,15 +1,20 @@
-"""``t2j coverage``: what of a code base converts, what does not, and why."""
+"""``t2j coverage``: what of a code base converts, what does not, and why; and how far its migration is."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
+from .. import __version__
 from ..api import convert_file
 from ..contract import Options, T2JError
 from ..coverage import Coverage
-from ..files import python_files
+from ..coverage_page import MARK, page
+from ..files import python_files, source_path, write_atomically
+from ..lsp.settings import from_pyproject, settings_of
+from ..migration import SUFFIX, Migration, Surveyor
 from .output import Subparsers, counted, print_table, progress, write_json
 
 SHOWN_REASON = 90
@@ -19,21 +24,24 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "coverage",
         help="count what of a code base converts",
-        description="Convert files without writing them, and count torch names that convert, that do not, and why. "
-        "Exit code 0: no gaps; 1: gaps; 2: nothing could be read.",
+        description="Convert files without writing them, and count torch names that convert, that do not, and why; and "
+        "how many files have a conversion, and what checks said of it. Exit code 0: no gaps; 1: gaps; 2: nothing could "
+        "be read.",
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="files and folders")
     parser.add_argument(
         "--json", metavar="FILE", help="write the counts as JSON (- for standard output, without the table)"
     )
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that needs nothing but a browser")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Count, show, and return the exit code."""
+    folders: dict[Path, str] = {path: suffix_at(path) for path in arguments.paths}
     files: list[Path] = []
-    for path in arguments.paths:
-        found = list(python_files(path)) if path.is_dir() else [path]
+    for path, suffix in folders.items():
+        found = [p for p in python_files(path) if not _is_conversion(p, suffix)] if path.is_dir() else [path]
         if not found:
             raise T2JError(f"{path} holds no .py or .ipynb files")
         files += found
@@ -47,21 +55,63 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"t2j: {reason}", file=sys.stderr)
     if not result.files:
         return 2
+    migration = Surveyor().survey(folders)
     if arguments.json:
-        write_json(arguments.json, result.to_json())
+        write_json(arguments.json, result.to_json() | {"migration": _to_json(migration)})
+    if arguments.html:
+        write_page(arguments.html, page(arguments.paths, result, migration, arguments.html.parent, __version__))
     if arguments.json != "-":
         _show(result)
+        _show_migration(migration)
     return 1 if result.gaps else 0
+
+
+def suffix_at(path: Path) -> str:
+    """What a conversion's name has more than its source's, in the project that a path belongs to."""
+    home = path.resolve()
+    for folder in (home, *home.parents):
+        if (folder / "pyproject.toml").is_file():
+            return settings_of(from_pyproject(folder / "pyproject.toml")).suffix
+    return SUFFIX
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page. Only an earlier page of t2j is written over. Raises T2JError."""
+    try:
+        if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
+            raise T2JError(f"{path} exists and is not a page of t2j; choose another name for --html")
+    except OSError as error:
+        raise T2JError(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))
+
+
+def _is_conversion(path: Path, suffix: str) -> bool:
+    origin = source_path(path, suffix)
+    return origin is not None and origin.is_file()
 
 
 def _count(path: Path, result: Coverage) -> None:
     try:
         conversion = convert_file(path, Options())
-        result.add(conversion.translation, conversion.python)
+        result.add(path, conversion.translation, conversion.python, conversion.cells)
     except T2JError as error:
         result.errors[str(path)] = str(error)
     except Exception as error:  # the guard of one file: a bad one never stops the rest
         result.errors[str(path)] = f"{path}: an error inside t2j, {type(error).__name__}: {error}"
+
+
+def _to_json(migration: Migration) -> dict[str, Any]:
+    files = [
+        {
+            "file": str(file.path),
+            "state": file.state,
+            "converted": str(file.converted) if file.converted is not None else None,
+            "gaps": file.gaps,
+            "symbols": [symbol.to_json() for symbol in file.symbols],
+        }
+        for file in migration.files
+    ]
+    return {"files": files, "counts": migration.counts, "symbol_counts": migration.symbol_counts}
 
 
 def _show(result: Coverage) -> None:
@@ -78,3 +128,10 @@ def _show(result: Coverage) -> None:
         f"{counted(result.files, 'file')}{failed}: {counted(result.converted, 'place')} converted, "
         f"{counted(result.gaps, 'gap')}, {counted(result.notes, 'note')}"
     )
+
+
+def _show_migration(migration: Migration) -> None:
+    """Where a migration has begun: how many PyTorch files are in which state."""
+    if any(file.converted is not None for file in migration.files):
+        counts = ", ".join(f"{count} {state}" for state, count in migration.counts.items() if count)
+        print(f"{counted(len(migration.files), 'PyTorch file')}: {counts}")

@@ -77,8 +77,8 @@ def expected_files() -> set[str]:
     return {
         f"{inside}/{file.relative_to(ROOT / home).as_posix()}"
         for home, inside in homes.items()
-        for file in (ROOT / home).rglob("*.py")
-        if "__pycache__" not in file.parts
+        for file in (ROOT / home).rglob("*")
+        if file.suffix in (".py", ".html") and "__pycache__" not in file.parts
     }
 
 
@@ -89,7 +89,7 @@ def test_the_wheel_holds_the_package_with_rules_and_retrieval_inside_and_nothing
     assert {name.split("/")[0] for name in names - info} == {"t2j_lsp"}
     assert {"t2j_lsp/rules/__init__.py", "t2j_lsp/retrieval/__init__.py", "t2j_lsp/plugins.py"} <= names
     assert any(name.startswith("t2j_lsp/rules/helpers/") for name in names)
-    assert not [name for name in names - info if "test" in name or not name.endswith((".py", "py.typed"))]
+    assert not [name for name in names - info if "test" in name or not name.endswith((".py", ".html", "py.typed"))]
 
 
 def test_the_sdist_holds_what_the_tests_and_the_commands_need(dist: Path) -> None:

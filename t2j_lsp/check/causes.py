@@ -7,6 +7,7 @@ is believed: `experiment` applies each and runs the program again, and only an e
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,11 @@ class Place:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
                 return name
         return ""
+
+    @property
+    def layer(self) -> str:
+        """The name without dimensions: ``BatchNorm`` for ``BatchNorm2d``."""
+        return re.sub(r"\dd$", "", self.name)
 
     @property
     def call(self) -> ast.Call:
@@ -148,7 +154,7 @@ def epsilon(place: Place) -> Iterator[Candidate]:
     values = dict.fromkeys([*small, *EPSILONS])
     if isinstance(place.node, ast.Call):
         name = "eps" if place.given("eps") is not None else "epsilon"
-        if place.name in NORMS or place.given(name) is not None:
+        if place.layer in NORMS or place.given(name) is not None:
             for value in values:
                 yield from place.set(name, repr(value), f"PyTorch's epsilon is {value} here")
     elif isinstance(place.node, ast.Constant) and isinstance(place.node.value, float) and 0 < place.node.value < 0.1:
@@ -160,25 +166,27 @@ def epsilon(place: Place) -> Iterator[Candidate]:
 
 def momentum(place: Place) -> Iterator[Candidate]:
     """Running statistics: PyTorch's momentum is the weight of the new value, Flax's that of the old one."""
-    if place.name != "BatchNorm":
+    if place.layer != "BatchNorm":
         return
     given = _literal(place.given("momentum"))
-    values = [1 - m for m in (*place.torch_arguments("momentum"), given, 0.1) if isinstance(m, float)]
     why = "PyTorch's momentum weighs the new value, and Flax's the old one"
-    for value in dict.fromkeys(round(v, 12) for v in values):
+    theirs = [m for m in (*place.torch_arguments("momentum"), 0.1) if isinstance(m, float)]
+    for value in dict.fromkeys(round(1 - m, 12) for m in (*theirs, given) if isinstance(m, float)):
         yield from place.set("momentum", repr(value), why)
+    for value in dict.fromkeys(theirs):
+        yield from place.set("momentum", repr(value), f"PyTorch's momentum is {value} here")
 
 
 def fast_variance(place: Place) -> Iterator[Candidate]:
     """Flax's mean of squares less squared mean, which loses digits where the mean is large."""
-    if place.name in NORMS:
+    if place.layer in NORMS:
         why = "Flax's fast variance loses digits where the mean is far from zero"
         yield from place.set("use_fast_variance", "False", why)
 
 
 def bias(place: Place) -> Iterator[Candidate]:
     """A layer with or without a bias."""
-    if place.name in ("Linear", "LinearGeneral", "Conv", "ConvTranspose", "Einsum", *NORMS):
+    if place.layer in ("Linear", "LinearGeneral", "Conv", "ConvTranspose", "Einsum", *NORMS):
         yield from place.set("use_bias", "False", "PyTorch's layer has no bias here")
         if place.given("use_bias") is not None:
             yield from place.set("use_bias", "True", "PyTorch's layer has a bias here")
@@ -186,7 +194,7 @@ def bias(place: Place) -> Iterator[Candidate]:
 
 def padding(place: Place) -> Iterator[Candidate]:
     """Flax pads convolutions to the same size by default, PyTorch not at all."""
-    if place.name not in ("Conv", "ConvTranspose", "avg_pool", "max_pool"):
+    if place.layer not in ("Conv", "ConvTranspose", "avg_pool", "max_pool"):
         return
     for value in place.torch_arguments("padding"):
         if isinstance(value, int):
@@ -196,7 +204,7 @@ def padding(place: Place) -> Iterator[Candidate]:
 
 def dropout(place: Place) -> Iterator[Candidate]:
     """The rate at which elements are dropped, not kept."""
-    rate = place.given("rate", 0) if place.name == "Dropout" else None
+    rate = place.given("rate", 0) if place.layer == "Dropout" else None
     value = _literal(rate)
     if isinstance(value, float):
         why = "the rate is the share that is dropped, in PyTorch and in Flax"

@@ -96,6 +96,14 @@ def whole_text_edit(server: Server, document: Document, text: str, caveats: Sequ
     return types.WorkspaceEdit(document_changes=list(changes), change_annotations=annotations)
 
 
+def text_edit(server: Server, document: Document, edit: types.TextEdit) -> types.WorkspaceEdit:
+    """One edit of a document; it may be one on disk, without a version."""
+    if not server.client.document_changes:
+        return types.WorkspaceEdit(changes={document.uri: [edit]})
+    identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, [edit])])
+
+
 def joined(edits: Sequence[types.WorkspaceEdit]) -> types.WorkspaceEdit:
     """Edits of different files as one, which the user takes back at once."""
     changes = [change for edit in edits for change in edit.document_changes or ()]

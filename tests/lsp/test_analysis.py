@@ -239,6 +239,37 @@ def test_a_changed_line_of_a_conversion_is_restored() -> None:
         restore(fresh, fresh, 2)
 
 
+FRESH = """import jax
+import jax.numpy as jnp
+
+
+def f(x):
+    y = jax.nn.gelu(
+        x, approximate=False
+    )
+    z = y * 2
+    return z.sum(axis=1)
+"""
+
+
+def test_only_the_statement_is_restored_and_not_what_was_changed_beside_it() -> None:
+    edited = FRESH.replace(", approximate=False", "").replace("y * 2", "2 * y")
+    (hunk,) = restore(edited, FRESH, 7).hunks
+    assert (hunk.first, hunk.last) == (6, 8)
+    assert hunk.lines == ("    y = jax.nn.gelu(", "        x, approximate=False", "    )")
+    (hunk,) = restore(edited, FRESH, 9).hunks
+    assert (hunk.first, hunk.last, hunk.lines) == (9, 9, ("    z = y * 2",))
+
+
+def test_what_the_rules_write_does_not_get_into_code_of_ones_own() -> None:
+    own = "import jax\n\n\ndef f(inputs):\n    h = jax.nn.gelu(inputs)\n    return (2 * h).sum(1)\n"
+    with pytest.raises(Refused, match="not written by the rules"):
+        restore(own, FRESH, 5)
+    # The counterpart of the statement reads a name that is not there.
+    with pytest.raises(Refused, match="not written by the rules"):
+        restore(own, FRESH, 6)
+
+
 # --- units and lines --------------------------------------------------------------------------------------------------
 
 

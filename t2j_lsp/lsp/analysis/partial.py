@@ -271,15 +271,73 @@ def _inserted(text: str, units: list[Unit], imports: str, blocks: str, newline: 
 
 
 def restore(text: str, fresh: str, line: int) -> Conversion:
-    """The hunk around a line (from 1) of an edited conversion, as the rules write it. Raises Refused without one."""
+    """The hunk around a line (from 1) of an edited conversion, as the rules write it. Raises Refused without one.
+
+    The one statement where the rules have its counterpart, or else the lines around it that differ. Code that was not
+    converted by the rules stays: theirs would not fit in.
+    """
     old, new = split_lines(text), split_lines(fresh)
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    ours, theirs = (_Statements(part) for part in (text, fresh))
+    here = ours.around(line)
+    there = theirs.beside(ours, here) if here is not None else None
+    if here is not None and there is not None:
+        lines = tuple(content(one) for one in new[there.lineno - 1 : there.end_lineno])
+        known = tuple(content(one) for one in old[here.lineno - 1 : here.end_lineno])
+        if lines != known:
+            return Conversion((Hunk(here.lineno, here.end_lineno or here.lineno, lines),))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < OWN:
+        raise Refused("this file was not written by the rules, and theirs would not fit in")
+    for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal" and a <= line - 1 < max(b, a + 1):
             lines = tuple(content(one) for one in new[c:d])
             if tag == "insert":
                 return Conversion((Hunk(a + 1, a, lines),))
             return Conversion((Hunk(a + 1, b, lines),))
     raise Refused("the line is as the rules write it")
+
+
+OWN = 0.6
+"""The share of common lines below which a file is code of somebody's own, and no edited conversion."""
+
+
+class _Statements:
+    """The assignments and returns of a text by the function they are in and by what they assign."""
+
+    def __init__(self, text: str) -> None:
+        tree = tree_of(text)
+        self.found: dict[tuple[str, str], list[ast.stmt]] = {}
+        self.keys: dict[ast.stmt, tuple[str, str]] = {}
+        self._walk(tree, ())
+        self.names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | _BUILTINS
+        self.names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+        self.names |= {n.asname or n.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
+
+    def _walk(self, node: ast.AST, names: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                self._walk(child, (*names, child.name))
+            elif isinstance(child, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return):
+                targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
+                key = ".".join(names), ", ".join("return" if t is None else ast.unparse(t) for t in targets)
+                self.found.setdefault(key, []).append(child)
+                self.keys[child] = key
+            else:
+                self._walk(child, names)
+
+    def around(self, line: int) -> ast.stmt | None:
+        """The statement that a line (from 1) belongs to."""
+        return next((s for s in self.keys if s.lineno <= line <= (s.end_lineno or s.lineno)), None)
+
+    def beside(self, other: _Statements, statement: ast.stmt) -> ast.stmt | None:
+        """The counterpart of another text's statement: where both have as many of that kind, and it would run there."""
+        key = other.keys[statement]
+        mine, theirs = self.found.get(key, []), other.found[key]
+        if len(mine) != len(theirs):
+            return None
+        found = mine[theirs.index(statement)]
+        reads = {n.id for n in ast.walk(found) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        return found if reads <= other.names else None
 
 
 __all__ = ["State", "convert_part", "restore"]

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """A difference, at a line (from 0) of one document, with the other document's line."""
+    """A difference, at a line (from 0) of one document, with the other document's line.
+
+    ``name`` is the class or function that differs; ``fix`` the edit of the conversion that was found to mend it, as it
+    is in the report.
+    """
 
     uri: str
     line: int | None
@@ -29,6 +33,8 @@ class Found:
     other_uri: str
     other_line: int | None
     source_uri: str
+    name: str
+    fix: dict[str, Any] | None = None
 
 
 @dataclass
@@ -64,13 +70,16 @@ def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, i
         return []
     divergence = verdict["divergence"] or {}
     message = f"{verdict['name']} differs from PyTorch: {divergence.get('what') or verdict['reason']}"
+    if divergence.get("cause"):
+        message += f"\nLikely cause: {divergence['cause']}"
     torch, jax = divergence.get("torch"), divergence.get("jax")
     torch_uri = to_uri(Path(torch["file"])) if torch and Path(torch["file"]) != path.resolve() else source
     torch_line = torch["line"] - 1 if torch else None
     jax_line = jax["line"] - 1 if jax and in_file else None
-    found = [Found(torch_uri, torch_line or 0, message, converted, jax_line, source)]
+    about = verdict["name"], divergence.get("fix") if in_file else None
+    found = [Found(torch_uri, torch_line or 0, message, converted, jax_line, source, *about)]
     if in_file:
-        found.append(Found(converted, jax_line or 0, message, torch_uri, torch_line, source))
+        found.append(Found(converted, jax_line or 0, message, torch_uri, torch_line, source, *about))
     return found
 
 

@@ -27,6 +27,7 @@ from ..convert import (
 )
 from ..documents import Document, Program
 from ..targets import UNSAVED_NOTEBOOK, standing_at, target_of
+from .mends import explain, mend
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -266,11 +267,18 @@ class Offers:
 
     def _divergences(self) -> Iterator[types.CodeAction]:
         for found in self.server.checks.found_in(self.uri):
-            if found.line is None or not self.first <= found.line <= self.last or found.source_uri == self.uri:
+            if found.line is None or not self.first <= found.line <= self.last:
                 continue
-            restore = {"source": found.source_uri, "line": found.line + 1}
-            fix = self._action("Write this as the rules convert it", QUICK_FIX, restore=restore)
-            fix.is_preferred = True
             about = [d for d in self.context if d.source == "t2j" and d.code == "different"]
-            fix.diagnostics = about or None
-            yield fix
+            about = [d for d in about if d.message == found.message]
+            mending = mend(self.server, found)
+            offered = [mending] if mending is not None else []
+            if found.source_uri != self.uri:
+                restore = {"source": found.source_uri, "line": found.line + 1}
+                offered.append(self._action("Write this as the rules convert it", QUICK_FIX, restore=restore))
+                offered[0].is_preferred = True
+            if self.server.client.panels:
+                offered.append(explain(found))
+            for action in offered:
+                action.diagnostics = about or None
+                yield action

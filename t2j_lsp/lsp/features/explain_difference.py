@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..server import Server
 
 COMMAND = "t2j.explainDifference"
-SHOW_COMMAND = "t2j.showDifference"
-"""The client's own command, in clients that have a panel: it calls ``t2j.explainDifference`` and shows the answer."""
 
 
 def register(server: Server) -> None:

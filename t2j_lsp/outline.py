@@ -67,7 +67,8 @@ def outline(text: str, *, definitions: bool = True) -> Outline:
         return Outline(digest, torch, ignored, (), gaps, f"line {error.lineno}: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
         return Outline(digest, torch, ignored, (), gaps, str(error) or type(error).__name__)
-    return Outline(digest, torch, ignored, tuple(_definitions(tree, text)), gaps)
+    names, every = _torch_names(tree)
+    return Outline(digest, bool(names) or every, ignored, tuple(_definitions(tree, text, names, every)), gaps)
 
 
 def notebook_outline(text: str) -> Outline:
@@ -92,8 +93,7 @@ def _gaps(text: str) -> Iterator[tuple[int, str]]:
         yield line, match[1].strip()
 
 
-def _definitions(tree: ast.Module, text: str) -> Iterator[Definition]:
-    names, every = _torch_names(tree)
+def _definitions(tree: ast.Module, text: str, names: set[str], every: bool) -> Iterator[Definition]:
     lines = text.splitlines() if "# TODO(t2j)" in text else []
     torch_classes: set[str] = set()
     for node in _top_level(tree.body):

@@ -95,6 +95,7 @@ def check(root: Path, *verdicts: dict[str, Any], device: str = "cpu") -> None:
         ("try:\n    import torch\n    def f(x): return torch.abs(x)\nexcept ImportError:\n    def g(): ...\n", {"f"}),
         ("def f(x):\n    import torch\n    return torch.abs(x)\n", {"f"}),
         ("import torchvision\ndef f(x): return torchvision.ops(x)\n", set()),
+        ('"""\nimport torch\n"""\ndef f(torch): return torch.abs(1)\n', set()),
         ("from .torch import nn\nclass A(nn.Module): ...\n", set()),
     ],
 )

@@ -17,9 +17,10 @@ from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
 from .edits import edit_of, new_file_edit, whole_text_edit
 from .paths import to_path, to_uri
-from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
+from .targets import UNSAVED_NOTEBOOK, Standing, is_saved, real, standing_at, target_of
 
 if TYPE_CHECKING:
+    from .analysis.service import AnalysisService
     from .server import Server
 
 
@@ -106,11 +107,12 @@ class FileConversion:
         return {"merged": merged, "conflicts": self.conflicts, "gaps": self.done.gaps, "notes": self.done.notes}
 
 
-async def convert_file(server: Server, uri: str) -> FileConversion:
+async def convert_file(server: Server, uri: str, service: AnalysisService | None = None) -> FileConversion:
     """Convert a whole program, open or on disk, and merge it into what stands where it goes.
 
-    Nothing is written. Raises Refused with the reason.
+    Nothing is written. ``service`` works it out, or the server's own. Raises Refused with the reason.
     """
+    service = service or server.service
     program = server.store.program(uri)
     uri = program.uri if program is not None else uri
     target = target_of(server, uri)
@@ -119,25 +121,25 @@ async def convert_file(server: Server, uri: str) -> FileConversion:
     standing = standing_at(server, target) if target is not None else None
     if standing is not None and standing.problem is not None:
         raise Refused(standing.problem)
-    done = await _converted(server, uri, program)
+    done = await _converted(server, service, uri, program)
     if standing is None or not standing.edited:
         return FileConversion(uri, standing, done)
     assert standing.text is not None
-    merged: Merged = await server.service.ask_plain(
+    merged: Merged = await service.ask_plain(
         "merge", path=str(real(standing.path)), mine=standing.text, theirs=done.code
     )
     return FileConversion(uri, standing, done, merged)
 
 
-async def _converted(server: Server, uri: str, program: Program | None) -> Converted:
+async def _converted(server: Server, service: AnalysisService, uri: str, program: Program | None) -> Converted:
     path = to_path(uri)
     if program is not None and not isinstance(program, Notebook):
-        converted: Converted = await server.service.ask("convert", program)
+        converted: Converted = await service.ask("convert", program)
         return converted
     assert path is not None
     data = notebook_bytes(path, program) if program is not None else None
     settings = server.settings_for(uri).conversion
-    converted = await server.service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
+    converted = await service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
     return converted
 
 
@@ -202,8 +204,11 @@ def note_written(conversion: FileConversion) -> None:
 def write_file(server: Server, conversion: FileConversion) -> None:
     """Write the converted file, for clients that can't create one. Raises Refused where something is in the way."""
     still_standing(server, conversion)
-    assert conversion.standing is not None
-    path = real(conversion.standing.path)
+    standing = conversion.standing
+    assert standing is not None
+    path = real(standing.path)
+    if standing.opened is not None and not is_saved(path, standing.opened.text):
+        raise Refused(f"{path.name} is open and not saved; save it first")
     try:
         write_atomically(path, encode(conversion.code))
     except T2JError as error:

@@ -73,7 +73,7 @@ class Server(LanguageServer):
         self.exit_code: int | None = None
         self._client_settings = Read()
         self._settings: dict[str | None, Settings] = {}
-        self.service = AnalysisService(self._conversion_settings)
+        self.service = AnalysisService(self.conversion_settings)
         self.checks = CheckService(self)
         self.survey = SurveyService(self)
         self.diagnostics = diagnostics.Diagnostics(self)
@@ -168,7 +168,8 @@ class Server(LanguageServer):
             self._settings[uri] = settings_of(read, self._client_settings)
         return self._settings[uri]
 
-    def _conversion_settings(self, uri: str) -> tuple[ConversionSettings, str | None]:
+    def conversion_settings(self, uri: str) -> tuple[ConversionSettings, str | None]:
+        """What a document is converted with, and its path."""
         path = to_path(uri)
         return self.settings_for(uri).conversion, str(path) if path is not None else None
 

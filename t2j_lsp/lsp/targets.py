@@ -75,8 +75,16 @@ def standing_at(server: Server, target: Path) -> Standing:
 def _on_disk_as_written(path: Path, text: str) -> bool:
     """Whether a text is that of the file, and the file is as t2j wrote it, in whatever encoding."""
     try:
-        return is_written(path, path.read_bytes()) and read_source(path).text == text
-    except (OSError, T2JError):
+        return is_written(path, path.read_bytes()) and is_saved(path, text)
+    except OSError:
+        return False
+
+
+def is_saved(path: Path, text: str) -> bool:
+    """Whether a file has this very text."""
+    try:
+        return read_source(path).text == text
+    except T2JError:
         return False
 
 

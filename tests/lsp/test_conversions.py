@@ -180,6 +180,24 @@ def test_the_server_merges_for_a_client_that_cant_create_files(start: Callable[.
     assert target.read_text() == client.command("t2j.previewFile", uri)["code"]
 
 
+def test_an_open_target_that_is_not_saved_is_not_written_under_the_editor(
+    start: Callable[..., Client], tmp_path: Path
+) -> None:
+    client = start(capabilities(workspace__applyEdit=None))
+    uri, target = (tmp_path / "net.py").as_uri(), tmp_path / "net_jax.py"
+    client.open(uri, NET)
+    client.command("t2j.convertFile", uri)
+    written = target.read_text()
+    client.open(target.as_uri(), written + "\n# not saved\n")
+    convert_again(client, uri, CHANGED)
+    with pytest.raises(ServerError, match="net_jax.py is open and not saved"):
+        client.command("t2j.convertFile", uri)
+    assert target.read_text() == written
+    target.write_text(written + "\n# not saved\n")
+    assert client.command("t2j.convertFile", uri)["merged"]
+    assert target.read_text().endswith("\n# not saved\n") and target.read_text() != written
+
+
 def test_an_edited_notebook_is_merged_as_long_as_it_stays_one(start: Callable[..., Client], tmp_path: Path) -> None:
     client = start()
     Editor(client)

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from ...contract import T2JError
 from ..analysis.model import Refused
-from ..analysis.service import Failed, SyntaxProblem
+from ..analysis.service import AnalysisService, Failed, SyntaxProblem
 from ..convert import FileConversion, convert_file, file_edit, note_written, write_file
 from ..edits import apply_edit, joined
 from ..paths import to_path
@@ -82,14 +82,20 @@ async def _write(server: Server, conversion: FileConversion) -> dict[str, Any]:
 def _edits(server: Server, conversion: FileConversion) -> bool:
     """Whether the client writes a conversion: it has the buffer, or it can create files."""
     standing, client = conversion.standing, server.client
-    return standing is None or standing.opened is not None or (client.create_files and client.apply_edit)
+    return standing is None or (client.apply_edit and (client.create_files or standing.opened is not None))
+
+
+def _note_all(conversions: Iterable[FileConversion]) -> None:
+    for one in conversions:
+        note_written(one)
 
 
 class _Bulk:
-    """One conversion of many files."""
+    """One conversion of many files, in a process of its own: whoever edits meanwhile does not wait for it."""
 
     def __init__(self, server: Server, uris: Sequence[str]) -> None:
         self.server = server
+        self.service = AnalysisService(server.conversion_settings)
         self.uris = list(dict.fromkeys(uris))
         self.skipped: list[dict[str, str]] = []
         self._cancelled = False
@@ -97,6 +103,7 @@ class _Bulk:
     async def run(self) -> dict[str, Any]:
         progress = Progress(self.server, "Converting to JAX", self._cancel)
         made: list[FileConversion] = []
+        self.service.start()
         try:
             for number, uri in enumerate(self.uris, 1):
                 path = to_path(uri)
@@ -108,6 +115,7 @@ class _Bulk:
                     raise RequestFailed(message="the conversion was cancelled, and nothing was written")
         finally:
             progress.end()
+            await self.service.close()
         written = await self._write(made)
         return {"converted": [one.uri for one in written], "skipped": self.skipped}
 
@@ -123,7 +131,7 @@ class _Bulk:
             self._skip(uri, "it is a conversion itself")
             return None
         try:
-            conversion = await convert_file(self.server, uri)
+            conversion = await convert_file(self.server, uri, self.service)
         except (Refused, SyntaxProblem, Failed) as error:
             self._skip(uri, str(error))
             return None
@@ -148,13 +156,14 @@ class _Bulk:
             except Refused as error:
                 by_client.remove(one)
                 self._skip(one.uri, str(error))
+            # Each looked at a file: other requests get their turn in between.
+            await asyncio.sleep(0)
         if edits:
             answer = await apply_edit(self.server, LABEL, joined(edits))
             if not answer["applied"]:
                 self._skip_all(by_client, answer.get("reason", "the editor did not apply the edit"))
                 by_client = []
-        for one in by_client:
-            note_written(one)
+        await asyncio.get_running_loop().run_in_executor(None, _note_all, by_client)
         return by_client + await self._write_here([one for one in made if not _edits(self.server, one)])
 
     def _skip_all(self, conversions: Iterable[FileConversion], reason: str) -> None:

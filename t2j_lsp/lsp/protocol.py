@@ -215,6 +215,14 @@ class Protocol(LanguageServerProtocol):
         for cell in params.cell_text_documents:
             self._server.diagnostics.clear(cell.uri)
 
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+        """Call a command. What it returns is awaited as its request is: cancelling the one cancels the other."""
+        handler = self.fm.commands.get(params.command)
+        if handler is None:
+            raise JsonRpcInvalidParams(message=f"there is no command {params.command!r}")
+        return handler(*(params.arguments or ()))
+
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]
         self._server.exit_code = 0 if self._shutdown else 1

@@ -5,7 +5,6 @@
 
 (require 'json)
 (require 'cl-lib)
-(when (locate-library "eglot-autoloads") (load "eglot-autoloads" nil t))
 (require 'eglot)
 
 (defvar t2j-folder (getenv "T2J_FOLDER"))
@@ -22,8 +21,9 @@
       (accept-process-output nil 0.05))
     (or found (error "Waited in vain for %s" what))))
 
-(cl-defmethod eglot-handle-notification (_server (_method (eql t2j/checked)) &key verdict &allow-other-keys)
+(cl-defmethod eglot-handle-notification :before (_server (_method (eql t2j/checked)) &key verdict &allow-other-keys)
   (push verdict t2j-checked))
+
 
 (defun t2j-goto (text)
   (goto-char (point-min))
@@ -64,12 +64,16 @@
         eglot-send-changes-idle-time 0 make-backup-files nil create-lockfiles nil
         python-indent-guess-indent-offset nil)
   (t2j-open "net.py")
-  (let* ((source (current-buffer)) converted right
-         (contact `(,(getenv "T2J_SERVER") :initializationOptions
-                    (:trusted t :settings (:check (:delay 0.1))))))
-    (eglot '(python-mode) (eglot--current-project) 'eglot-lsp-server contact
-           (if (version< emacs-version "29") "python" '("python")))
+  (let* ((source (current-buffer)) converted right)
+    ;; In batch mode Emacs has no init file, and then it saves nothing.
+    (setq user-init-file (expand-file-name "../init.el" t2j-folder)
+          custom-file (expand-file-name "../custom.el" t2j-folder))
+    (call-interactively #'eglot)
     (t2j-wait "the server" (lambda () (with-current-buffer source (eglot-managed-p))))
+
+    ;; Nothing of this folder runs until the user says so.
+    (t2j-see 'refused (condition-case problem (progn (t2j "check") "it ran") (error (format "%S" problem))))
+    (t2j-trust)
 
     (t2j-goto "gelu")
     (t2j-see 'hover (t2j-wait "a hover with this call"
@@ -100,6 +104,7 @@
     (replace-match "")
     (eglot--signal-textDocument/didChange)
     (t2j-see 'found (car (t2j-wait "the mistake's diagnostic" #'t2j-differences)))
+    (t2j-see 'explained (t2j "explainDifference" "Net"))
     (t2j-goto "jax.nn.gelu")
     (t2j-choose "Write this as the rules convert it")
     (t2j-goto "jax.nn.gelu")
@@ -108,6 +113,9 @@
     (t2j-wait "the diagnostics to go" (lambda () (null (t2j-differences))))
     (t2j-wait "the second verdict" (lambda () (equal (car t2j-checked) "equivalent")))
     (t2j-see 'last (car t2j-checked))
+    (t2j "pauseChecks")
+    (t2j-wait "the pause" (lambda () (equal t2j-status "paused")))
+    (t2j-see 'status t2j-status)
     (with-current-buffer converted (set-buffer-modified-p nil))
     (with-current-buffer source (set-buffer-modified-p nil) (eglot-shutdown (eglot-current-server)))
     (t2j-see 'ended t)))

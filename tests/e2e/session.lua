@@ -20,16 +20,13 @@ end
 local wanted, offered = nil, {}
 vim.ui.select = function(items, _, choose)
   offered = {}
-  for _, item in ipairs(items) do
-    local title = item[2].title
-    table.insert(offered, title)
-  end
+  local chosen
   for i, item in ipairs(items) do
-    if vim.startswith(item[2].title, wanted) then
-      return choose(item, i)
-    end
+    local title = (item.action or item[2]).title -- Neovim 0.10 and later, or before
+    table.insert(offered, title)
+    chosen = chosen or (vim.startswith(title, wanted) and i or nil)
   end
-  choose(nil)
+  choose(items[chosen], chosen)
 end
 
 local hover_text
@@ -39,18 +36,34 @@ vim.lsp.handlers["textDocument/hover"] = function(err, result, ...)
   return show_hover(err, result, ...)
 end
 
+-- The page's handler, and what it was given.
 local checked = {}
-vim.lsp.handlers["t2j/checked"] = function(_, params)
+local show_checked = vim.lsp.handlers["t2j/checked"]
+vim.lsp.handlers["t2j/checked"] = function(problem, params, ...)
   table.insert(checked, params)
+  return show_checked(problem, params, ...)
 end
 
-local function start()
-  return vim.lsp.start_client({
-    name = "t2j",
-    cmd = { vim.env.T2J_SERVER },
-    root_dir = folder,
-    init_options = { trusted = true, settings = { check = { delay = 0.1 } } },
-  })
+local said = {}
+vim.notify = function(text)
+  table.insert(said, text)
+end
+
+local function said_like(pattern)
+  for _, text in ipairs(said) do
+    if text:find(pattern) then
+      return text
+    end
+  end
+end
+
+local function server_of(buffer)
+  local all = vim.lsp.get_clients and vim.lsp.get_clients({ bufnr = buffer }) or vim.lsp.buf_get_clients(buffer)
+  for id, client in pairs(all) do
+    if client.name == "t2j" and client.initialized then
+      return client.id or id
+    end
+  end
 end
 
 local function choose(line, column, title)
@@ -74,14 +87,17 @@ local function differences(buffer)
 end
 
 local function session()
-  vim.cmd("filetype on")
-  local client = assert(start())
   vim.cmd("edit " .. folder .. "/net.py")
   local source = vim.api.nvim_get_current_buf()
-  vim.lsp.buf_attach_client(source, client)
-  wait("the server", function()
-    return vim.lsp.get_client_by_id(client) ~= nil and vim.lsp.get_client_by_id(client).initialized
-  end)
+  wait("the server", function() return server_of(source) ~= nil end)
+  local client = server_of(source)
+
+  -- Nothing of this folder runs until the user says so.
+  vim.cmd("T2j check")
+  wait("the refusal", function() return said_like("not trusted") ~= nil end)
+  seen.refused = said_like("not trusted")
+  vim.cmd("T2jTrust")
+  seen.trusted = vim.fn.readfile(vim.fn.stdpath("config") .. "/t2j-trusted")
 
   local number, line = line_with(source, "F.gelu")
   local column = line:find("gelu", 1, true)
@@ -111,7 +127,7 @@ local function session()
   vim.cmd("edit " .. target)
   vim.cmd("write!")
   local converted = vim.api.nvim_get_current_buf()
-  vim.lsp.buf_attach_client(converted, client)
+  wait("the server in the new file", function() return server_of(converted) == client end)
   wait("the verdict", function() return #checked > 0 and checked[#checked].verdict == "equivalent" end)
   seen.first = checked[#checked].verdict
 
@@ -124,6 +140,9 @@ local function session()
   seen.found = differences(converted)[1].lnum + 1
   seen.there = differences(source)[1].lnum + 1
   seen.message = differences(converted)[1].message
+  vim.cmd("T2j explainDifference Net")
+  wait("the values of both sides", function() return said_like("gelu") ~= nil end)
+  seen.explained = said_like("gelu")
 
   choose(at, 4, "Write this as the rules convert it")
   wait("the quick fix", function() return select(2, line_with(converted, "jax.nn.gelu")) == right end)
@@ -131,7 +150,11 @@ local function session()
   wait("the second verdict", function() return checked[#checked].verdict == "equivalent" end)
   seen.last = checked[#checked].verdict
 
-  vim.lsp.get_client_by_id(client).stop()
+  vim.cmd("T2j pauseChecks")
+  wait("the pause", function() return vim.g.t2j_status:find("paused") ~= nil end)
+  seen.paused = vim.g.t2j_status
+
+  vim.lsp.stop_client(client)
   wait("the server's end", function() return vim.lsp.get_client_by_id(client) == nil end)
   seen.ended = true
 end

@@ -11,7 +11,7 @@ log = logging.getLogger("t2j.lsp")
 
 LOOK = 20.0
 """Seconds between looks at the battery while checks wait for it."""
-BY_COMMAND, BY_BATTERY = "paused by command", "on battery"
+BY_COMMAND, BY_BATTERY = "by command", "on battery"
 
 
 def sensors_battery() -> Any:

@@ -75,14 +75,16 @@ def test_unknown_documents_are_no_error(shared: Client, uri: str) -> None:
     assert shared.request("textDocument/codeLens", nothing) == []
     assert shared.request("textDocument/inlayHint", {**nothing, "range": span(0, 0)}) == []
     assert shared.state("file:///never/opened.py") is None
-    with pytest.raises(ServerError, match="not open"):
+    with pytest.raises(ServerError, match=r"/never/opened\.py: no such file"):
         shared.command("t2j.convertFile", "file:///never/opened.py")
+    with pytest.raises(ServerError, match="not open"):
+        shared.command("t2j.convertFile", "untitled:never")
     lives(shared, uri)
 
 
 @pytest.mark.parametrize("arguments", [[], [None], ["untitled:x", 7], [{"a": 1}, {"kind": "lines", "first": "one"}]])
 def test_commands_with_the_wrong_arguments_are_refused(arguments: list[object], shared: Client, uri: str) -> None:
-    for name in ("t2j.convert", "t2j.convertFile", "t2j.check"):
+    for name in ("t2j.convert", "t2j.convertFile", "t2j.previewFile", "t2j.convertFiles", "t2j.check"):
         with pytest.raises(ServerError):
             shared.command(name, *arguments)
     shared.open(uri, NET)

@@ -30,6 +30,7 @@ PACKAGES = 25
 BESIDE = 1.5
 """Beside work in the background a request may take so many times as long."""
 LINES = 1000
+START = 1000 * START_BAR
 
 
 def written(folder: Path, files: int, converted: int) -> int:
@@ -95,6 +96,13 @@ class Typist:
         self.hovers, self.actions = [], []
 
 
+def started(folder: Path) -> float:
+    """Seconds from a server's start to its answer to ``initialize`` with this folder."""
+    with Client() as client:
+        client.initialize(folder, PULL, {"trusted": False}, (folder,))
+        return time.perf_counter() - client.started
+
+
 def answered(client: Client, request: int) -> bool:
     return any(m.get("id") == request and "method" not in m for m in list(client.messages))
 
@@ -119,9 +127,9 @@ def main(arguments: list[str] | None = None) -> int:
         folder = Path(temporary).resolve()
         lines = written(folder, options.files, options.converted)
         print(f"{options.files} files, {lines} lines, {options.converted} conversions")
+        row("start to initialize answered (best of 5)", 1000 * min(started(folder) for _ in range(5)), START, "ms")
         with Client() as client:
             client.initialize(folder, PULL, {"trusted": False}, (folder,))
-            row("start to initialize answered", 1000 * (time.perf_counter() - client.started), 1000 * START_BAR, "ms")
             row("resident after initialize", resident(client.process.pid), RESIDENT_BAR, "MB")
             typist = Typist(client, folder)
             for _ in range(100):
@@ -153,6 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
                 typist.type_one()
             typist.report("after the survey", 1.0)
             row("the server's memory at the end", resident(client.process.pid), RESIDENT_BAR, "MB")
+            client.shutdown()
     return 0
 
 

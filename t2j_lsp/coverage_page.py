@@ -247,7 +247,7 @@ def _link(path: Path, folder: Path, line: int | None = None, text: str | None = 
     except ValueError:  # another drive
         return escape(text or str(path))
     # A name such as "javascript:x" must not become an address of another kind.
-    address = quote(relative if relative.startswith("../") else f"./{relative}", safe="/")
+    address = quote(os.fsencode(relative if relative.startswith("../") else f"./{relative}"), safe="/")
     anchor = f"#L{line}" if line is not None else ""
     shown = escape(text or relative).replace("/", "/<wbr>").replace("_", "_<wbr>")
     return f'<a href="{escape(address)}{anchor}">{shown}</a>'

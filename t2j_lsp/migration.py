@@ -7,6 +7,7 @@ Files are read and parsed, never executed. A conversion is found by its name bes
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -168,6 +169,9 @@ class Surveyor:
                 stamp, text = buffer, buffer
             else:
                 status = os.stat(path)
+                if not stat.S_ISREG(status.st_mode):
+                    # Reading a pipe would wait for ever.
+                    return None
                 stamp, text = (status.st_mtime_ns, status.st_size), ""
             if before is not None and before.stamp == stamp and (before.parsed or not any_text):
                 return before.outline

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from t2j_lsp import migration, verdict_store
+from t2j_lsp.cli import main
+from t2j_lsp.lsp.paths import to_path, to_uri
+from t2j_lsp.lsp.survey.process import form_of
 from t2j_lsp.migration import Migration, Surveyor, survey
 from t2j_lsp.outline import notebook_outline, outline, text_digest
 from t2j_lsp.verdict_store import load, record, store_path
@@ -236,6 +239,21 @@ def test_large_and_unreadable_files_are_problems(root: Path) -> None:
     found = survey([root])
     assert [file.name for file in found.files] == ["broken.py", "net.py"]
     assert [problem.split()[0] for problem in found.problems] == ["broken.py", "large.py", "latin.py"]
+
+
+@pytest.mark.skipif("os.name == 'nt'", reason="Windows has no such files")
+def test_pipes_broken_links_and_names_that_are_no_text_stop_nothing(root: Path) -> None:
+    os.mkfifo(root / "pipe.py")
+    (root / "link.py").symlink_to(root / "nowhere.py")
+    odd = Path(os.fsdecode(os.fsencode(root) + b"/odd\xff.py"))
+    odd.write_text(NET)
+    found = survey([root])
+    assert [file.path for file in found.files] == [root / "net.py", odd]
+    assert found.problems == ("link.py can't be read: No such file or directory",)
+    assert to_path(to_uri(odd)) == odd
+    assert form_of(found)["files"][1]["uri"].endswith("/odd%FF.py")
+    assert main(["coverage", str(root / "net.py"), str(odd), "--html", str(root / "page.html")]) == 0
+    assert 'href="./odd%FF.py"' in (root / "page.html").read_text()
 
 
 def test_more_files_than_fit_are_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

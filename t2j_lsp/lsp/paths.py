@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -15,7 +16,8 @@ def to_path(uri: str) -> Path | None:
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return None
-    path = unquote(parts.path)
+    # File names that are no UTF-8 keep their bytes on the way there and back.
+    path = unquote(parts.path, errors="surrogateescape")
     if re.match(r"/[A-Za-z]:", path):
         # A drive letter: clients write /c%3A/, /c:/ and /C:/ for one and the same.
         path = path[1].upper() + path[2:]
@@ -29,5 +31,5 @@ def to_uri(path: Path) -> str:
     text = path.as_posix()
     if text.startswith("//"):
         host, _, rest = text[2:].partition("/")
-        return f"file://{host}/{quote(rest)}"
-    return f"file://{quote(text if text.startswith('/') else '/' + text)}"
+        return f"file://{host}/{quote(os.fsencode(rest))}"
+    return f"file://{quote(os.fsencode(text if text.startswith('/') else '/' + text))}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,22 @@ def main() -> None:
     sys.stdout = sys.stderr
     surveyor = Surveyor()
     for line in source:
-        request = json.loads(line)
-        for path in request["closed"]:
-            surveyor.buffers.pop(Path(path), None)
-        surveyor.buffers |= {Path(path): text for path, text in request["opened"].items()}
-        folders = {Path(path): suffix for path, suffix in request["folders"].items()}
-        answer = form_of(surveyor.survey(folders, walk=request["walk"]))
+        try:
+            answer: dict[str, Any] = {"value": _answer(surveyor, json.loads(line))}
+        except Exception as error:  # the outermost guard of a request
+            # Only the type and the place: a message may hold the user's code.
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(frame.filename).name}:{frame.lineno}"
+            answer = {"error": f"an error inside t2j: {type(error).__name__} at {place}"}
         sink.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+
+
+def _answer(surveyor: Surveyor, request: dict[str, Any]) -> dict[str, Any]:
+    for path in request["closed"]:
+        surveyor.buffers.pop(Path(path), None)
+    surveyor.buffers |= {Path(path): text for path, text in request["opened"].items()}
+    folders = {Path(path): suffix for path, suffix in request["folders"].items()}
+    return form_of(surveyor.survey(folders, walk=request["walk"]))
 
 
 if __name__ == "__main__":

@@ -105,8 +105,12 @@ class SurveyService:
             self._walk = self._outdated = True
             raise
         self._keep_warm()
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        answer = json.loads(line)
+        if "error" in answer:
+            self._outdated = True
+            raise T2JError(answer["error"])
+        found: dict[str, Any] = answer["value"]
+        return found
 
     def _buffers(self) -> tuple[dict[str, str], list[str]]:
         """The texts that are open and that the process has not, and the paths that are not open any more."""

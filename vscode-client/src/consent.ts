@@ -37,6 +37,13 @@ export class Consent implements vscode.Disposable {
     return this.asking;
   }
 
+  /** Ask where that makes sense now: something could be checked, in a workspace that is trusted. */
+  offer(): void {
+    if (vscode.workspace.isTrusted) {
+      void this.ensure();
+    }
+  }
+
   /** Ask again, whatever was said before. */
   async ask(): Promise<boolean> {
     if (!vscode.workspace.isTrusted) {

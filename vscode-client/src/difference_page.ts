@@ -35,7 +35,7 @@ ${difference.steps.map((step, index) => section(step, index === difference.first
 function section(step: Step, first: boolean, link: LineLink): string {
   const kind = step.agree ? "agree" : "part";
   const open = first || (!step.agree && step.histogram) ? " open" : "";
-  const error = step.max_rel_err === null ? "" : `, worst error ${number(step.max_rel_err)} of scale`;
+  const error = !step.max_rel_err ? "" : `, worst error ${number(step.max_rel_err)} of scale`;
   const mark = step.agree ? "✓" : "≠";
   return `<details class="${kind}${first ? " first" : ""}"${open}>
 <summary><span class="mark">${mark}</span> <code>${escapeHtml(step.target)}</code><span class="quiet">${escapeHtml(error)}</span></summary>
@@ -107,7 +107,7 @@ export function escapeHtml(text: string): string {
 const STYLE = `
 body { font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); color: var(--vscode-foreground); padding: 0 1.5em 2em; }
 h1 { font-size: 1.4em; font-weight: 600; }
-code { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); }
+code { background: none; padding: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); }
 a { color: var(--vscode-textLink-foreground); }
 .quiet { color: var(--vscode-descriptionForeground); }
 .cause { border-left: 3px solid var(--vscode-editorWarning-foreground); padding-left: .7em; }
@@ -116,15 +116,17 @@ details.first { border-left: 3px solid var(--vscode-editorError-foreground); pad
 summary { cursor: pointer; }
 .agree .mark { color: var(--vscode-testing-iconPassed, #388a34); }
 .part .mark { color: var(--vscode-editorError-foreground); }
-table { border-collapse: collapse; margin: .5em 0; }
+table { border-collapse: collapse; margin: .5em 0; table-layout: fixed; width: 100%; }
+tr > :first-child { width: 7em; }
 th { text-align: left; font-weight: normal; color: var(--vscode-descriptionForeground); padding: .1em 1.2em .1em 0; vertical-align: top; }
 td { padding: .1em 1.5em .1em 0; vertical-align: top; }
 figure { margin: .5em 0; max-width: 34em; }
 svg { width: 100%; }
 svg line { stroke: var(--vscode-descriptionForeground); }
 svg text { fill: var(--vscode-descriptionForeground); font-size: 10px; }
-rect.torch, .key.torch::before { fill: var(--vscode-charts-orange, #d18616); background: var(--vscode-charts-orange, #d18616); opacity: .6; }
-rect.jax, .key.jax::before { fill: var(--vscode-charts-blue, #1a85ff); background: var(--vscode-charts-blue, #1a85ff); opacity: .6; }
+rect.torch, .key.torch::before { fill: var(--vscode-charts-orange, #d18616); background: var(--vscode-charts-orange, #d18616); opacity: .7; }
+rect.jax { fill: none; stroke: var(--vscode-charts-blue, #1a85ff); stroke-width: 1.5; }
+.key.jax::before { border: 2px solid var(--vscode-charts-blue, #1a85ff); box-sizing: border-box; }
 .key { margin-right: 1.2em; }
 .key::before { content: ""; display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
 `;

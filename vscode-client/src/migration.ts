@@ -159,7 +159,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
     const reasons = done.skipped.slice(0, 3).map((one) => `${vscode.workspace.asRelativePath(one.uri)}: ${one.reason}`);
     const skipped = done.skipped.length ? ` Skipped ${done.skipped.length}: ${reasons.join("; ")}` : "";
     void vscode.window.showInformationMessage(`Converted ${count(done.converted.length)}.${skipped}`);
-    await this.consent.ensure();
+    this.consent.offer();
     await this.refresh();
   }
 

@@ -60,13 +60,10 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       void vscode.window.showInformationMessage("No conversion is shown here: convert a file first.");
       return;
     }
-    this.server.showsFiles = false;
-    let applied: Applied;
-    try {
-      applied = await this.server.command<Applied>("t2j.convertFile", shown.source.toString());
-    } finally {
-      this.server.showsFiles = true;
+    if (shown.preview.target) {
+      this.server.shownElsewhere.add(shown.preview.target);
     }
+    const applied = await this.server.command<Applied>("t2j.convertFile", shown.source.toString());
     if (!applied.applied) {
       void vscode.window.showWarningMessage(`The conversion was not applied: ${applied.reason ?? "it was refused"}.`);
       return;
@@ -77,9 +74,10 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       await vscode.window.showTextDocument(shown.source, { viewColumn: vscode.ViewColumn.One, preview: false });
       const document = await vscode.workspace.openTextDocument(target);
       await document.save();
-      await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: false });
+      const selection = counterpart(await vscode.workspace.openTextDocument(shown.source), document);
+      await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: false, selection });
     }
-    await this.consent.ensure();
+    this.consent.offer();
   }
 
   /** Close a preview. */
@@ -170,4 +168,11 @@ function describe(preview: Preview): string {
     parts.push(`${preview.notes} to know about`);
   }
   return parts.join(", ");
+}
+
+/** Where the first class or function of a file stands in its conversion, below the helpers. */
+function counterpart(source: vscode.TextDocument, converted: vscode.TextDocument): vscode.Range | undefined {
+  const found = /^(?:class|def) +\w+/m.exec(source.getText())?.[0];
+  const at = found ? converted.getText().search(new RegExp(`^${found}\\b`, "m")) : -1;
+  return at < 0 ? undefined : new vscode.Range(converted.positionAt(at), converted.positionAt(at));
 }

@@ -47,8 +47,8 @@ export class Server implements vscode.Disposable {
   problem: Problem | undefined;
   /** The bundle's folders on Python's path; none where the environment's own t2j runs. */
   folders: string[] = [];
-  /** While true, the server's wish to show a converted file is not followed: whoever set it shows the file. */
-  showsFiles = true;
+  /** Files that are shown by whoever had them converted: the server's next wish to show one is not followed. */
+  readonly shownElsewhere = new Set<string>();
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -176,7 +176,8 @@ export class Server implements vscode.Disposable {
           previewed(document, (await next(document, range, context, token)) ?? []),
         resolveCodeAction: async (action, token, next) => (action.command ? action : next(action, token)),
         window: {
-          showDocument: async (params, token, next) => (this.showsFiles ? next(params, token) : { success: true }),
+          showDocument: async (params, token, next) =>
+            this.shownElsewhere.delete(params.uri) ? { success: true } : next(params, token),
         },
       },
     };

@@ -108,7 +108,7 @@ export class Workbench {
   /** Open a file by its name. */
   async openFile(name) {
     await this.#pick("Control+P", name, name);
-    await this.page.locator(`.tab.active[data-resource-name="${name.split("/").at(-1)}"]`).first().waitFor();
+    await this.#active(name.split("/").at(-1));
   }
 
   /** Run a command by its title in the palette. */
@@ -116,13 +116,25 @@ export class Workbench {
     await this.#pick("F1", `>${title}`, title);
   }
 
+  /** Choose in a quick input. It closes when an editor that is still opening takes the focus: then it is opened again. */
   async #pick(key, text, title) {
-    await this.page.keyboard.press(key);
-    const input = this.page.locator(".quick-input-widget .quick-input-filter input");
-    await input.fill(text);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
-    await input.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    const widget = this.page.locator(".quick-input-widget");
+    const input = widget.locator(".quick-input-filter input");
+    const row = widget.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.page.keyboard.press(key);
+        await input.fill(text, { timeout: 5_000 });
+        await row.click({ timeout: 5_000 });
+        break;
+      } catch (error) {
+        if (attempt === 4) {
+          throw error;
+        }
+        await this.page.keyboard.press("Escape");
+      }
+    }
+    await widget.waitFor({ state: "hidden" });
   }
 
   /** Put the cursor at a line and column, both from 1, of the active editor. */
@@ -153,6 +165,21 @@ export class Workbench {
     await entry.first().click();
   }
 
+  /** Convert a file of the folder and apply the preview. */
+  async convert(name) {
+    await this.openFile(name);
+    await this.lens("Convert to JAX");
+    await this.command("t2j: Convert File to JAX…");
+    await this.page.locator(".monaco-diff-editor .editor.modified", { hasText: "import" }).waitFor();
+    await this.command("t2j: Apply Conversion");
+    const made = `${name.split("/").at(-1).slice(0, -".py".length)}_jax.py`;
+    await this.#active(made);
+  }
+
+  async #active(name) {
+    await this.page.locator(`.editor-group-container.active .tab.active[data-resource-name="${name}"]`).waitFor();
+  }
+
   /** Rest the mouse on a text of the active editor; the hover's locator. */
   async hover(text) {
     const token = this.page.locator(".editor-group-container.active .view-line span", { hasText: text }).last();
@@ -162,10 +189,16 @@ export class Workbench {
     return this.page.locator(".monaco-hover:not(.hidden)").first();
   }
 
-  /** Answer a notification: waits for one with the text and presses one of its buttons. */
-  async answer(text, button) {
+  /** A notification with the text, once it is shown. */
+  async notification(text) {
     const toast = this.page.locator(".notification-toast", { hasText: text }).first();
     await toast.waitFor();
+    return toast;
+  }
+
+  /** Answer a notification: waits for one with the text and presses one of its buttons. */
+  async answer(text, button) {
+    const toast = await this.notification(text);
     await toast.locator(".monaco-button", { hasText: button }).first().click();
   }
 
@@ -176,6 +209,16 @@ export class Workbench {
     const found = this.page.locator(".codelens-decoration a, .codelens-decoration span", { hasText: text }).first();
     await found.waitFor({ timeout });
     return found;
+  }
+
+  /** Click a lens until a notification with the text is there: a click on a lens that is drawn anew meets nothing. */
+  async clickLens(text, notified) {
+    const toast = this.page.locator(".notification-toast", { hasText: notified }).first();
+    for (let attempt = 0; attempt < 5 && !(await toast.isVisible()); attempt++) {
+      await (await this.lens(text)).click();
+      await toast.waitFor({ timeout: 3_000 }).catch(() => undefined);
+    }
+    await toast.waitFor();
   }
 
   async status(text, timeout = WAIT) {

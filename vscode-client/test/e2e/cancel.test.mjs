@@ -1,0 +1,56 @@
+/** Checks that take long: shown, cancelled, paused; and nothing of them is left. */
+
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { NET, SLOW } from "./programs.mjs";
+import { eventually, within } from "./workbench.mjs";
+
+test("a long check is cancelled, and its processes end", { timeout: 300_000 }, async () => {
+  await within("cancel", { files: { "slow.py": SLOW, "net.py": NET } }, async (code) => {
+    await code.openFile("slow.py");
+    await code.clickLens("Check", "Check conversions by running");
+    await code.answer("Check conversions by running", "Allow");
+    const toast = await code.notification("checking Slow");
+    await code.status("checking");
+    await eventually(() => workers(code).length, (count) => count > 0, "a worker");
+    await code.shot("cancel");
+    await toast.locator(".monaco-button", { hasText: "Cancel" }).first().click();
+    await toast.waitFor({ state: "detached" });
+    await eventually(() => sleeping(code), (count) => count === 0, "processes in the cancelled check");
+    // And the next check runs.
+    await code.openFile("net.py");
+    await code.command("t2j: Check Conversion of This File");
+    await code.lens("✓ equivalent");
+    await code.command("t2j: Pause Background Checks");
+    await code.status("paused");
+    await code.command("t2j: Resume Background Checks");
+    await eventually(() => code.page.locator(".statusbar-item", { hasText: "paused" }).count(), (n) => n === 0, "paused");
+  });
+});
+
+/** The processes of this workbench whose command line has the text. */
+function processes(code, text) {
+  const lines = execFileSync("ps", ["-eo", "pid,pgid,args"], { encoding: "utf8" }).split("\n");
+  const own = lines.filter((line) => line.includes(text));
+  return own.filter((line) => ancestors(line).includes(code.server.pid));
+}
+
+function ancestors(line) {
+  const parents = new Map(
+    execFileSync("ps", ["-eo", "pid,ppid"], { encoding: "utf8" })
+      .trim()
+      .split("\n")
+      .slice(1)
+      .map((row) => row.trim().split(/\s+/).map(Number)),
+  );
+  const found = [];
+  for (let pid = Number(line.trim().split(/\s+/)[0]); pid; pid = parents.get(pid) ?? 0) {
+    found.push(pid);
+  }
+  return found;
+}
+
+const workers = (code) => processes(code, "check/workers");
+
+/** How many torch workers there are: that of the cancelled check sleeps for ten minutes, and has to be killed. */
+const sleeping = (code) => processes(code, "start.py torch").length;

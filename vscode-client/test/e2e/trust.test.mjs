@@ -1,0 +1,74 @@
+/**
+ * What runs of a user's code: nothing in a workspace that is not trusted, and nothing before the user allowed it.
+ *
+ * A file that the code would write could not show that it ran, since workers may not write there. The code waits at a pipe
+ * instead: a writer that does not wait finds a reader there only if the code runs.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, openSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { waitingAt } from "./programs.mjs";
+import { eventually, within } from "./workbench.mjs";
+
+const TIMEOUT = 300_000;
+
+test("an untrusted workspace converts, and runs nothing", { timeout: TIMEOUT }, async () => {
+  await within("untrusted", { files: { "empty.py": "" }, trusted: false }, async (code) => {
+    const pipe = withPipe(code);
+    await code.convert("net.py");
+    await code.openFile("net.py");
+    await code.clickLens("Check", "needs a workspace that you trust");
+    await code.answer("needs a workspace that you trust", "Manage Workspace Trust");
+    const editor = code.page.locator(".workspace-trust-editor").first();
+    await editor.waitFor();
+    await code.shot("untrusted");
+    await code.page.keyboard.press("Escape");
+    await editor.waitFor({ state: "hidden" });
+    await code.openFile("net_jax.py");
+    await code.typeOver("class Net(nnx.Module)", "class Net( nnx.Module)");
+    const info = await debugInfo(code);
+    assert.equal(info.server.trusted, false);
+    assert.equal(info.server.processes.check, null);
+    assert.equal(runs(pipe), false, "the workspace's code runs");
+  });
+});
+
+test("a trusted workspace runs nothing before the user allows it", { timeout: TIMEOUT }, async () => {
+  await within("consent", { files: { "empty.py": "" } }, async (code) => {
+    const pipe = withPipe(code);
+    await code.convert("net.py");
+    await code.answer("Check conversions by running", "Not in This Workspace");
+    assert.equal((await debugInfo(code)).server.trusted, false);
+    assert.equal(runs(pipe), false, "the workspace's code runs");
+    await code.command("t2j: Allow or Forbid Checks in This Workspace");
+    await code.answer("Check conversions by running", "Allow");
+    await eventually(() => runs(pipe), Boolean, "the check runs the code", 120_000);
+  });
+});
+
+function withPipe(code) {
+  const pipe = join(code.root, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  code.write("net.py", waitingAt(pipe));
+  return pipe;
+}
+
+/** Whether somebody waits at the pipe to read from it. */
+function runs(pipe) {
+  try {
+    closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
+    return true;
+  } catch (error) {
+    assert.equal(error.code, "ENXIO");
+    return false;
+  }
+}
+
+async function debugInfo(code) {
+  await code.command("t2j: Copy Debug Information");
+  await code.notification("debug information is on the clipboard");
+  return JSON.parse(await code.page.evaluate(() => navigator.clipboard.readText()));
+}

@@ -176,8 +176,9 @@ class Surveyor:
             if before is not None and before.stamp == stamp and (before.parsed or not any_text):
                 return before.outline
             if buffer is None:
-                if status.st_size > MAX_SIZES[path.suffix]:
-                    problems.append(f"{path.name} is larger than {MAX_SIZES[path.suffix] >> 20} MB and was left out")
+                most = MAX_SIZES.get(path.suffix, MAX_SIZES[".py"])
+                if status.st_size > most:
+                    problems.append(f"{path.name} is larger than {most >> 20} MB and was left out")
                     return None
                 text = read_source(path).text
         except (OSError, SourceError) as error:

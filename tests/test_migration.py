@@ -256,6 +256,13 @@ def test_pipes_broken_links_and_names_that_are_no_text_stop_nothing(root: Path) 
     assert 'href="./odd%FF.py"' in (root / "page.html").read_text()
 
 
+def test_a_file_may_be_named_instead_of_a_folder_and_may_be_missing(root: Path) -> None:
+    (root / "script").write_text(NET)
+    found = survey([root / "script", root / "missing.py"])
+    assert [file.name for file in found.files] == ["script"]
+    assert found.problems == ("missing.py can't be read: No such file or directory",)
+
+
 def test_more_files_than_fit_are_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "other.py").write_text(NET)
     monkeypatch.setattr(migration, "MAX_FILES", 1)

@@ -11,7 +11,7 @@ import pytest
 from t2j_lsp.migration import STATES
 from t2j_lsp.verdict_store import record
 
-from .client import Client, Json
+from .client import Client, Json, ServerError
 from .programs import NET
 
 TRAP = NET + '\nraise SystemExit("nothing of the workspace runs")\n'
@@ -170,3 +170,16 @@ def test_every_workspace_folder_has_its_own_suffix(start: Callable[..., Client],
 def test_a_server_without_folders_has_nothing_to_list(shared: Client) -> None:
     answer = ask(shared)
     assert answer["files"] == [] and answer["complete"]
+
+
+def test_an_error_inside_the_survey_is_one_line_and_the_next_answer_comes(
+    start: Callable[..., Client], project: Path
+) -> None:
+    # A folder name that no file system takes.
+    client = start(folders=(project,))
+    bad = {"uri": "file:///nul%00byte", "name": "bad"}
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [bad], "removed": []}})
+    with pytest.raises(ServerError, match=r"an error inside t2j: ValueError at \w+\.py:\d+"):
+        ask(client)
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": [bad]}})
+    assert the_file(ask(client))["path"] == "pkg/net.py"

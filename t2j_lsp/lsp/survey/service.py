@@ -25,6 +25,7 @@ DEBOUNCE = 0.5
 """Seconds without another change before files are looked at again."""
 KEEP_WARM = 300.0
 """Seconds that the process is kept without being asked."""
+ERROR = b'{"error":'
 LIMIT = 256 * 1024 * 1024
 
 
@@ -33,7 +34,8 @@ class SurveyService:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._answer: dict[str, Any] | None = None
+        self._answer: bytes | None = None
+        """The last answer as it came: that of a large workspace takes megabytes once it is read."""
         self._outdated = True
         self._walk = True
         self._timer: asyncio.TimerHandle | None = None
@@ -46,6 +48,10 @@ class SurveyService:
     async def answer(self, refresh: bool = False) -> dict[str, Any]:
         """The state of the workspace; ``refresh`` looks for new and vanished files as well. Raises T2JError."""
         self._walk = self._walk or refresh
+        found: dict[str, Any] = json.loads(await self._present(refresh))
+        return found
+
+    async def _present(self, refresh: bool = False) -> bytes:
         async with self._lock:
             if self._answer is None or self._outdated or refresh:
                 self._answer = await self._survey()
@@ -69,7 +75,7 @@ class SurveyService:
         """Look again, and tell the client where something is another one than in the last answer."""
         before = self._answer
         try:
-            after = await self.answer()
+            after = await self._present()
         except T2JError as error:
             log.warning("%s", error)
             return
@@ -78,7 +84,7 @@ class SurveyService:
 
     # --- the process ----------------------------------------------------------------------------------------------
 
-    async def _survey(self) -> dict[str, Any]:
+    async def _survey(self) -> bytes:
         walk, self._walk, self._outdated = self._walk, False, False
         suffixes = {f: self.server.settings_for(to_uri(f / "file.py")).suffix for f in self.server.folders}
         try:
@@ -105,12 +111,10 @@ class SurveyService:
             self._walk = self._outdated = True
             raise
         self._keep_warm()
-        answer = json.loads(line)
-        if "error" in answer:
+        if line.startswith(ERROR):
             self._outdated = True
-            raise T2JError(answer["error"])
-        found: dict[str, Any] = answer["value"]
-        return found
+            raise T2JError(json.loads(line)["error"])
+        return line
 
     def _buffers(self) -> tuple[dict[str, str], list[str]]:
         """The texts that are open and that the process has not, and the paths that are not open any more."""

@@ -52,13 +52,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Runs:
-    """What both sides observed, by precision; the requests to run them once more; and the slice of another text."""
+    """What both sides observed, by precision; the requests to run them once more; what slices another JAX text."""
 
     here: dict[str, Any]
     there: dict[str, Any]
     torch: dict[int, Any]
     jax: dict[int, Any]
-    cut: Callable[[str], dict[str, Any]]
+    cut: Callable[[Slicer], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A torch object's slice, the texts in it that build its arguments, and the worker's answer to ``prepare``."""
+
+    torch_slice: dict[str, Any]
+    code: list[str]
+    answer: dict[str, Any]
 
 
 def unchecked(name: str, reason: str) -> ObjectVerdict:
@@ -108,52 +117,46 @@ class FileCheck:
             other = counterpart(self.jax_side, item)
             if other is None:
                 return unchecked(item.name, f"the converted file has no {item.name}")
-            plans = plans_for(self.torch_side, item, self.seen)
-            return self._run(item, other, plans)
+            return self._run(item, other)
         except (CommentError, WorkerError) as error:
             return unchecked(item.name, str(error))
         except Exception as error:  # noqa: BLE001 - the outermost guard of a check: a fault of ours is no verdict either
             return unchecked(item.name, f"the checker itself failed: {type(error).__name__}: {error}")
 
-    def inputs_for(self, item: CheckedObject, retry: bool = True) -> dict[str, Any]:
+    def inputs_for(self, item: CheckedObject) -> dict[str, Any]:
         """How an object is built and called: ``init``, ``inputs``, ``shown``; or ``problems``, where nothing runs.
 
         Raises CommentError, WorkerError, and RemoteError where the PyTorch code does not load.
         """
+        return self._prepared(item, self.settings.seed).answer
+
+    def _prepared(self, item: CheckedObject, seed: int, retry: bool = True) -> _Prepared:
+        """The first of the plans that runs, if need be one that the check of another class has shown."""
         plans = plans_for(self.torch_side, item, self.seen)
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
-        ready: dict[str, Any] = self._prepare(
-            self.torch_side.cut(item.name, code).to_plain(), plans, self.settings.seed
-        )
-        if "problems" in ready and retry and self._through_others(item):
-            return self.inputs_for(item, retry=False)
-        self._remember(item.name, ready.get("parts", {}))
-        return ready
+        part = self.torch_side.cut(item.name, code).to_plain()
+        answer: dict[str, Any] = self._prepare(part, plans, seed)
+        if "problems" in answer and retry and self._through_others(item):
+            return self._prepared(item, seed, retry=False)
+        self._remember(item.name, answer.get("parts", {}))
+        return _Prepared(part, code, answer)
 
-    def _run(self, item: CheckedObject, other: Counterpart, plans: list[Plan], retry: bool = True) -> ObjectVerdict:
-        code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
-        torch_slice = self.torch_side.cut(item.name, code).to_plain()
-        jax_code = [c for c in code if "get_" not in c]
-
-        def cut(side: Slicer) -> dict[str, Any]:
-            return side.cut(other.name, [*jax_code, *other.init]).to_plain()
-
-        jax_slice = cut(self.jax_side)
+    def _run(self, item: CheckedObject, other: Counterpart) -> ObjectVerdict:
         init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None
         pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
         steps = STEPS if self.settings.stage == "behavioral" else 0
         judgement: Judgement | None = None
         for seed in range(self.settings.seed, self.settings.seed + DRAWS):
             try:
-                ready = self._prepare(torch_slice, plans, seed)
+                prepared = self._prepared(item, seed)
             except RemoteError as error:
                 return unchecked(item.name, f"the PyTorch code does not load: {error}")
+            torch_slice, ready = prepared.torch_slice, prepared.answer
             if "problems" in ready:
-                if retry and self._through_others(item):
-                    return self._run(item, other, plans_for(self.torch_side, item, self.seen), retry=False)
                 self.without_inputs.add(item.name)
                 return unchecked(item.name, asking(item, ready["problems"]))
-            self._remember(item.name, ready["parts"])
+            cut = self._cutter(other, prepared.code)
+            jax_slice = cut(self.jax_side)
             call = {k: ready[k] for k in ("init", "inputs", "variants")} | {"seed": seed}
             try:
                 torch = self._torch(torch_slice, call, steps)
@@ -179,12 +182,17 @@ class FileCheck:
             given |= {**call, "steps": 0, "eager": False}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
-                self._place(judgement, _Runs(here, there, torch, jax, lambda text: cut(self.jax_side.edited(text))))
+                self._place(judgement, _Runs(here, there, torch, jax, cut))
                 break
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
         return judgement.verdict
+
+    def _cutter(self, other: Counterpart, code: list[str]) -> Callable[[Slicer], dict[str, Any]]:
+        """Cuts what an object's counterpart needs, and what its arguments name, out of a JAX text."""
+        names = [text for text in code if "get_" not in text]
+        return lambda side: side.cut(other.name, [*names, *other.init]).to_plain()
 
     def _place(self, judgement: Judgement, runs: _Runs) -> None:
         """Adds to a verdict where the two part, why as far as that can be found, and the values if asked for."""
@@ -193,7 +201,7 @@ class FileCheck:
 
             def whole(text: str) -> Judgement:
                 given = {k: runs.there[k] for k in ("init", "inputs", "variants", "seed", "pairing")}
-                part, jax = runs.cut(text), {}
+                part, jax = runs.cut(self.jax_side.edited(text)), {}
                 jax[64] = self._jax(part, given, runs.torch[64], 0)
                 if not jax[64]["errors"]:
                     jax[32] = self._jax_narrow(part, given, runs.torch[64])
@@ -201,7 +209,9 @@ class FileCheck:
 
             def run(text: str) -> Any:
                 request = self.locator.request(judgement, runs.here)
-                return self.ask("jax", "trace", **{**runs.there, **request, "slice": runs.cut(text)})
+                return self.ask(
+                    "jax", "trace", **{**runs.there, **request, "slice": runs.cut(self.jax_side.edited(text))}
+                )
 
             Experiment(self.torch_side, self.jax_side, judgement, alignment, run, whole).run()
         if self.settings.explain:

@@ -174,25 +174,27 @@ def _is_code(cell: dict[str, Any]) -> bool:
     return cell.get("cell_type") == "code"
 
 
-def file_edit(server: Server, conversion: FileConversion) -> types.WorkspaceEdit:
+def file_edit(server: Server, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:
     """The edit that makes or changes the converted file. A new file needs a client that can create files.
+
+    What differs asks for confirmation, unless the user saw it and confirmed it before.
 
     What is there already is edited and not made anew, so that it comes back where the user takes it back. Raises
     Refused where something else stands there by now.
     """
     still_standing(server, conversion)
-    standing = conversion.standing
+    standing, caveats = conversion.standing, () if confirmed else conversion.caveats
     if standing is None:
         document = server.store.document(conversion.uri)
         if document is None:
             raise Refused("the document was closed meanwhile")
         return whole_text_edit(server, document, conversion.code)
     if standing.opened is not None:
-        return whole_text_edit(server, standing.opened, conversion.code, conversion.caveats)
+        return whole_text_edit(server, standing.opened, conversion.code, caveats)
     if standing.text:
         on_disk = Document(conversion.target_uri, standing.text, None)
-        return whole_text_edit(server, on_disk, conversion.code, conversion.caveats)
-    return new_file_edit(server, standing.path, conversion.code, conversion.caveats)
+        return whole_text_edit(server, on_disk, conversion.code, caveats)
+    return new_file_edit(server, standing.path, conversion.code, caveats)
 
 
 def note_written(conversion: FileConversion) -> None:

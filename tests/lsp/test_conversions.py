@@ -257,6 +257,21 @@ def test_many_files_are_converted_in_one_edit(start: Callable[..., Client], tmp_
     assert (tmp_path / "foreign_jax.py").read_text() == "mine\n" and "<<<<<<<" not in clash.read_text()
 
 
+def test_what_the_user_saw_is_not_asked_about_again(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start()
+    editor = Editor(client)
+    (tmp_path / "hooked.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    x.register_hook(print)\n")
+    uri = (tmp_path / "hooked.py").as_uri()
+    client.open(uri, (tmp_path / "hooked.py").read_text())
+    for confirmed in (False, True):
+        assert client.command("t2j.convertFile", uri, confirmed)["gaps"] == 1
+        assert bool(editor.edits[-1].get("changeAnnotations")) is not confirmed
+        (tmp_path / "hooked_jax.py").unlink()
+        client.command("t2j.convertFiles", [uri], confirmed)
+        assert bool(editor.edits[-1].get("changeAnnotations")) is not confirmed
+        (tmp_path / "hooked_jax.py").unlink()
+
+
 def test_many_files_are_written_by_the_server_for_a_client_that_cant(
     start: Callable[..., Client], tmp_path: Path
 ) -> None:

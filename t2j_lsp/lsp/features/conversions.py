@@ -27,10 +27,14 @@ UP_TO_DATE = "its conversion is up to date"
 def register(server: Server) -> None:
     @server.command("t2j.convertFile")
     async def convert(*arguments: Any) -> dict[str, Any]:
-        """``[uri]``: convert a document into a new file beside it, or merge into the one there that was edited."""
+        """``[uri, confirmed?]``: convert a document into a new file beside it, or merge into the one that was edited.
+
+        ``confirmed``: the user saw the conversion, and is not asked about what differs.
+        """
+        uri, confirmed = (*arguments, None, None)[:2]
         try:
-            conversion = await convert_file(server, str((*arguments, None)[0]))
-            answer = await _write(server, conversion)
+            conversion = await convert_file(server, str(uri))
+            answer = await _write(server, conversion, confirmed is True)
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
         target = conversion.target_uri
@@ -56,20 +60,20 @@ def register(server: Server) -> None:
 
     @server.command("t2j.convertFiles")
     async def convert_many(*arguments: Any) -> dict[str, Any]:
-        """``[[uris]]``: convert files, open or not, in one edit; those that can't be are skipped with the reason."""
-        uris = (*arguments, None)[0]
+        """``[[uris], confirmed?]``: convert files, open or not, in one edit. What can't be is skipped."""
+        uris, confirmed = (*arguments, None, None)[:2]
         if not isinstance(uris, list | tuple):
             raise RequestFailed(message="the argument is not a list of URIs")
-        return await _Bulk(server, [str(uri) for uri in uris]).run()
+        return await _Bulk(server, [str(uri) for uri in uris], confirmed is True).run()
 
 
-async def _write(server: Server, conversion: FileConversion) -> dict[str, Any]:
+async def _write(server: Server, conversion: FileConversion, confirmed: bool) -> dict[str, Any]:
     """Let the client make or change the file, or do it here where the client can't. Raises Refused."""
     if conversion.is_there:
         note_written(conversion)
         return {"applied": True}
     if _edits(server, conversion):
-        answer = await apply_edit(server, LABEL, file_edit(server, conversion))
+        answer = await apply_edit(server, LABEL, file_edit(server, conversion, confirmed))
         if answer["applied"]:
             note_written(conversion)
         return answer
@@ -93,8 +97,9 @@ def _note_all(conversions: Iterable[FileConversion]) -> None:
 class _Bulk:
     """One conversion of many files, in a process of its own: whoever edits meanwhile does not wait for it."""
 
-    def __init__(self, server: Server, uris: Sequence[str]) -> None:
+    def __init__(self, server: Server, uris: Sequence[str], confirmed: bool) -> None:
         self.server = server
+        self.confirmed = confirmed
         self.service = AnalysisService(server.conversion_settings)
         self.uris = list(dict.fromkeys(uris))
         self.skipped: list[dict[str, str]] = []
@@ -152,7 +157,7 @@ class _Bulk:
         edits = []
         for one in by_client[:]:
             try:
-                edits.append(file_edit(self.server, one))
+                edits.append(file_edit(self.server, one, self.confirmed))
             except Refused as error:
                 by_client.remove(one)
                 self._skip(one.uri, str(error))

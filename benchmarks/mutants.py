@@ -1,12 +1,14 @@
 """Whether the checker sees mistakes: mutants of right conversions, and right conversions under many seeds.
 
     python -m benchmarks.mutants [--per N] [--limit N] [--only NAME,...] [--jobs N] [--seed N] [--json FILE]
+    python -m benchmarks.mutants --mends ...
     python -m benchmarks.mutants --innocents N
 
 Every object of ``mutants_corpus`` is converted by the rules and checked; from each right conversion, ``--per`` mutants
 are taken, spread over the operators of ``mutants_operators``. A mutant is caught if its verdict is ``different``, and
 placed if the verdict's line is on the mutated statement. Mutants that compute the same (`mutants_equivalence`) are no
-mistakes, and are listed apart. ``--innocents`` checks the right conversions again and again,
+mistakes, and are listed apart. ``--mends`` makes the edit that a verdict names as its cause, and checks again: every
+edit that is offered is to give an equivalent conversion. ``--innocents`` checks the right conversions again and again,
 each time with another seed: none may be ``different``.
 """
 
@@ -26,6 +28,7 @@ from pathlib import Path
 
 from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.recall import Recall
+from t2j_lsp.check.rewriting import Edit, Text
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
@@ -52,6 +55,9 @@ class Outcome:
     seconds: float
     no_mistake: str = ""
     """Why a mutant that is not caught computes the same."""
+    fix: str = ""
+    mended: str = ""
+    """The edit that is the likely cause, and the verdict after it."""
 
     @property
     def caught(self) -> bool:
@@ -84,15 +90,16 @@ def chosen(subject: Subject, per: int, seed: int) -> list[Mutant]:
 class Bench:
     """Checks in one pair of workers, which remember what torch did."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, mends: bool = False) -> None:
         self.pool = pool
+        self.mends = mends
         self.recall = Recall()
 
     def check(self, subject: Subject, text: str, seed: int, initial: bool = True) -> ObjectVerdict:
         """The verdict on the object in a converted text."""
         report = check_files(
             subject.path, text, [subject.name], pool=self.pool, seed=seed, eager=False, timeout=60,
-            recall=self.recall, initial=initial,
+            recall=self.recall, initial=initial, causes=self.mends,
         )  # fmt: skip
         return report.objects[0]
 
@@ -116,17 +123,26 @@ class Bench:
             place.line if place else None,
             seconds,
             reason,
+            *(self.mended(subject, mutant, verdict, seed) if mutant is not None else ()),
         )
 
+    def mended(self, subject: Subject, mutant: Mutant, verdict: ObjectVerdict, seed: int) -> tuple[str, str]:
+        """The edit that the verdict names, and the verdict after it."""
+        fix = verdict.divergence.fix if verdict.divergence else None
+        if fix is None:
+            return "", ""
+        text = Text(mutant.text).applied(Edit(fix.span, fix.new))
+        return fix.title, self.check(subject, text or "", seed).verdict.value
 
-Task = tuple[Subject, int, int, int]
-"""An object, mutants, checks of the right conversion, and the first seed."""
+
+Task = tuple[Subject, int, int, int, bool]
+"""An object, mutants, checks of the right conversion, the first seed, and whether causes are tried."""
 
 
 def run(task: Task) -> list[Outcome]:
     """One task, in workers of its process."""
-    subject, per, innocents, seed = task
-    bench = _bench()
+    subject, per, innocents, seed, mends = task
+    bench = _bench(mends)
     right = [bench.outcome(subject, None, seed + number) for number in range(innocents)]
     if any(o.verdict != VerdictKind.EQUIVALENT for o in right):
         return right
@@ -136,12 +152,12 @@ def run(task: Task) -> list[Outcome]:
 _benches: list[Bench] = []
 
 
-def _bench() -> Bench:
+def _bench(mends: bool) -> Bench:
     """This process's workers, started on first use. They end when its pipes close."""
     if not _benches:
         pool = Pool(device="cpu")
         pool.start()
-        _benches.append(Bench(pool))
+        _benches.append(Bench(pool, mends))
     return _benches[0]
 
 
@@ -164,6 +180,13 @@ def report(outcomes: Iterable[Outcome]) -> bool:
         print(f"  {o.subject}: {o.verdict}: {o.reason}")
     if not wrong:
         return not accused
+    offered = [o for o in wrong if o.fix]
+    if offered:
+        right_edits = [o for o in offered if o.mended == VerdictKind.EQUIVALENT]
+        print(f"causes found: {len(offered)}, whose edit gives an equivalent conversion: {len(right_edits)}")
+        for o in offered:
+            if o.mended != VerdictKind.EQUIVALENT:
+                print(f"NOT MENDED {o.subject} line {o.line}, {o.mutation}: {o.fix}: {o.mended}")
     same = [o for o in wrong if o.no_mistake]
     wrong = [o for o in wrong if not o.no_mistake]
     caught = [o for o in wrong if o.caught]
@@ -199,15 +222,16 @@ def main() -> int:
     parser.add_argument("--only", help="objects whose names hold one of these, separated by commas")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--mends", action="store_true", help="look for causes, and check what their edits give")
     parser.add_argument("--innocents", type=int, metavar="N", help="N checks of right conversions, and no mutants")
     parser.add_argument("--json", type=Path, help="where to write every outcome, one a line")
     options = parser.parse_args()
     wanted = subjects(options.only)[: options.limit]
     if options.innocents:
         counts = [len(range(i, options.innocents, len(wanted))) for i in range(len(wanted))]
-        tasks = [(s, 0, n, 1000 + options.seed) for s, n in zip(wanted, counts, strict=True) if n]
+        tasks = [(s, 0, n, 1000 + options.seed, False) for s, n in zip(wanted, counts, strict=True) if n]
     else:
-        tasks = [(s, options.per, 1, options.seed) for s in wanted]
+        tasks = [(s, options.per, 1, options.seed, options.mends) for s in wanted]
     outcomes: list[Outcome] = []
     with open(options.json or os.devnull, "w") as kept:
         for outcome in run_all(tasks, options.jobs):

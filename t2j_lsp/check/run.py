@@ -34,6 +34,7 @@ def check_files(
     eager: bool = True,
     initial: bool = True,
     explain: bool = False,
+    causes: bool = True,
     recall: Recall | None = None,
     source_text: str | None = None,
     converted_text: str | None = None,
@@ -59,6 +60,7 @@ def check_files(
         recall: what torch did in earlier checks, where these are to be remembered.
         initial: compare the distributions of initial values: False for code that is only to load torch's weights.
         explain: give each verdict the values of both sides, statement by statement.
+        causes: where the two differ, try the edits that usually mend it, and name the first that does.
         source_text, converted_text: the contents of the two files where they are not those on disk.
 
     Raises:
@@ -72,7 +74,7 @@ def check_files(
         jax_side = Slicer(converted, converted_text)
     else:
         jax_side = Slicer(source, converted, neighbour or read_text)
-    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain)
+    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes)
     found = find_objects(torch_side, objects)
     own = pool is None
     pool = pool or Pool(torch_python, jax_python, device)

@@ -121,4 +121,6 @@ def test_the_suite_counts_what_does_not_hold(pool: Pool, capsys: pytest.CaptureF
         suite.ask("torch", "no such operation")
     assert suite.failed == ["a bar", "No such operation"]
     printed = capsys.readouterr().out
-    assert "[cpu, a dry run: no figure of a GPU]" in printed and "FAILED a bar: what was seen" in printed
+    assert (
+        f"[{pool.device_name}, a dry run: no figure of a GPU]" in printed and "FAILED a bar: what was seen" in printed
+    )

@@ -9,6 +9,7 @@ import jax
 from . import jax_device, jax_random, jax_widen
 from .serve import Handler
 
+jax_device.install()
 jax_widen.install()
 jax_random.install()  # Before flax, which keeps references to what is replaced here.
 

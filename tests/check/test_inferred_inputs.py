@@ -41,6 +41,24 @@ class Stage(nn.Module):
         self.norm = norm_layer(dim)
     def forward(self, x): return self.norm(self.conv(x))
 """,
+    "numbers of blocks that must be a tuple": """
+class Stages(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        assert isinstance(depth, tuple), "depth needs to be tuple if integers for each stage"
+        self.blocks = nn.ModuleList([nn.Linear(dim, dim) for n in depth for _ in range(n)])
+    def forward(self, x):
+        for block in self.blocks: x = block(x)
+        return x
+""",
+    "widths that must be a list of 3": """
+class Widths(nn.Module):
+    def __init__(self, dims, depth):
+        super().__init__()
+        assert len(dims) == 3, "dims must be a list of 3"
+        self.layers = nn.Sequential(nn.Linear(dims[0], dims[1]), nn.Linear(dims[1], dims[2]))
+    def forward(self, x): return self.layers(x)
+""",
     "patches that einops cuts": """
 from einops.layers.torch import Rearrange
 

@@ -19,6 +19,7 @@ from .torch_guess import Guesser, shrunk
 from .torch_parts import Parts
 
 _MOST_PLANS = 24
+_SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
 
 
 DRAWS, SMALL = 4, 20_000
@@ -43,6 +44,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                 model = build(target, init, vars(module), request["wide"], rng)
             except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
                 problems.append(f"{target.__name__}({plan.init}): {_text(error)}")
+                plans += _as_sequence(plan, error, plans)
                 continue
             for inputs, guesser in _tries(model, plan):
                 try:
@@ -66,6 +68,18 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     "parts": parts.found(),
                 }
     return {"problems": problems}
+
+
+def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+    """Where a constructor says that a number must be a tuple or a list, the plan with one, as long as it says or 2."""
+    match = _SEQUENCE.search(str(error))
+    value = plan.init.kwargs.get(match[1]) if match else None
+    if match is None or not plan.source.startswith("its parameters") or value is None:
+        return []
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    longer = (values * int(match[3] or 2))[: int(match[3] or 2)]
+    init = Arguments([], plan.init.kwargs | {match[1]: longer if match[2] == "list" else tuple(longer)})
+    return [replace(plan, init=init)] if all(str(p.init) != str(init) for p in plans) else []
 
 
 def _repaired(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:

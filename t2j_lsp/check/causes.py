@@ -113,14 +113,18 @@ KEEPING = frozenset(
 NORMS = frozenset(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm"))
 EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3)
 OTHER_NAMES = {
-    "var": ("std",), "std": ("var",), "sum": ("mean",), "mean": ("sum",), "max": ("min",), "min": ("max",),
+    "var": ("std",), "std": ("var",), "sum": ("mean",), "mean": ("sum", "max"), "max": ("min",), "min": ("max",),
     "argmax": ("argmin",), "argmin": ("argmax",), "maximum": ("minimum",), "minimum": ("maximum",),
     "repeat": ("tile",), "tile": ("repeat",), "softmax": ("log_softmax",), "log_softmax": ("softmax",),
-    "round": ("trunc", "floor"), "floor": ("trunc", "round"), "trunc": ("floor",), "relu": ("relu6",),
-    "relu6": ("relu",), "exp": ("expm1",), "log": ("log1p", "log2"), "log1p": ("log",), "expm1": ("exp",),
-    "sigmoid": ("log_sigmoid", "hard_sigmoid"), "silu": ("hard_silu",), "remainder": ("fmod",), "fmod": ("remainder",),
+    "round": ("trunc", "floor"), "floor": ("trunc", "round"), "trunc": ("floor",), "relu": ("relu6", "gelu"),
+    "relu6": ("relu",), "gelu": ("relu", "silu"), "silu": ("gelu", "hard_silu"), "hard_silu": ("silu",),
+    "exp": ("expm1",), "log": ("log1p", "log2"), "log1p": ("log",), "expm1": ("exp",),
+    "sigmoid": ("log_sigmoid", "hard_sigmoid"), "remainder": ("fmod",), "fmod": ("remainder",),
     "logical_and": ("logical_or",), "logical_or": ("logical_and",), "triu": ("tril",), "tril": ("triu",),
 }  # fmt: skip
+
+
+OPERATORS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*")}
 
 
 def approximation(place: Place) -> Iterator[Candidate]:
@@ -256,20 +260,30 @@ def transposed(place: Place) -> Iterator[Candidate]:
             yield Candidate(edit, "Transpose the matrix", "PyTorch multiplies by the transposed matrix here")
 
 
+def operator(place: Place) -> Iterator[Candidate]:
+    """A sum for a difference, a product for a quotient."""
+    match place.node:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as found):
+            old, new = OPERATORS[type(found)]
+            edit = place.text.operator(place.node, old, new)
+            if edit is not None:
+                yield Candidate(edit, f"Use {new} instead of {old}", f"PyTorch has {new} here")
+
+
 def number(place: Place) -> Iterator[Candidate]:
     """A number that the PyTorch line has another one for."""
-    match place.node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            for other in dict.fromkeys(place.numbers):
-                if isinstance(other, int | float) and other != value:
-                    edit = place.text.replaced(place.node, repr(other))
-                    yield Candidate(edit, f"Use {other}", f"PyTorch has {other} where this has {value}")
+    value = _literal(place.node)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        for other in dict.fromkeys(place.numbers):
+            if isinstance(other, int | float) and other != value:
+                edit = place.text.replaced(place.node, repr(other))
+                yield Candidate(edit, f"Use {other} instead of {value}", f"PyTorch has {other} here")
 
 
 Cause = Callable[[Place], Iterator[Candidate]]
 CAUSES: tuple[Cause, ...] = (
     approximation, correction, momentum, epsilon, kept_axes, bias, padding, dropout, fast_variance, axis, square_root,
-    function, transposed, number,
+    function, transposed, number, operator,
 )  # fmt: skip
 """What is tried, in this order."""
 _OF_CALLS = frozenset(

@@ -71,6 +71,15 @@ class Text:
         start = span.end_column - len(function.attr)
         return Edit(Span(span.end_line, start, span.end_line, span.end_column), name)
 
+    def operator(self, node: ast.BinOp, old: str, new: str) -> Edit | None:
+        """The edit that puts another operator between two operands of one line."""
+        left, right = self.span(node.left), self.span(node.right)
+        between = self.lines[left.end_line - 1][left.end_column : right.column]
+        if left.end_line != right.line or between.count(old) != 1:
+            return None
+        start = left.end_column + between.index(old)
+        return Edit(Span(right.line, start, right.line, start + len(old)), new)
+
     def applied(self, edit: Edit) -> str | None:
         """The text after an edit; None where that is no Python any more."""
         span = edit.span

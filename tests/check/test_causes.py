@@ -96,6 +96,9 @@ CASES: list[tuple[tuple[str, str], str, str, str]] = [
         "n - 1",
     ),
     (function("y = x / (x.norm() + 1e-3)", "y = x / (jnp.linalg.norm(x) + 1e-3)"), "1e-3", "1e-6", "0.001"),
+    (function("y = (x * 3) / (x * x + 2)", "y = (x * 3) / (x * x + 2)"), "3) /", "3) *", "PyTorch has / here"),
+    (function("y = torch.tanh(x) - 3", "y = jnp.tanh(x) - 3"), "- 3", "+ 3", "PyTorch has"),
+    (function("y = F.silu(x)", "y = jax.nn.silu(x)"), "silu", "gelu", "silu"),
     (layer("nn.LayerNorm(7)", NORM), "epsilon=1e-5, ", "", "epsilon is 1e-05"),
     (layer("nn.LayerNorm(7, eps=1e-3)", NORM.replace("1e-5", "1e-3")), "1e-3", "1e-5", "epsilon is 0.001"),
     (layer("nn.Conv2d(3, 8, 3)", CONV, MOVED), ', padding="VALID"', "", "does not pad"),
@@ -282,6 +285,22 @@ def test_a_function_is_called_by_another_name() -> None:
     assert edit is not None and text.applied(edit) == "y = std(x)"
     text, call = call_in("y = f(x)(x)")
     assert text.renamed(call, "std") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a / b", "a * b"),
+        ("(a) / (b)", "(a) * (b)"),
+        ("f(x, '/') /  c  # /", "f(x, '/') *  c  # /"),
+        ("(a\n / b)", None),
+    ],
+)
+def test_an_operator_is_another(before: str, after: str | None) -> None:
+    text = Text(before)
+    node = next(n for n in ast.walk(text.tree) if isinstance(n, ast.BinOp))
+    edit = text.operator(node, "/", "*")
+    assert (text.applied(edit) if edit is not None else None) == after
 
 
 def test_candidates_are_edits_of_one_statement_and_differ() -> None:

@@ -196,9 +196,9 @@ def test_a_panel_is_offered_to_clients_that_have_one(start: Callable[..., Client
     # The conversion is not open: the edit is one of the file on disk.
     (mistake,) = different(client, pair.uri, 0)
     fixes = offered(client, pair.uri, mistake)
-    assert set(fixes) == {"Use 3 in net_jax.py", "Explain this difference"}
+    assert set(fixes) == {"Use 3 instead of 4 in net_jax.py", "Explain this difference"}
     command = fixes["Explain this difference"]["command"]
     assert (command["command"], command["arguments"]) == ("t2j.showDifference", [pair.uri, "scale"])
-    (edits,) = fixes["Use 3 in net_jax.py"]["edit"]["changes"].values()
+    (edits,) = fixes["Use 3 instead of 4 in net_jax.py"]["edit"]["changes"].values()
     assert applied(code, edits) == code.replace("4", "3")
     assert client.actions(pair.uri, span(0, 0), ["quickfix"]) == []

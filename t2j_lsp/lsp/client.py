@@ -32,6 +32,7 @@ class Client:
     code_lens_refresh: bool = False
     inlay_hint_refresh: bool = False
     apply_edit: bool = False
+    edit_metadata: bool = False
     show_document: bool = False
     command_links: bool = False
     """Whether links to commands run in a hover, and ``t2j.explainName`` is one of them."""
@@ -76,6 +77,7 @@ def client_of(params: types.InitializeParams) -> Client:
         code_lens_refresh=bool(get("workspace.code_lens.refresh_support")),
         inlay_hint_refresh=bool(get("workspace.inlay_hint.refresh_support")),
         apply_edit=bool(get("workspace.apply_edit")),
+        edit_metadata=bool(get("workspace.workspace_edit.metadata_support")),
         show_document=bool(get("window.show_document.support")),
         command_links=options.get("commandLinks") is True,
         panels=options.get("panels") is True,

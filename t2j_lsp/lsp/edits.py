@@ -116,9 +116,17 @@ def joined(edits: Sequence[types.WorkspaceEdit]) -> types.WorkspaceEdit:
     )
 
 
-async def apply_edit(server: Server, label: str, edit: types.WorkspaceEdit) -> dict[str, Any]:
-    """Let the client apply an edit; whether it did, and its reason where it did not."""
-    answer = await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, types.ApplyWorkspaceEditParams(edit, label))
+async def apply_edit(
+    server: Server, label: str, edit: types.WorkspaceEdit, refactoring: bool = False
+) -> dict[str, Any]:
+    """Let the client apply an edit; whether it did, and its reason where it did not.
+
+    Of a ``refactoring``, VS Code saves the files, and opens no editor for each.
+    """
+    marked = refactoring and server.client.edit_metadata
+    metadata = types.WorkspaceEditMetadata(is_refactoring=True) if marked else None
+    params = types.ApplyWorkspaceEditParams(edit, label, metadata)
+    answer = await server.protocol.ask(types.WORKSPACE_APPLY_EDIT, params)
     applied = bool(answer is not None and answer.applied)
     reason = getattr(answer, "failure_reason", None)
     return {"applied": applied, **({"reason": reason} if reason else {})}

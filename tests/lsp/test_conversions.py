@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from .client import Client, Json, ServerError, applied, capabilities, span
-from .programs import NET
+from .programs import NET, place_of
 
 DOCSTRING = '"""Edited by hand."""\n'
 CHANGED = NET.replace("nn.Linear(8, 4)", "nn.Linear(8, 5)")
@@ -270,6 +270,24 @@ def test_what_the_user_saw_is_not_asked_about_again(start: Callable[..., Client]
         client.command("t2j.convertFiles", [uri], confirmed)
         assert bool(editor.edits[-1].get("changeAnnotations")) is not confirmed
         (tmp_path / "hooked_jax.py").unlink()
+
+
+def test_new_files_are_a_refactoring_and_parts_of_the_users_own_are_not(
+    start: Callable[..., Client], tmp_path: Path
+) -> None:
+    """VS Code saves the files of a refactoring: those that we make, and not those that the user edits."""
+    client = start(capabilities(workspace__workspaceEdit__metadataSupport=True))
+    uri = (tmp_path / "net.py").as_uri()
+    client.open(uri, NET)
+    client.state(uri)
+    line, column = place_of(NET, "F.gelu")
+    scope = {"kind": "expression", "span": [line + 1, column, line + 1, column + len("F.gelu(self.fc(x))")]}
+    asked = []
+    client.answers["workspace/applyEdit"] = lambda params: asked.append(params) or {"applied": False}
+    client.command("t2j.convert", uri, scope)
+    client.command("t2j.convertFile", uri)
+    client.command("t2j.convertFiles", [uri])
+    assert [bool((one.get("metadata") or {}).get("isRefactoring")) for one in asked] == [False, True, True]
 
 
 def test_many_files_are_written_by_the_server_for_a_client_that_cant(

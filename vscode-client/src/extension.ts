@@ -65,7 +65,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   };
   for (const [name, action] of Object.entries(commands)) {
     context.subscriptions.push(
-      vscode.commands.registerCommand(name, guarded(action as (...args: unknown[]) => unknown)),
+      vscode.commands.registerCommand(name, guarded(action as (...args: unknown[]) => unknown, log)),
     );
   }
   context.subscriptions.push(
@@ -89,11 +89,15 @@ export async function deactivate(): Promise<void> {
 }
 
 /** What can't be done is said in one line, and not as an error of the extension. */
-function guarded(action: (...args: unknown[]) => unknown): (...args: unknown[]) => Promise<unknown> {
+function guarded(
+  action: (...args: unknown[]) => unknown,
+  log: vscode.LogOutputChannel,
+): (...args: unknown[]) => Promise<unknown> {
   return async (...args) => {
     try {
       return await action(...args);
     } catch (error) {
+      log.warn((error as Error).message);
       void vscode.window.showWarningMessage((error as Error).message);
       return undefined;
     }

@@ -154,8 +154,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   private async convertMany(files: FileState[]): Promise<void> {
     const uris = files.map((file) => file.uri);
-    const done = await this.server.command<BulkApplied>("t2j.convertFiles", uris);
-    await vscode.workspace.saveAll(false);
+    const done = await this.server.command<BulkApplied>("t2j.convertFiles", uris, true);
     const reasons = done.skipped.slice(0, 3).map((one) => `${vscode.workspace.asRelativePath(one.uri)}: ${one.reason}`);
     const skipped = done.skipped.length ? ` Skipped ${done.skipped.length}: ${reasons.join("; ")}` : "";
     void vscode.window.showInformationMessage(`Converted ${count(done.converted.length)}.${skipped}`);

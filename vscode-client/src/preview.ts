@@ -63,7 +63,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     if (shown.preview.target) {
       this.server.shownElsewhere.add(shown.preview.target);
     }
-    const applied = await this.server.command<Applied>("t2j.convertFile", shown.source.toString());
+    const applied = await this.server.command<Applied>("t2j.convertFile", shown.source.toString(), true);
     if (!applied.applied) {
       void vscode.window.showWarningMessage(`The conversion was not applied: ${applied.reason ?? "it was refused"}.`);
       return;
@@ -75,7 +75,11 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       const document = await vscode.workspace.openTextDocument(target);
       await document.save();
       const selection = counterpart(await vscode.workspace.openTextDocument(shown.source), document);
-      await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: false, selection });
+      await vscode.window.showTextDocument(document, {
+        viewColumn: vscode.ViewColumn.Beside,
+        preview: false,
+        selection,
+      });
     }
     this.consent.offer();
   }
@@ -93,27 +97,23 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     }
   }
 
-  /** Notebooks have no text to show beside each other: the new one is made and opened, and can be undone. */
+  /** A notebook's conversion is no text to read beside the old one: it is made, and opened as a notebook. */
   private async convertNotebook(uri: vscode.Uri): Promise<void> {
     await vscode.workspace.openNotebookDocument(uri);
     const preview = await this.server.command<Preview>("t2j.previewFile", uri.toString());
     if (!preview.target) {
       throw new Error("Save the notebook first: its conversion goes beside it.");
     }
+    this.server.shownElsewhere.add(preview.target);
+    const applied = await this.server.command<Applied>("t2j.convertFile", uri.toString(), true);
+    if (!applied.applied) {
+      throw new Error(`The conversion was not applied: ${applied.reason ?? "it was refused"}.`);
+    }
     const target = vscode.Uri.parse(preview.target);
-    if (preview.exists) {
-      const question = `Replace ${name(target)} by the new conversion?`;
-      if ((await vscode.window.showWarningMessage(question, { modal: true }, "Replace")) !== "Replace") {
-        return;
-      }
-    }
-    const edit = new vscode.WorkspaceEdit();
-    edit.createFile(target, { contents: Buffer.from(preview.code, "utf8"), overwrite: true });
-    if (await vscode.workspace.applyEdit(edit)) {
-      await vscode.window.showNotebookDocument(await vscode.workspace.openNotebookDocument(target), {
-        viewColumn: vscode.ViewColumn.Beside,
-      });
-    }
+    await (await vscode.workspace.openTextDocument(target)).save();
+    const notebook = await vscode.workspace.openNotebookDocument(target);
+    await vscode.window.showNotebookDocument(notebook, { viewColumn: vscode.ViewColumn.Beside });
+    void vscode.window.showInformationMessage(`${name(target)}: ${describe(preview)}.`);
   }
 
   /** The source of a preview was edited: convert again, once the typing pauses. */

@@ -201,6 +201,7 @@ export class Server implements vscode.Disposable {
     try {
       return command === "t2j.check" ? await this.check(...(args as [string, string?])) : await next(command, args);
     } catch (error) {
+      this.log.warn(`${command}: ${(error as Error).message}`);
       void vscode.window.showWarningMessage((error as Error).message);
       return undefined;
     }

@@ -73,7 +73,7 @@ async def _write(server: Server, conversion: FileConversion, confirmed: bool) ->
         note_written(conversion)
         return {"applied": True}
     if _edits(server, conversion):
-        answer = await apply_edit(server, LABEL, file_edit(server, conversion, confirmed))
+        answer = await apply_edit(server, LABEL, file_edit(server, conversion, confirmed), refactoring=True)
         if answer["applied"]:
             note_written(conversion)
         return answer
@@ -164,7 +164,7 @@ class _Bulk:
             # Each looked at a file: other requests get their turn in between.
             await asyncio.sleep(0)
         if edits:
-            answer = await apply_edit(self.server, LABEL, joined(edits))
+            answer = await apply_edit(self.server, LABEL, joined(edits), refactoring=True)
             if not answer["applied"]:
                 self._skip_all(by_client, answer.get("reason", "the editor did not apply the edit"))
                 by_client = []

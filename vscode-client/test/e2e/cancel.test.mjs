@@ -12,11 +12,19 @@ test("a long check is cancelled, and its processes end", { timeout: 300_000 }, a
     await code.answer("Check conversions by running", "Allow");
     const toast = await code.notification("checking Slow");
     await code.status("checking");
-    await eventually(() => workers(code).length, (count) => count > 0, "a worker");
+    await eventually(
+      () => workers(code).length,
+      (count) => count > 0,
+      "a worker",
+    );
     await code.shot("cancel");
     await toast.locator(".monaco-button", { hasText: "Cancel" }).first().click();
     await toast.waitFor({ state: "detached" });
-    await eventually(() => sleeping(code), (count) => count === 0, "processes in the cancelled check");
+    await eventually(
+      () => sleeping(code),
+      (count) => count === 0,
+      "processes in the cancelled check",
+    );
     // And the next check runs.
     await code.openFile("net.py");
     await code.command("t2j: Check Conversion of This File");
@@ -24,7 +32,11 @@ test("a long check is cancelled, and its processes end", { timeout: 300_000 }, a
     await code.command("t2j: Pause Background Checks");
     await code.status("paused");
     await code.command("t2j: Resume Background Checks");
-    await eventually(() => code.page.locator(".statusbar-item", { hasText: "paused" }).count(), (n) => n === 0, "paused");
+    await eventually(
+      () => code.page.locator(".statusbar-item", { hasText: "paused" }).count(),
+      (n) => n === 0,
+      "paused",
+    );
   });
 });
 

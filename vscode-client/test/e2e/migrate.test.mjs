@@ -43,7 +43,11 @@ test("from a hover to a verdict, a planted mistake and its quick fix", { timeout
 
     await code.goTo(line, 20);
     await code.codeAction("Write this as the rules convert it");
-    await eventually(() => code.visibleText(), (text) => text.includes("approximate=False"), "the fixed text");
+    await eventually(
+      () => code.visibleText(),
+      (text) => text.includes("approximate=False"),
+      "the fixed text",
+    );
     await code.openFile("net.py");
     await code.lens("✓ equivalent", CHECK);
     await code.shot("5 fixed");

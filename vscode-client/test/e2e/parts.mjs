@@ -42,7 +42,10 @@ function installCodeServer() {
     // Its scripts build what has C code: npm runs them only when told by name.
     execFileSync("npm", [...command, "--allow-scripts=code-server,argon2"], { stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
-    const said = String(error.stderr ?? error).trim().split("\n").at(-1);
+    const said = String(error.stderr ?? error)
+      .trim()
+      .split("\n")
+      .at(-1);
     throw new MissingPart(`code-server can't be installed from the npm registry: ${said}`);
   }
 }

@@ -34,6 +34,8 @@ const QUIET = {
   "window.autoDetectColorScheme": false,
   "workbench.colorTheme": "Default Light Modern",
   "files.autoSave": "off",
+  // The text of a terminal is in the page.
+  "terminal.integrated.gpuAcceleration": "off",
 };
 
 export class Workbench {
@@ -184,7 +186,9 @@ export class Workbench {
   async hover(text) {
     const token = this.page.locator(".editor-group-container.active .view-line span", { hasText: text }).last();
     await token.hover();
-    const shown = this.page.locator(".monaco-hover:not(.hidden) .hover-contents, .monaco-hover:not(.hidden) .hover-row");
+    const shown = this.page.locator(
+      ".monaco-hover:not(.hidden) .hover-contents, .monaco-hover:not(.hidden) .hover-row",
+    );
     await shown.first().waitFor();
     return this.page.locator(".monaco-hover:not(.hidden)").first();
   }

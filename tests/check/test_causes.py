@@ -209,8 +209,11 @@ def block(params, x):
 """
 
 
-def test_in_code_of_ones_own_the_line_of_the_cause_is_found_though_no_name_is_shared(check: Check) -> None:
-    jax = OWN
+@pytest.mark.parametrize("decorator", ["", "@jax.jit\n"], ids=["eager", "compiled"])
+def test_in_code_of_ones_own_the_line_of_the_cause_is_found_though_no_name_is_shared(
+    decorator: str, check: Check
+) -> None:
+    jax = OWN.replace("def block", f"{decorator}def block")
     wanted = [("h = self.norm(x)", "var + 1e-6"), ("h = F.gelu", "jax.nn.gelu(n"), None]
     for place in wanted:
         verdict = check(BLOCK, jax, name="Block", eager=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -46,9 +47,14 @@ class Recorder:
         self.bytes = 0
         self.on = False
         self.sums = False
+        self.compiled = False
+        """Whether values were left out because they were inside a function that JAX traces once."""
 
     def __call__(self, site: int, value: Any) -> Any:
-        if not self.on or len(self.events) >= MAX_EVENTS or self.bytes >= MAX_BYTES or _compiled(value):
+        if not self.on or len(self.events) >= MAX_EVENTS or self.bytes >= MAX_BYTES:
+            return value
+        if _compiled(value):
+            self.compiled = True
             return value
         sums: list[Any] = []
 
@@ -78,7 +84,21 @@ def _compiled(value: Any) -> bool:
 
 
 def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """One call in ``mode`` with everything recorded, as on the torch side; ``error`` if it raised."""
+    """One call in ``mode`` with everything recorded, as on the torch side; ``error`` if it raised.
+
+    Functions that the program compiles itself have no values to record: then it is called once more without compiling.
+    """
+    found, compiled = _trace(request)
+    if compiled and any(re.search(r"\bjit\b", m["text"]) for m in request["slice"]["modules"]):
+        with jax.disable_jit():
+            again, _ = _trace(request)
+        if again["error"] is None or found["error"] is not None:
+            return again
+    return found
+
+
+def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The trace, and whether there were values that could not be recorded."""
     tracer, recorder = Tracer(), Recorder()
     with program(request, tracer, {NAME: recorder}) as (module, target):
         session = Session(request, vars(module), target)
@@ -103,7 +123,8 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
             error = describe(raised)
         norms += [None] * (len(recorder.events) - len(norms))
         events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
-        return {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error}
+        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error}
+        return found, recorder.compiled
 
 
 _names: dict[int, str] = {}

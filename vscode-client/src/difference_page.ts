@@ -26,7 +26,7 @@ export function page(difference: Difference, link: LineLink, nonce: string): str
 <h1>${head}</h1>
 <p>${escapeHtml(difference.what)}</p>
 ${difference.cause ? `<p class="cause">Likely cause: ${escapeHtml(difference.cause)}</p>` : ""}
-<p class="quiet">${agreeing} of ${difference.steps.length} statements agree, on ${escapeHtml(difference.device || "cpu")}, in float64.${where}</p>
+<p class="quiet">${agreeing} of ${difference.steps.length} statements agree, on ${escapeHtml(difference.device || "cpu")}, in ${escapeHtml(difference.precision ?? "float64")}.${where}</p>
 ${difference.steps.map((step, index) => section(step, index === difference.first, link)).join("\n")}
 </body>
 </html>`;
@@ -41,14 +41,25 @@ function section(step: Step, first: boolean, link: LineLink): string {
 <summary><span class="mark">${mark}</span> <code>${escapeHtml(step.target)}</code><span class="quiet">${escapeHtml(error)}</span></summary>
 <table>
 <tr><th></th><th>PyTorch</th><th>JAX</th></tr>
-<tr><th>statement</th>${cells(step, (value) => `<a href="${escapeHtml(link(value.uri, value.line))}">${value.line + 1}</a> <code>${escapeHtml(value.text.trim())}</code>`)}</tr>
+<tr><th>statement</th>${cells(step, (value) => statement(value, link))}</tr>
 <tr><th>shape</th>${cells(step, (value) => `(${value.shape.join(", ")}) ${escapeHtml(value.dtype)}`)}</tr>
 <tr><th>range</th>${cells(step, (value) => `${number(value.min)} … ${number(value.max)}`)}</tr>
 <tr><th>mean ± std</th>${cells(step, (value) => `${number(value.mean)} ± ${number(value.std)}`)}</tr>
 <tr><th>values</th>${cells(step, (value) => `<code>${value.values.map(number).join(" ")}${value.values.length ? " …" : ""}</code>`)}</tr>
+${step.worst ? farthest(step.worst) : ""}
 </table>
 ${step.histogram ? plot(step.histogram) : ""}
 </details>`;
+}
+
+function statement(value: Value, link: LineLink): string {
+  const code = `<code>${escapeHtml(value.text.trim())}</code>`;
+  return value.uri ? `<a href="${escapeHtml(link(value.uri, value.line))}">${value.line + 1}</a> ${code}` : code;
+}
+
+function farthest(worst: NonNullable<Step["worst"]>): string {
+  const at = worst.index.length ? ` at [${worst.index.join(", ")}]` : "";
+  return `<tr><th>farthest apart${at}</th><td>${number(worst.torch)}</td><td>${number(worst.jax)}</td></tr>`;
 }
 
 function cells(step: Step, show: (value: Value) => string): string {
@@ -83,7 +94,10 @@ ${bars(histogram.torch, "torch")}${bars(histogram.jax, "jax")}
 }
 
 /** A number in few characters. */
-export function number(value: number | null): string {
+export function number(value: number | string | null): string {
+  if (typeof value === "string") {
+    return escapeHtml(value);
+  }
   if (value === null || value === undefined) {
     return "–";
   }

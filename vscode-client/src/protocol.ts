@@ -57,7 +57,8 @@ export interface BulkApplied {
 }
 
 export interface Value {
-  uri: string;
+  /** Null where the conversion is no file yet. */
+  uri: string | null;
   line: number;
   text: string;
   shape: number[];
@@ -66,7 +67,8 @@ export interface Value {
   max: number | null;
   mean: number | null;
   std: number | null;
-  values: number[];
+  /** What is not finite comes as text: "nan", "inf" or "-inf". */
+  values: (number | string)[];
 }
 
 export interface Histogram {
@@ -83,6 +85,8 @@ export interface Step {
   torch: Value | null;
   jax: Value | null;
   histogram: Histogram | null;
+  /** The element at which the sides are farthest apart, in torch's order of axes. */
+  worst: { index: number[]; torch: number | string; jax: number | string } | null;
 }
 
 /** The answer to `t2j.explainDifference`. */
@@ -93,7 +97,9 @@ export interface Difference {
   cause: string | null;
   device: string;
   torch: { uri: string };
-  jax: { uri: string };
+  jax: { uri: string | null };
+  /** Null where nothing could be run. */
+  precision: string | null;
   steps: Step[];
   first: number | null;
   text: string;

@@ -74,6 +74,15 @@ test("a side without a value, a step without a plot and a page without steps are
   assert.match(page(difference({ steps: [], first: null }), link, "n"), /0 of 0 statements/);
 });
 
+test("what is not finite is shown as it is, and a conversion that is no file has no link", () => {
+  const jax = value({ uri: null, values: ["nan", "-inf", 2] });
+  const worst = { index: [1, 2], torch: 0.25, jax: "nan" };
+  const html = page(difference({ steps: [step({ jax, worst })], first: 0 }), link, "n");
+  assert.match(html, /nan -inf 2/);
+  assert.match(html, /farthest apart at \[1, 2\]<\/th><td>0\.2500<\/td><td>nan</);
+  assert.doesNotMatch(html, /command:open\?null/);
+});
+
 test("bars are as high as their counts", () => {
   const heights = [
     ...plot({ edges: [0, 1, 2], torch: [1, 4], jax: [2, 0] }).matchAll(/class="(\w+)".*?height="([\d.]+)"/g),

@@ -82,6 +82,27 @@ def test_a_right_and_a_wrong_conversion(
     assert (stored.verdicts["f"].verdict, stored.verdicts["f"].device) == (verdict, "cpu")
 
 
+def test_an_explanation_is_a_table_of_statements_with_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    (tmp_path / "b.py").write_text(WRONG)
+    report = tmp_path / "report.json"
+    files = [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+    arguments = ["check", *files, "--object", "f", "--explain", "--device", "cpu", "--json", str(report)]
+    assert main(arguments) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert "f: likely cause: PyTorch has 2 here; tried: use 2 instead of 3, and the values agree here" in shown
+    header = next(n for n, line in enumerate(shown) if line == "f, statement by statement:")
+    assert " ".join(shown[header + 1].split()) == "line torch line jax value shape max abs error max rel error"
+    (row,) = [line for line in shown[header + 2 :] if line.startswith(">")]
+    assert "return jax.nn.relu(x) * 3" in row and "return torch.relu(x) * 2" in row
+    (one,) = json.loads(report.read_text())["objects"]
+    assert one["divergence"]["fix"]["new"] == "2"
+    explanation = one["explanation"]
+    assert not explanation["steps"][explanation["first"]]["agree"]
+
+
 def test_without_a_conversion_the_file_is_converted_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.py").write_text(TORCH)
     assert main(["check", str(tmp_path / "a.py"), "--device", "cpu"]) == 0

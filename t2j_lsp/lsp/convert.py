@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from ..contract import Span, T2JError
-from ..files import encode, read_source, write_atomically
+from ..files import encode, write_atomically
 from ..merge import Merged
 from ..written import remember
 from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
 from .edits import edit_of, new_file_edit, whole_text_edit
+from .notebook_file import notebook_bytes
 from .paths import to_path, to_uri
 from .targets import UNSAVED_NOTEBOOK, Standing, is_saved, real, standing_at, target_of
 
@@ -148,30 +147,6 @@ def still_standing(server: Server, conversion: FileConversion) -> None:
     standing = conversion.standing
     if standing is not None and standing_at(server, standing.path) != standing:
         raise Refused(f"{standing.path.name} was edited meanwhile")
-
-
-def notebook_bytes(path: Path, notebook: Notebook) -> bytes:
-    """The notebook's file with the cells as they are in the editor. Raises Refused where the two don't fit."""
-    try:
-        data = json.loads(read_source(path).text)
-        cells = data["cells"]
-        if len(cells) == len(notebook.cells):
-            for cell, (_, document) in zip(cells, notebook.cells, strict=True):
-                cell["source"] = document.text
-        elif [d.text for kind, d in notebook.cells if kind == "code"] != [_source(c) for c in cells if _is_code(c)]:
-            raise Refused("save the notebook first: cells were added or removed since it was saved")
-    except (T2JError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"the notebook's file can't be read: {error}") from None
-    return json.dumps(data, ensure_ascii=False, indent=1).encode()
-
-
-def _source(cell: dict[str, Any]) -> str:
-    source = cell.get("source", "")
-    return source if isinstance(source, str) else "".join(source)
-
-
-def _is_code(cell: dict[str, Any]) -> bool:
-    return cell.get("cell_type") == "code"
 
 
 def file_edit(server: Server, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:

@@ -89,6 +89,8 @@ class Notebook:
     """The kind (``code`` or ``markup``) and the text of each cell."""
     revision: int = field(default_factory=lambda: next(_revisions))
     _lines: tuple[int, list[str], list[tuple[str, int, int]]] | None = None
+    _saved: tuple[str, ...] = ()
+    """The cells when the notebook was opened or saved last."""
 
     @property
     def is_notebook(self) -> bool:
@@ -98,6 +100,19 @@ class Notebook:
         """Note that a cell or the order of cells has changed."""
         self.version = version
         self.revision = next(_revisions)
+
+    @property
+    def python_cells(self) -> list[Document]:
+        return [cell for kind, cell in self.cells if kind == "code" and cell.language == "python"]
+
+    @property
+    def is_rearranged(self) -> bool:
+        """Whether there are other cells, or in another order, than when it was opened or saved last."""
+        return self._saved != tuple(cell.uri for _, cell in self.cells)
+
+    def note_saved(self) -> None:
+        """Note that the cells are those of the file."""
+        self._saved = tuple(cell.uri for _, cell in self.cells)
 
     @property
     def lines(self) -> list[str]:
@@ -114,9 +129,7 @@ class Notebook:
         if self._lines is None or self._lines[0] != self.revision:
             lines: list[str] = []
             parts: list[tuple[str, int, int]] = []
-            for kind, cell in self.cells:
-                if kind != "code" or cell.language != "python":
-                    continue
+            for cell in self.python_cells:
                 python = python_lines(cell.text)
                 texts = [content(line) for line in (cell.lines if python is None else split_lines(python))]
                 parts.append((cell.uri, len(lines), len(texts)))
@@ -184,6 +197,7 @@ class DocumentStore:
         for text in texts:
             self.open(text)
         self._set_cells(notebook, 0, 0, item.cells)
+        notebook.note_saved()
         return notebook
 
     def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> Notebook | None:

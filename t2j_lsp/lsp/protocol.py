@@ -208,6 +208,12 @@ class Protocol(LanguageServerProtocol):
         if notebook is not None:
             self._server.changed(notebook)
 
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def lsp_notebook_document__did_save(self, params: types.DidSaveNotebookDocumentParams) -> None:
+        notebook = self._server.store.notebooks.get(params.notebook_document.uri)
+        if notebook is not None:
+            notebook.note_saved()
+
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
         self._server.store.close_notebook(params.notebook_document.uri)

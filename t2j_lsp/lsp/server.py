@@ -50,7 +50,8 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
             notebook=types.NotebookDocumentFilterNotebookType(notebook_type="jupyter-notebook"),
             cells=[types.NotebookCellLanguage(language="python")],
         )
-    ]
+    ],
+    save=True,
 )
 STATUS = "t2j/status"
 SETTLE = 1.0

@@ -109,6 +109,136 @@ def test_a_notebook_becomes_a_notebook_beside_it_with_unsaved_edits(shared: Clie
     assert "jnp.concatenate" in sources[3] and sources[1] == "# prose"
 
 
+# --- synced as VS Code does: the Python cells alone -------------------------------------------------------------------
+
+STUDY = ("import torch", "x = torch.ones(3)", "y = torch.cat([x, x])", "z = 1")
+
+
+class Study:
+    """A notebook with prose between its cells, on disk and open in an editor that keeps the prose to itself."""
+
+    def __init__(self, client: Client, path: Path) -> None:
+        self.client, self.path, self.uri = client, path, path.as_uri()
+        self.version = 1
+        cells: list[Json] = [{"cell_type": "markdown", "source": ["# Study\n", "prose"], "metadata": {}}]
+        cells.append({"cell_type": "raw", "source": "not code", "metadata": {}})
+        for number, text in enumerate(STUDY):
+            outputs = [{"output_type": "stream", "name": "stdout", "text": [f"{number}\n"]}]
+            about = {"metadata": {"tags": [f"tag{number}"]}, "outputs": outputs, "execution_count": number + 1}
+            cells.append({"cell_type": "code", "source": text.splitlines(True), **about})
+            cells.append({"cell_type": "markdown", "source": f"after {number}", "metadata": {}})
+        other = {"cell_type": "code", "source": "ls", "metadata": {"vscode": {"languageId": "shellscript"}}}
+        cells.insert(3, {**other, "outputs": [], "execution_count": None})
+        path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        self.open(STUDY)
+
+    def cell(self, number: int) -> str:
+        return cell_uri(self.path.stem, number)
+
+    def open(self, texts: tuple[str, ...]) -> None:
+        document = {"uri": self.uri, "notebookType": "jupyter-notebook", "version": 1}
+        listed = [{"kind": 2, "document": self.cell(i)} for i in range(len(texts))]
+        items = [{"uri": self.cell(i), "languageId": "python", "version": 1, "text": t} for i, t in enumerate(texts)]
+        params = {"notebookDocument": {**document, "cells": listed}, "cellTextDocuments": items}
+        self.client.notify("notebookDocument/didOpen", params)
+
+    def close(self) -> None:
+        texts = [{"uri": self.cell(i)} for i in range(len(STUDY))]
+        params = {"notebookDocument": {"uri": self.uri}, "cellTextDocuments": texts}
+        self.client.notify("notebookDocument/didClose", params)
+
+    def _changed(self, cells: Json) -> None:
+        self.version += 1
+        about = {"uri": self.uri, "version": self.version}
+        self.client.notify("notebookDocument/didChange", {"notebookDocument": about, "change": {"cells": cells}})
+
+    def edit(self, number: int, text: str) -> None:
+        about = {"uri": self.cell(number), "version": self.version + 1}
+        self._changed({"textContent": [{"document": about, "changes": [{"text": text}]}]})
+
+    def order(self, *numbers: int) -> None:
+        """Put the cells into another order."""
+        cells = [{"kind": 2, "document": self.cell(i)} for i in numbers]
+        self._changed({"structure": {"array": {"start": 0, "deleteCount": len(STUDY), "cells": cells}}})
+
+    def save(self, texts: tuple[str, ...]) -> None:
+        """What the editor does: the file has the texts in this order, and the server is told."""
+        data = json.loads(self.path.read_text())
+        code = [c for c in data["cells"] if c["cell_type"] == "code" and not c["metadata"].get("vscode")]
+        for cell, text in zip(code, texts, strict=True):
+            cell["source"] = text
+        self.path.write_text(json.dumps(data))
+        self.client.notify("notebookDocument/didSave", {"notebookDocument": {"uri": self.uri}})
+
+    def converted(self) -> list[Json]:
+        return json.loads(self.client.command("t2j.previewFile", self.uri)["code"])["cells"]  # type: ignore[no-any-return]
+
+    def refused(self) -> None:
+        with pytest.raises(ServerError, match="save the notebook first: cells were added, removed or moved"):
+            self.client.command("t2j.previewFile", self.uri)
+
+
+@pytest.fixture
+def study(shared: Client, tmp_path: Path) -> Study:
+    return Study(shared, tmp_path / "prose.ipynb")
+
+
+def test_unsaved_edits_of_a_notebook_with_prose_are_converted(study: Study) -> None:
+    study.edit(1, "x = torch.ones(7)")
+    study.edit(3, "z = 2")
+    saved = json.loads(study.path.read_text())["cells"]
+    made = study.converted()
+    texts = ["".join(cell["source"]) for cell in made]
+    assert [c["metadata"] for c in made] == [c["metadata"] for c in saved]
+    assert [t for t, c in zip(texts, made, strict=True) if c["cell_type"] != "code"] == [
+        "".join(c["source"]) for c in saved if c["cell_type"] != "code"
+    ]
+    code = [text for text, cell in zip(texts, made, strict=True) if cell["cell_type"] == "code"]
+    assert code[1:] == ["ls", "x = jnp.ones(7)", "y = jnp.concatenate([x, x])", "z = 2"]
+
+
+def test_outputs_stay_with_the_text_that_made_them(study: Study) -> None:
+    # Nothing to convert: outputs are not cleared for the conversion's sake.
+    plain = ("a = 1", "b = 2", "c = 3", "d = 4")
+    study.close()
+    study.save(plain)
+    study.open(plain)
+    assert [len(c["outputs"]) for c in study.converted() if c["cell_type"] == "code"] == [1, 0, 1, 1, 1]
+    study.edit(2, "c = 33")
+    made = [c for c in study.converted() if c["cell_type"] == "code"]
+    assert [len(c["outputs"]) for c in made] == [1, 0, 1, 0, 1]
+    assert [c["execution_count"] for c in made] == [1, None, 2, None, 4]
+
+
+def test_cells_that_were_moved_or_left_have_to_be_saved_first(study: Study) -> None:
+    study.order(0, 2, 1, 3)
+    study.refused()
+    # Edited on top, so that no text tells where it came from.
+    study.edit(1, "x = torch.ones(8)")
+    study.edit(2, "y = torch.cat([x])")
+    study.refused()
+    study.save((STUDY[0], "y = torch.cat([x])", "x = torch.ones(8)", STUDY[3]))
+    study.edit(1, "x = torch.ones(9)")
+    code = ["".join(c["source"]) for c in study.converted() if c["cell_type"] == "code"]
+    assert code[2:4] == ["y = jnp.concatenate([x])", "x = jnp.ones(9)"]
+    study.order(0, 1, 2)
+    study.refused()
+
+
+def test_cells_that_were_moved_before_the_notebook_was_opened_are_known_by_their_text(study: Study) -> None:
+    # As after a crash: the editor brings back what was never saved.
+    study.close()
+    study.open((STUDY[0], STUDY[2], "x = torch.ones(5)", STUDY[3]))
+    study.refused()
+
+
+def test_a_cell_that_repeats_another_was_not_moved(study: Study) -> None:
+    study.edit(3, STUDY[2])
+    study.edit(1, "")
+    code = ["".join(c["source"]) for c in study.converted() if c["cell_type"] == "code"]
+    assert code[2:] == ["", *["y = jnp.concatenate([x, x])"] * 2]
+
+
 def test_a_notebook_without_a_file_has_to_be_saved_first(shared: Client) -> None:
     opened(shared, "untitled:new.ipynb", "new")
     cell = cell_uri("new", 3)

@@ -1,0 +1,71 @@
+"""A notebook's file with the cells as they are in the editor: what is synced is not all that stands in the file.
+
+VS Code syncs the Python cells alone, and no outputs and no metadata: those are the file's. They belong to the cell that
+they were saved with, so texts are only put in where the cells are still those of the file, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..contract import T2JError
+from ..files import read_source
+from .analysis.model import Refused
+from .documents import Notebook
+
+MOVED = "save the notebook first: cells were added, removed or moved since it was saved"
+
+Cells = list[dict[str, Any]]
+
+
+def notebook_bytes(path: Path, notebook: Notebook) -> bytes:
+    """The notebook's file with the texts of the editor's cells. Raises Refused where the two don't fit."""
+    try:
+        data = json.loads(read_source(path).text)
+        _put_in(data["cells"], notebook)
+    except (T2JError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Refused(f"the notebook's file can't be read: {error}") from None
+    return json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+
+
+def _put_in(cells: Cells, notebook: Notebook) -> None:
+    all_synced = [kind for kind, _ in notebook.cells] == [
+        "code" if cell.get("cell_type") == "code" else "markup" for cell in cells
+    ]
+    if all_synced:
+        saved, texts = cells, [document.text for _, document in notebook.cells]
+    else:
+        saved, texts = [c for c in cells if _is_python(c)], [document.text for document in notebook.python_cells]
+    before = [_source(cell) for cell in saved]
+    if before == texts:
+        notebook.note_saved()
+        return
+    if len(before) != len(texts) or notebook.is_rearranged or _is_moved(before, texts):
+        raise Refused(MOVED)
+    for cell, old, new in zip(saved, before, texts, strict=True):
+        if old != new:
+            cell["source"] = new
+            if "outputs" in cell:
+                # They show what another text did.
+                cell["outputs"], cell["execution_count"] = [], None
+
+
+def _is_moved(before: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether a text that stood in one cell stands in another one now, and no longer in its own."""
+    gone = {old for old, new in zip(before, texts, strict=True) if old != new and old.strip()}
+    return any(new in gone for old, new in zip(before, texts, strict=True) if old != new)
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", "")
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _is_python(cell: dict[str, Any]) -> bool:
+    """Whether a cell of the file is code in the notebook's own language, as editors note it."""
+    metadata = cell.get("metadata") or {}
+    language = (metadata.get("vscode") or {}).get("languageId", "python")
+    return cell.get("cell_type") == "code" and language == "python"

@@ -4,6 +4,8 @@
 #   make lint    ruff and mypy
 #   make docs    regenerate the pages in docs/
 #   make bench   print the benchmarks' figures
+#   make vsix    package the VS Code extension
+#   make vscode  test it: types, lint, units, and end to end in a real VS Code (E2E_FLAGS goes there)
 #   make gpu     the whole check suite on a GPU; where there is none, it says so (status 3, which make makes 2)
 # PYTHON names another interpreter to start from; PIP_FLAGS goes to pip install (-c constraints-ci.txt pins the gate's
 # versions). PYTEST_FLAGS goes to pytest.
@@ -13,8 +15,12 @@ PIP_FLAGS ?=
 PYTEST_FLAGS ?= -n 2 -q
 BIN := .venv/bin
 READY := .venv/.ready
+E2E_FLAGS ?=
+CLIENT := vscode-client
+NODE := $(CLIENT)/scripts/with-node.sh
+NODE_READY := $(CLIENT)/node_modules/.ready
 
-.PHONY: demo test lint docs bench gpu
+.PHONY: demo test lint docs bench gpu vsix vscode
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -45,3 +51,15 @@ bench: $(READY)
 
 gpu: $(READY)
 	@$(BIN)/python -m benchmarks.gpu_suite
+
+$(NODE_READY): $(CLIENT)/package-lock.json
+	cd $(CLIENT) && scripts/with-node.sh npm ci --silent --ignore-scripts
+	@touch $(NODE_READY)
+
+vsix: $(READY) $(NODE_READY)
+	@PYTHON="$(CURDIR)/$(BIN)/python" PIP_FLAGS="$(PIP_FLAGS)" $(NODE) node $(CLIENT)/scripts/package.mjs --out $(CLIENT)/t2j.vsix
+
+vscode: vsix
+	cd $(CLIENT) && scripts/with-node.sh npm run --silent check
+	cd $(CLIENT) && scripts/with-node.sh npm test --silent
+	cd $(CLIENT) && scripts/with-node.sh node test/e2e/run.mjs $(E2E_FLAGS)

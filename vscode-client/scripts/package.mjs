@@ -10,7 +10,7 @@
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { bundleExtension } from "./build.mjs";
@@ -46,7 +46,7 @@ writeFileSync(
 `,
 );
 await bundleExtension();
-const out = values.out ?? join(extension, `t2j-${manifest().version}.vsix`);
+const out = resolve(values.out ?? join(extension, "t2j.vsix"));
 run(process.execPath, [
   join(extension, "node_modules", "@vscode", "vsce", "vsce"),
   "package",
@@ -58,10 +58,6 @@ run(process.execPath, [
   out,
 ]);
 console.log(`packaged: ${out} (t2j ${version}, those with C code for ${tag})`);
-
-function manifest() {
-  return JSON.parse(readFileSync(join(extension, "package.json"), "utf8"));
-}
 
 /** Move distributions that hold C code to a folder of their own. */
 function separateNative(from, to) {

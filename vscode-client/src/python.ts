@@ -23,10 +23,13 @@ export interface Environment {
 export interface Interpreter {
   path: string;
   /** Who named it, for messages. */
-  from: "setting" | "Python extension" | "path";
+  from: "setting" | "Python extension" | "active environment" | "path";
 }
 
-/** The interpreter by the convention of the Python tools: the setting, the Python extension, then the search path. */
+/**
+ * The interpreter by the convention of the Python tools: the setting, the Python extension, then what was active where the editor
+ * was started, then the search path. An environment inside the workspace is not looked for: opening a folder runs nothing of it.
+ */
 export async function findInterpreter(log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
   const set = vscode.workspace.getConfiguration("t2j").get<string>("interpreter", "").trim();
   if (set) {
@@ -35,6 +38,10 @@ export async function findInterpreter(log: vscode.LogOutputChannel): Promise<Int
   const chosen = await fromPythonExtension(log);
   if (chosen) {
     return { path: chosen, from: "Python extension" };
+  }
+  const active = activeEnvironment();
+  if (active) {
+    return { path: active, from: "active environment" };
   }
   const found = onPath();
   return found ? { path: found, from: "path" } : undefined;
@@ -69,6 +76,13 @@ async function fromPythonExtension(log: vscode.LogOutputChannel): Promise<string
     log.warn(`The Python extension gave no interpreter: ${error}`);
     return undefined;
   }
+}
+
+/** The interpreter of the environment that was active in the terminal that started the editor. */
+function activeEnvironment(): string | undefined {
+  const inside = process.platform === "win32" ? ["python.exe", "Scripts/python.exe"] : ["bin/python"];
+  const roots = [process.env.VIRTUAL_ENV, process.env.CONDA_PREFIX].filter((root): root is string => Boolean(root));
+  return roots.flatMap((root) => inside.map((name) => path.join(root, name))).find((file) => existsSync(file));
 }
 
 function onPath(): string | undefined {

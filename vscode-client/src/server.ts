@@ -77,7 +77,7 @@ export class Server implements vscode.Disposable {
   restart(): Promise<void> {
     this.queue = this.queue
       .then(() => this.startAnew())
-      .catch((error) => this.failed({ text: `${error}`, packages: [] }));
+      .catch((error) => this.failed({ text: (error as Error).message, packages: [] }));
     return this.queue;
   }
 
@@ -151,7 +151,12 @@ export class Server implements vscode.Disposable {
     client.onNotification("t2j/checked", (checked: Checked) => this.fileChecked.fire(checked));
     client.onNotification("t2j/workspaceChanged", () => this.workspaceChanged.fire());
     this.client = client;
-    await client.start();
+    try {
+      await client.start();
+    } catch (error) {
+      this.log.error(`${error}`);
+      throw new Error("The t2j server did not start. Its log says why.");
+    }
     await vscode.commands.executeCommand("setContext", "t2j.running", true);
     this.statusChanged.fire({ state: "idle" });
   }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { NET, SLOW } from "./programs.mjs";
 import { eventually, within } from "./workbench.mjs";
 
-test("a long check is cancelled, and its processes end", { timeout: 300_000 }, async () => {
+test("a long check is cancelled, and its processes end", { timeout: 600_000 }, async () => {
   await within("cancel", { files: { "slow.py": SLOW, "net.py": NET } }, async (code) => {
     await code.openFile("slow.py");
     await code.clickLens("Check", "Check conversions by running");

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { NET } from "./programs.mjs";
 import { within } from "./workbench.mjs";
 
-test("the panel shows where the values part, as text and as a plot", { timeout: 300_000 }, async () => {
+test("the panel shows where the values part, as text and as a plot", { timeout: 600_000 }, async () => {
   await within("difference", { files: { "net.py": NET } }, async (code) => {
     const { page } = code;
     await code.convert("net.py");

@@ -10,7 +10,7 @@ import { extension } from "./parts.mjs";
 import { NET } from "./programs.mjs";
 import { within } from "./workbench.mjs";
 
-const TIMEOUT = 300_000;
+const TIMEOUT = 600_000;
 let folder;
 let bare;
 

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { NET } from "./programs.mjs";
 import { CHECK, eventually, within } from "./workbench.mjs";
 
-const TIMEOUT = 300_000;
+const TIMEOUT = 600_000;
 
 test("from a hover to a verdict, a planted mistake and its quick fix", { timeout: TIMEOUT }, async () => {
   await within("migrate", { files: { "net.py": NET } }, async (code) => {

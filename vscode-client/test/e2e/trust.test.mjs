@@ -13,7 +13,7 @@ import { test } from "node:test";
 import { waitingAt } from "./programs.mjs";
 import { eventually, within } from "./workbench.mjs";
 
-const TIMEOUT = 300_000;
+const TIMEOUT = 600_000;
 
 test("an untrusted workspace converts, and runs nothing", { timeout: TIMEOUT }, async () => {
   await within("untrusted", { files: { "empty.py": "" }, trusted: false }, async (code) => {

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { NET } from "./programs.mjs";
 import { eventually, within } from "./workbench.mjs";
 
-const TIMEOUT = 300_000;
+const TIMEOUT = 600_000;
 const HOOK = `import torch
 
 

@@ -162,6 +162,17 @@ def test_helpers_of_one_file_go_into_a_module_beside_it(project: Path) -> None:
     assert "def uniform" not in code
 
 
+def test_a_helper_module_keeps_what_files_before_import_from_it(project: Path) -> None:
+    for name, text in (("one.py", EMBEDDING), ("two.py", LINEAR)):
+        (project / name).write_text(text)
+        assert main(["convert", name, "-o", f"out/{name}", "--helpers", "module"]) == 0
+    shared = (project / "out/torch_helpers.py").read_text()
+    for name in ("one", "two"):
+        line = next(x for x in (project / f"out/{name}.py").read_text().splitlines() if "from torch_helpers" in x)
+        for helper in line.partition(" import ")[2].split(", "):
+            assert re.search(rf"^(def|class) {helper}\b|^{helper} = ", shared, re.MULTILINE), helper
+
+
 def test_helpers_of_a_folder_are_shared_by_package(project: Path) -> None:
     for name, text in {
         "tree/script.py": LINEAR,

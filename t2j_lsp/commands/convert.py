@@ -13,7 +13,7 @@ from typing import Any
 from .. import helper_modules
 from ..api import FileConversion, convert_file
 from ..contract import JSON_VERSION, Options, SourceError, T2JError
-from ..files import python_files, write_output
+from ..files import decode, python_files, write_output
 from .output import Subparsers, counted, print_findings, progress, write_json
 
 STDIN = "-"
@@ -117,8 +117,11 @@ def _write_file(path: Path, data: bytes, arguments: argparse.Namespace) -> int:
 
 
 def _write_helpers(folder: Path, names: Iterable[str], arguments: argparse.Namespace) -> int:
-    text = helper_modules.module_source(names)
-    return _write_file(folder / f"{helper_modules.NAME}.py", text.encode(), arguments)
+    path = folder / f"{helper_modules.NAME}.py"
+    if path.is_file():
+        # Files that were converted before import theirs from it.
+        names = {*names, *helper_modules.helpers_in(decode(path.read_bytes()).text)}
+    return _write_file(path, helper_modules.module_source(names).encode(), arguments)
 
 
 def _summary(name: str, converted: int, gaps: int, notes: int) -> str:

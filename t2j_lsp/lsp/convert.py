@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ..contract import Span, T2JError
-from ..files import encode, write_atomically
+from ..contract import Span
 from ..merge import Merged
-from ..written import remember
 from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
-from .edits import edit_of, new_file_edit, whole_text_edit
+from .edits import edit_of, joined, whole_text_edit
 from .notebook_file import notebook_bytes
+from .outputs import Output, helper_module, output_edit
 from .paths import to_path, to_uri
-from .targets import UNSAVED_NOTEBOOK, Standing, is_saved, real, standing_at, target_of
+from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
 
 if TYPE_CHECKING:
     from .analysis.service import AnalysisService
@@ -39,13 +39,22 @@ def scope_data(scope: Scope) -> dict[str, Any]:
     return {"kind": scope.kind, "span": place, "first": scope.first, "last": scope.last}
 
 
-async def part_edit(server: Server, program: Program, scope: Scope) -> types.WorkspaceEdit:
-    """The edit that converts a part of a program in place. Raises Refused with the reason."""
+@dataclass(frozen=True)
+class PartConversion:
+    """The edit that converts a part of a program in place, and the module with its helpers where that changes."""
+
+    edit: types.WorkspaceEdit
+    module: Output | None = None
+
+
+async def convert_part(server: Server, program: Program, scope: Scope) -> PartConversion:
+    """Convert a part of a program in place. Nothing is written. Raises Refused with the reason."""
     revision = program.revision
     done: Conversion = await server.service.ask("part", program, scope=scope)
+    module = await _module(server, server.service, program.uri, done.helpers)
     if program.revision != revision:
         raise Refused("the text was edited meanwhile")
-    return edit_of(server, program, done.hunks, done.caveats)
+    return PartConversion(edit_of(server, program, done.hunks, done.caveats), module)
 
 
 async def restore_edit(server: Server, source: Program, converted: Document, line: int) -> types.WorkspaceEdit:
@@ -72,6 +81,8 @@ class FileConversion:
     done: Converted
     merged: Merged | None = None
     """The conversion merged into what stands there, where that was edited."""
+    module: Output | None = None
+    """The module with its helpers, where that changes."""
 
     @property
     def code(self) -> str:
@@ -90,6 +101,17 @@ class FileConversion:
     def is_there(self) -> bool:
         """Whether exactly this stands there already."""
         return self.standing is not None and self.standing.text == self.code
+
+    @property
+    def output(self) -> Output | None:
+        """What goes to the target; None for a buffer that is no file."""
+        return Output(self.standing, self.code, self.done.code) if self.standing is not None else None
+
+    @property
+    def outputs(self) -> list[Output]:
+        """What is not there yet."""
+        output = self.output if not self.is_there else None
+        return [one for one in (output, self.module) if one is not None]
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -121,13 +143,20 @@ async def convert_file(server: Server, uri: str, service: AnalysisService | None
     if standing is not None and standing.problem is not None:
         raise Refused(standing.problem)
     done = await _converted(server, service, uri, program)
+    module = await _module(server, service, uri, done.helpers)
     if standing is None or not standing.edited:
-        return FileConversion(uri, standing, done)
+        return FileConversion(uri, standing, done, module=module)
     assert standing.text is not None
     merged: Merged = await service.ask_plain(
         "merge", path=str(real(standing.path)), mine=standing.text, theirs=done.code
     )
-    return FileConversion(uri, standing, done, merged)
+    return FileConversion(uri, standing, done, merged, module)
+
+
+async def _module(server: Server, service: AnalysisService, uri: str, names: Sequence[str]) -> Output | None:
+    """The helper module beside a file, where it lacks what the file's conversion imports from it."""
+    path = to_path(uri)
+    return await helper_module(server, service, path.parent, names) if names and path is not None else None
 
 
 async def _converted(server: Server, service: AnalysisService, uri: str, program: Program | None) -> Converted:
@@ -137,57 +166,23 @@ async def _converted(server: Server, service: AnalysisService, uri: str, program
         return converted
     assert path is not None
     data = notebook_bytes(path, program) if program is not None else None
-    settings = server.settings_for(uri).conversion
+    settings, _ = server.conversion_settings(uri)
     converted = await service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
     return converted
 
 
-def still_standing(server: Server, conversion: FileConversion) -> None:
-    """Raises Refused where something else stands at the target than when the conversion was made."""
-    standing = conversion.standing
-    if standing is not None and standing_at(server, standing.path) != standing:
-        raise Refused(f"{standing.path.name} was edited meanwhile")
-
-
 def file_edit(server: Server, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:
-    """The edit that makes or changes the converted file. A new file needs a client that can create files.
+    """The edit that makes or changes the converted file, and the module with its helpers.
 
-    What differs asks for confirmation, unless the user saw it and confirmed it before.
-
-    What is there already is edited and not made anew, so that it comes back where the user takes it back. Raises
-    Refused where something else stands there by now.
+    What differs asks for confirmation, unless the user saw it and confirmed it before. Raises Refused where something
+    else stands there by now.
     """
-    still_standing(server, conversion)
-    standing, caveats = conversion.standing, () if confirmed else conversion.caveats
-    if standing is None:
-        document = server.store.document(conversion.uri)
-        if document is None:
-            raise Refused("the document was closed meanwhile")
-        return whole_text_edit(server, document, conversion.code)
-    if standing.opened is not None:
-        return whole_text_edit(server, standing.opened, conversion.code, caveats)
-    if standing.text:
-        on_disk = Document(conversion.target_uri, standing.text, None)
-        return whole_text_edit(server, on_disk, conversion.code, caveats)
-    return new_file_edit(server, standing.path, conversion.code, caveats)
-
-
-def note_written(conversion: FileConversion) -> None:
-    """Remember a conversion that the client writes: it is ours to replace, and the base of the next merge."""
-    if conversion.standing is not None:
-        remember(real(conversion.standing.path), conversion.done.code.encode())
-
-
-def write_file(server: Server, conversion: FileConversion) -> None:
-    """Write the converted file, for clients that can't create one. Raises Refused where something is in the way."""
-    still_standing(server, conversion)
-    standing = conversion.standing
-    assert standing is not None
-    path = real(standing.path)
-    if standing.opened is not None and not is_saved(path, standing.opened.text):
-        raise Refused(f"{path.name} is open and not saved; save it first")
-    try:
-        write_atomically(path, encode(conversion.code))
-    except T2JError as error:
-        raise Refused(str(error)) from None
-    remember(path, encode(conversion.done.code))
+    caveats = () if confirmed else conversion.caveats
+    output = conversion.output
+    if output is not None:
+        edits = [output_edit(server, one, caveats if one == output else ()) for one in conversion.outputs or [output]]
+        return joined(edits)
+    document = server.store.document(conversion.uri)
+    if document is None:
+        raise Refused("the document was closed meanwhile")
+    return whole_text_edit(server, document, conversion.code)

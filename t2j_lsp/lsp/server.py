@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +171,15 @@ class Server(LanguageServer):
         return self._settings[uri]
 
     def conversion_settings(self, uri: str) -> tuple[ConversionSettings, str | None]:
-        """What a document is converted with, and its path."""
+        """What a document is converted with, and its path.
+
+        A buffer that is no file has no module beside it: its helpers stand in it.
+        """
         path = to_path(uri)
-        return self.settings_for(uri).conversion, str(path) if path is not None else None
+        settings = self.settings_for(uri).conversion
+        if settings.helpers == "module" and path is None:
+            settings = replace(settings, helpers="inline")
+        return settings, str(path) if path is not None else None
 
     # --- texts ----------------------------------------------------------------------------------------------------
 

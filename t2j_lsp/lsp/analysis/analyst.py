@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ... import helper_modules
 from ...contract import Finding, Options, Rewrite, Severity, SourceError, Span, TextEdit, Translation
 from ...files import neighbours
 from ...translate import translate
@@ -158,7 +159,13 @@ def options(settings: Settings, path: str | None) -> Options:
         helpers=settings.helpers,  # type: ignore[arg-type]
         path=path,
         resolve=neighbours(Path(path)) if path else None,
+        helper_module=helper_import(path) if path else helper_modules.NAME,
     )
+
+
+def helper_import(path: str) -> str:
+    """The name under which a file, or its conversion beside it, imports the helper module that stands there too."""
+    return helper_modules.home(Path(path), Path(path).parent)[1]
 
 
 def tree_of(text: str) -> ast.Module:

@@ -147,6 +147,8 @@ class Conversion:
 
     hunks: tuple[Hunk, ...]
     caveats: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+    """What the new lines import from the helper module beside the file."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,8 @@ class Converted:
     code: str
     gaps: int
     notes: int
-    helper_source: str | None = None
+    helpers: tuple[str, ...] = ()
+    """What it imports from the helper module beside it."""
 
 
 @dataclass(frozen=True)

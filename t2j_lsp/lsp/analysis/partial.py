@@ -15,7 +15,7 @@ from ...contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit
 from ...translate import translate
 from ...translate.wrap import wrap_long_lines
 from ..positions import content, split_lines
-from .analyst import BOM, Added, Analyst, State, line_of, line_starts, moved, options, pieces_of, tree_of
+from .analyst import BOM, Added, Analyst, State, helper_import, line_of, line_starts, moved, options, pieces_of, tree_of
 from .model import Conversion, Hunk, Refused, Scope, Settings
 from .units import Unit, closure, cut, groups, only
 
@@ -48,7 +48,15 @@ def convert_part(
     caveats = [f"{f.name}: {f.reason}" for f in findings if f.code != "exact"]
     if scope.kind == "lines":
         caveats += [f"it uses {name}, which is still PyTorch" for name in _still_torch(translation, units, scope)]
-    return Conversion(tuple(hunks), tuple(dict.fromkeys(caveats)))
+    helpers = _from_helper_module(hunks, path) if settings.helpers == "module" and path else ()
+    return Conversion(tuple(hunks), tuple(dict.fromkeys(caveats)), helpers)
+
+
+def _from_helper_module(hunks: Iterable[Hunk], path: str) -> tuple[str, ...]:
+    """The helpers that new lines import from the module beside the file."""
+    start = f"from {helper_import(path)} import "
+    lines = [line for hunk in hunks for line in hunk.lines if line.startswith(start)]
+    return tuple(sorted({line.removeprefix(start).partition(" as ")[0] for line in lines}))
 
 
 def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> list[str]:

@@ -16,15 +16,15 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...api import convert_file
 from ...commands.explain import readable
-from ...contract import SourceError, T2JError
+from ...contract import SourceError, T2JError, Translation
 from ...explain import all_docs
 from ...files import merge_into
+from ...helper_modules import NAME, Extended, extended
 from ...merge import Merged
 from ...translate import translate
 from .analyst import Analyst, options
@@ -69,14 +69,19 @@ class Jobs:
         if state.problem is not None or state.translation is None:
             raise Refused(state.problem or "the file can't be converted")
         done = state.translation
-        return Converted(done.code, len(done.gaps), len(done.notes), done.helper_source)
+        return _converted(done, settings)
 
     def convert_path(self, path: str, data: bytes | None, settings: Settings) -> Converted:
         """A file or notebook that is not kept among the analyses; ``data`` stands for what is on disk."""
-        if path.endswith(".ipynb"):
-            settings = replace(settings, helpers="inline")
         done = convert_file(Path(path), options(settings, path), data).translation
-        return Converted(done.code, len(done.gaps), len(done.notes), done.helper_source)
+        return _converted(done, settings)
+
+    def helpers(self, names: list[str], present: str) -> Extended:
+        """The helper module with these, from the text that stands there."""
+        try:
+            return extended(present, names)
+        except SyntaxError as error:
+            raise Refused(f"{NAME}.py, which gets helpers, is not Python (line {error.lineno}: {error.msg})") from None
 
     def merge(self, path: str, mine: str, theirs: str) -> Merged:
         return merge_into(Path(path), mine, theirs)
@@ -86,6 +91,11 @@ class Jobs:
         if fresh.translation is None or fresh.problem is not None:
             raise Refused(fresh.problem or "the file can't be converted")
         return restore(other, fresh.translation.code, line)
+
+
+def _converted(done: Translation, settings: Settings) -> Converted:
+    imported = done.needs.helpers if settings.helpers == "module" else ()
+    return Converted(done.code, len(done.gaps), len(done.notes), imported)
 
 
 class Loop:

@@ -17,15 +17,16 @@ from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope, stan
 from ..analysis.service import Failed, SyntaxProblem
 from ..convert import (
     convert_file,
+    convert_part,
     file_edit,
     ignore_edit,
-    note_written,
-    part_edit,
     restore_edit,
     scope_data,
     scope_of,
 )
 from ..documents import Document, Program
+from ..edits import joined
+from ..outputs import note_written, output_edit
 from ..targets import UNSAVED_NOTEBOOK, standing_at, target_of
 from .mends import explain, mend
 
@@ -38,7 +39,7 @@ FIX_ALL = "source.fixAll.t2j"
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 KINDS = (QUICK_FIX, REWRITE, CONVERT, FIX_ALL)
 REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
-CONVERT_FILE_COMMAND = "t2j.convertFile"
+CONVERT_FILE_COMMAND, CONVERT_PART_COMMAND = "t2j.convertFile", "t2j.convert"
 
 Actions = list[types.CodeAction | types.Command]
 
@@ -114,7 +115,7 @@ def _as_command(action: types.CodeAction, uri: str) -> types.Command | None:
     if data.get("file"):
         return types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=[uri])
     if data.get("scope"):
-        return types.Command(title=action.title, command="t2j.convert", arguments=[uri, data["scope"]])
+        return types.Command(title=action.title, command=CONVERT_PART_COMMAND, arguments=[uri, data["scope"]])
     return None
 
 
@@ -130,7 +131,8 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
         conversion = await convert_file(server, program.uri)
         if conversion.standing is None or server.client.create_files:
             action.edit = file_edit(server, conversion)
-            note_written(conversion)
+            for output in conversion.outputs:
+                note_written(output)
         else:
             arguments: list[Any] = [program.uri]
             action.command = types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=arguments)
@@ -140,7 +142,15 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
             raise Refused("the PyTorch file is not open")
         action.edit = await restore_edit(server, source, program, int(data["restore"]["line"]))
     else:
-        action.edit = await part_edit(server, program, scope_of(data.get("scope")))
+        part = await convert_part(server, program, scope_of(data.get("scope")))
+        if part.module is None:
+            action.edit = part.edit
+        elif server.client.create_files:
+            action.edit = joined([part.edit, output_edit(server, part.module)])
+            note_written(part.module)
+        else:
+            named = [program.uri, data["scope"]]
+            action.command = types.Command(title=action.title, command=CONVERT_PART_COMMAND, arguments=named)
     return action
 
 

@@ -13,10 +13,10 @@ from ...contract import Severity, T2JError
 from ..analysis.model import Refused
 from ..analysis.service import Failed, SyntaxProblem
 from ..checking.verdicts import overall
-from ..convert import part_edit, scope_of
+from ..convert import convert_part, scope_of
 from ..documents import Program
-from ..edits import apply_edit
 from .actions import RequestFailed
+from .conversions import apply_part
 from .hover import doc_of
 from .lenses import verdict_of
 
@@ -48,10 +48,10 @@ def _conversions(server: Server) -> None:
         uri, scope = (*arguments, None, None)[:2]
         program = _program(server, uri)
         try:
-            edit = await part_edit(server, program, scope_of(scope))
+            part = await convert_part(server, program, scope_of(scope))
+            return await apply_part(server, part)
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
-        return await apply_edit(server, "Convert to JAX", edit)
 
 
 def _checks(server: Server) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -11,8 +13,9 @@ from lsprotocol import types
 from ...contract import T2JError
 from ..analysis.model import Refused
 from ..analysis.service import AnalysisService, Failed, SyntaxProblem
-from ..convert import FileConversion, convert_file, file_edit, note_written, write_file
+from ..convert import FileConversion, PartConversion, convert_file, file_edit
 from ..edits import apply_edit, joined
+from ..outputs import Output, by_client, helper_module, note_written, output_edit, write
 from ..paths import to_path
 from ..progress import Progress
 from .actions import RequestFailed
@@ -68,29 +71,53 @@ def register(server: Server) -> None:
 
 
 async def _write(server: Server, conversion: FileConversion, confirmed: bool) -> dict[str, Any]:
-    """Let the client make or change the file, or do it here where the client can't. Raises Refused."""
+    """Let the client make or change the files, or do it here where the client can't. Raises Refused."""
+    output = conversion.output
+    if output is None:
+        return await apply_edit(server, LABEL, file_edit(server, conversion, confirmed), refactoring=True)
     if conversion.is_there:
-        note_written(conversion)
+        note_written(output)
+    elif not by_client(server, output):
+        await _module_first(server, conversion.module)
+        await _write_here(server, output)
+        server.checks.edited(conversion.uri, wait=False)
         return {"applied": True}
-    if _edits(server, conversion):
-        answer = await apply_edit(server, LABEL, file_edit(server, conversion, confirmed), refactoring=True)
-        if answer["applied"]:
-            note_written(conversion)
-        return answer
-    await asyncio.get_running_loop().run_in_executor(None, write_file, server, conversion)
-    server.checks.edited(conversion.uri, wait=False)
+    left = await _module_first(server, conversion.module)
+    if left is None and conversion.is_there:
+        return {"applied": True}
+    edit = file_edit(server, replace(conversion, module=left), confirmed)
+    answer = await apply_edit(server, LABEL, edit, refactoring=True)
+    if answer["applied"]:
+        _note_all([output, *([left] if left is not None else [])])
+    return answer
+
+
+async def apply_part(server: Server, part: PartConversion) -> dict[str, Any]:
+    """Let the client convert a part of a document in place. Raises Refused."""
+    left = await _module_first(server, part.module)
+    edits = [part.edit, *([output_edit(server, left)] if left is not None else [])]
+    answer = await apply_edit(server, LABEL, joined(edits))
+    if answer["applied"] and left is not None:
+        note_written(left)
+    return answer
+
+
+async def _module_first(server: Server, module: Output | None) -> Output | None:
+    """Write a helper module that the client can't; what is left for the client. Raises Refused."""
+    if module is None or by_client(server, module):
+        return module
+    # Before what imports from it.
+    await _write_here(server, module)
+    return None
+
+
+async def _write_here(server: Server, output: Output) -> None:
+    await asyncio.get_running_loop().run_in_executor(None, write, server, output)
     server.survey.touch()
-    return {"applied": True}
 
 
-def _edits(server: Server, conversion: FileConversion) -> bool:
-    """Whether the client writes a conversion: it has the buffer, or it can create files."""
-    standing, client = conversion.standing, server.client
-    return standing is None or (client.apply_edit and (client.create_files or standing.opened is not None))
-
-
-def _note_all(conversions: Iterable[FileConversion]) -> None:
-    for one in conversions:
+def _note_all(outputs: Iterable[Output]) -> None:
+    for one in outputs:
         note_written(one)
 
 
@@ -103,6 +130,8 @@ class _Bulk:
         self.service = AnalysisService(server.conversion_settings)
         self.uris = list(dict.fromkeys(uris))
         self.skipped: list[dict[str, str]] = []
+        self.modules: dict[Path, Output] = {}
+        """The helper modules that change, by their folders."""
         self._cancelled = False
 
     async def run(self) -> dict[str, Any]:
@@ -118,6 +147,7 @@ class _Bulk:
                     made.append(conversion)
                 if self._cancelled:
                     raise RequestFailed(message="the conversion was cancelled, and nothing was written")
+            await self._find_modules(made)
         finally:
             progress.end()
             await self.service.close()
@@ -145,45 +175,75 @@ class _Bulk:
         elif conversion.conflicts:
             name, count = conversion.standing.path.name, conversion.conflicts
             self._skip(uri, f"{name} was edited where the new conversion differs, in {count} places: convert it alone")
-        elif conversion.is_there:
+        elif not conversion.outputs:
             self._skip(uri, UP_TO_DATE)
         else:
             return conversion
         return None
 
+    async def _find_modules(self, made: list[FileConversion]) -> None:
+        """One module for all the files of a folder that import from it."""
+        for folder in dict.fromkeys(one.module.standing.path.parent for one in made if one.module is not None):
+            beside = [one for one in made if one.output is not None and one.output.standing.path.parent == folder]
+            names = {name for one in beside for name in one.done.helpers}
+            try:
+                module = await helper_module(self.server, self.service, folder, names)
+                if module is not None:
+                    self.modules[folder] = module
+            except (Refused, SyntaxProblem, Failed) as error:
+                made[:] = [one for one in made if one not in beside]
+                self._skip_all(beside, str(error))
+
     async def _write(self, made: list[FileConversion]) -> list[FileConversion]:
         """Write what was made: by one edit as far as the client writes files, here otherwise."""
-        by_client = [one for one in made if _edits(self.server, one)]
-        edits = []
-        for one in by_client[:]:
+        made = [replace(one, module=None) for one in made]
+        edits = await self._write_modules(made)
+        by_us = [one for one in made if one.output is not None and not by_client(self.server, one.output)]
+        theirs = [one for one in made if one not in by_us]
+        for one in theirs[:]:
             try:
-                edits.append(file_edit(self.server, one, self.confirmed))
+                edits += [file_edit(self.server, one, self.confirmed)] if not one.is_there else []
             except Refused as error:
-                by_client.remove(one)
+                theirs.remove(one)
                 self._skip(one.uri, str(error))
             # Each looked at a file: other requests get their turn in between.
             await asyncio.sleep(0)
         if edits:
             answer = await apply_edit(self.server, LABEL, joined(edits), refactoring=True)
             if not answer["applied"]:
-                self._skip_all(by_client, answer.get("reason", "the editor did not apply the edit"))
-                by_client = []
-        await asyncio.get_running_loop().run_in_executor(None, _note_all, by_client)
-        return by_client + await self._write_here([one for one in made if not _edits(self.server, one)])
+                self._skip_all(theirs, answer.get("reason", "the editor did not apply the edit"))
+                return await self._write_files(by_us)
+        written = [one.output for one in theirs if one.output is not None] + list(self.modules.values())
+        await asyncio.get_running_loop().run_in_executor(None, _note_all, written)
+        return theirs + await self._write_files(by_us)
+
+    async def _write_modules(self, made: list[FileConversion]) -> list[types.WorkspaceEdit]:
+        """The edits of helper modules; those that the client can't make are written. Without its module, no file is."""
+        edits: list[types.WorkspaceEdit] = []
+        for folder, module in list(self.modules.items()):
+            try:
+                left = await _module_first(self.server, module)
+                edits += [output_edit(self.server, left)] if left is not None else []
+            except (Refused, T2JError) as error:
+                del self.modules[folder]
+                lost = [o for o in made if o.done.helpers and o.output and o.output.standing.path.parent == folder]
+                made[:] = [one for one in made if one not in lost]
+                self._skip_all(lost, str(error))
+        return edits
 
     def _skip_all(self, conversions: Iterable[FileConversion], reason: str) -> None:
         for one in conversions:
             self._skip(one.uri, reason)
 
-    async def _write_here(self, made: list[FileConversion]) -> list[FileConversion]:
+    async def _write_files(self, made: list[FileConversion]) -> list[FileConversion]:
         written = []
         for one in made:
+            assert one.output is not None
             try:
-                await asyncio.get_running_loop().run_in_executor(None, write_file, self.server, one)
+                await _write_here(self.server, one.output)
             except (Refused, T2JError) as error:
                 self._skip(one.uri, str(error))
             else:
                 written.append(one)
                 self.server.checks.edited(one.uri, wait=False)
-                self.server.survey.touch()
         return written

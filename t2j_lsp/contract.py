@@ -340,7 +340,8 @@ class Step:
 class Explanation:
     """One run of both programs, statement by statement. ``first`` is the index of the first step that parts.
 
-    ``left_out`` counts steps that are not listed because there were too many.
+    ``left_out`` counts steps that are not listed because there were too many. ``cut`` says that the run went on, and
+    its later values were too many or too large to be compared.
     """
 
     steps: tuple[Step, ...]
@@ -348,9 +349,10 @@ class Explanation:
     precision: str
     mode: str
     left_out: int = 0
+    cut: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        about = {"precision": self.precision, "mode": self.mode, "left_out": self.left_out}
+        about = {"precision": self.precision, "mode": self.mode, "left_out": self.left_out, "cut": self.cut}
         return {**about, "first": self.first, "steps": [s.to_json() for s in self.steps]}
 
 

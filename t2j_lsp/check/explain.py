@@ -1,8 +1,8 @@
 """The values of two programs side by side, statement by statement, with what tells them apart.
 
-Whole arrays cross from the workers, as they do for finding the place of a difference (``trace.MAX_BYTES`` and
-``MAX_EVENTS`` bound each side), because only whole arrays can be compared in another order of axes. What leaves here
-are numbers about them: at most ``STEPS`` steps of about a kilobyte each, however large the arrays are.
+Whole arrays cross from the workers, because only whole arrays can be compared in another order of axes: those that
+were sent to find the place of a difference (``trace.MAX_BYTES`` bounds each side), or ``BYTES`` where all agrees. What
+leaves here are numbers about them: at most ``STEPS`` steps of about two kilobytes each, however large the arrays are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .compare import Difference, arrays_of, is_array, pairs, scale_of
 from .localise import Alignment, Event, Places, arrangements, same
 from .protocol import Array, NdArray, as_float64, dtype_name
 
+BYTES = 100 * 1024**2
 STEPS = 400
 BEFORE = 300
 """Steps that are listed at most, and how many of them at most before the first that parts."""
@@ -78,7 +79,8 @@ class _Steps:
         start = max(0, (self.first or 0) - BEFORE)
         kept = self.steps[start : start + STEPS]
         first = None if self.first is None else self.first - start
-        return Explanation(tuple(kept), first, precision, self.run.mode, len(self.steps) - len(kept))
+        left_out = len(self.steps) - len(kept)
+        return Explanation(tuple(kept), first, precision, self.run.mode, left_out, self.alignment.full)
 
     # --- statements -----------------------------------------------------------------------------------------------
 
@@ -301,6 +303,8 @@ def closing(found: Explanation) -> list[str]:
         lines.append("every step agrees")
     if found.left_out:
         lines.append(f"{found.left_out} more steps are not listed")
+    if found.cut:
+        lines.append("what came later was not compared: there is too much of it")
     lines.append(f"one run in {found.precision}, in {found.mode} mode")
     return lines
 

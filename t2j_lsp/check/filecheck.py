@@ -13,7 +13,7 @@ from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, Sou
 from .compare import Difference
 from .counterparts import Counterpart, counterpart
 from .experiment import Experiment
-from .explain import Run, explanation
+from .explain import BYTES, Run, explanation
 from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
@@ -215,7 +215,7 @@ class FileCheck:
 
             Experiment(self.torch_side, self.jax_side, judgement, alignment, run, whole).run()
         if self.settings.explain:
-            alignment = alignment or self.locator.aligned(judgement, runs.here, runs.there)
+            alignment = alignment or self.locator.aligned(judgement, runs.here, runs.there, BYTES)
             if alignment is not None:
                 judgement.verdict.explanation = self._explained(judgement, alignment, runs)
 

@@ -67,6 +67,7 @@ class Alignment:
         self.torch, self.jax = _events(torch), _events(jax)
         self.sites = [Site.from_plain(s) for s in jax["sites"]]
         self.torch_run, self.wide = torch, wide
+        self.full = bool(torch.get("full") or jax.get("full"))
         self.error: dict[str, Any] | None = jax.get("error")
         self.calls: dict[str, list[Any]] = torch["calls"]
         self.owners: dict[str, list[str]] = torch["owners"]

@@ -16,6 +16,7 @@ from .pool import RemoteError, WorkerError
 from .protocol import Raised
 from .slice import Slicer
 from .stages import mode_of
+from .trace import MAX_BYTES
 
 SMALL = 500_000
 """Elements of a state up to which a module is constructed once more, to look at the values in its constructor."""
@@ -49,10 +50,15 @@ class Locator:
         verdict.divergence = Divergence(*places, verdict.reason or "")
         return alignment
 
-    def aligned(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> Alignment | None:
-        """The values of one run of both sides, chosen by what differs; None where a side can't be run."""
+    def aligned(
+        self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any], limit: int = MAX_BYTES
+    ) -> Alignment | None:
+        """The values of one run of both sides, chosen by what differs; None where a side can't be run.
+
+        ``limit`` is the number of bytes from each side, about.
+        """
         name = judgement.difference.name if judgement.difference else ""
-        request = self.request(judgement, torch)
+        request = self.request(judgement, torch) | {"bytes": limit}
         with contextlib.suppress(WorkerError, RemoteError):
             runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
             texts = (self.torch_side.text, self.jax_side.text)

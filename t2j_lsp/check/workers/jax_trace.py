@@ -42,7 +42,10 @@ class Event:
 class Recorder:
     """The values that statements reported, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.full = False
+        """Whether something was left out because there was too much."""
         self.events: list[Event] = []
         self.bytes = 0
         self.on = False
@@ -51,7 +54,10 @@ class Recorder:
         """Whether values were left out because they were inside a function that JAX traces once."""
 
     def __call__(self, site: int, value: Any) -> Any:
-        if not self.on or len(self.events) >= MAX_EVENTS or self.bytes >= MAX_BYTES:
+        if not self.on:
+            return value
+        if len(self.events) >= MAX_EVENTS or self.bytes >= self.limit:
+            self.full = True
             return value
         if _compiled(value):
             self.compiled = True
@@ -99,7 +105,7 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
 
 def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The trace, and whether there were values that could not be recorded."""
-    tracer, recorder = Tracer(), Recorder()
+    tracer, recorder = Tracer(), Recorder(request.get("bytes", MAX_BYTES))
     with program(request, tracer, {NAME: recorder}) as (module, target):
         session = Session(request, vars(module), target)
         files = {s.file for s in tracer.sites}
@@ -123,7 +129,7 @@ def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             error = describe(raised)
         norms += [None] * (len(recorder.events) - len(norms))
         events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
-        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error}
+        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error, "full": recorder.full}
         return found, recorder.compiled
 
 

@@ -35,7 +35,10 @@ class Event:
 class Recorder:
     """The values that statements reported, in order."""
 
-    def __init__(self, gradients: bool) -> None:
+    def __init__(self, gradients: bool, limit: int) -> None:
+        self.limit = limit
+        self.full = False
+        """Whether something was left out because there was too much."""
         self.events: list[Event] = []
         self.gradients = gradients
         self.bytes = 0
@@ -44,7 +47,10 @@ class Recorder:
         """While a constructor runs, the state of torch's random generator at the last report."""
 
     def __call__(self, site: int, value: Any) -> Any:
-        if not self.on or len(self.events) >= MAX_EVENTS or self.bytes >= MAX_BYTES:
+        if not self.on:
+            return value
+        if len(self.events) >= MAX_EVENTS or self.bytes >= self.limit:
+            self.full = True
             return value
         self.on = False
         sums: list[torch.Tensor] = []
@@ -80,9 +86,10 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
 
     ``calls`` says from which line each submodule was called, and ``owners`` which attribute of which class of the
     user's holds each submodule, parameter and buffer. The request is that of `observe`, with ``mode``, ``gradients``
-    (whether norms are wanted) and ``construct`` (whether the constructor is recorded too).
+    (whether norms are wanted), ``construct`` (whether the constructor is recorded too) and maybe ``bytes`` (of arrays
+    that are recorded, about). ``full`` says that the rest was left out.
     """
-    tracer, recorder = Tracer(), Recorder(request["gradients"])
+    tracer, recorder = Tracer(), Recorder(request["gradients"], request.get("bytes", MAX_BYTES))
     rng = np.random.default_rng(request["seed"])
     with program(request, tracer, {NAME: recorder}) as (module, target):
         if request["construct"] and isinstance(target, type):
@@ -101,7 +108,8 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
         norms = _norms(recorder.events, {**parameters, **roots})
         events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
         owners = _owners(model, request) if isinstance(model, nn.Module) else {}
-        return {"sites": [s.to_plain() for s in tracer.sites], "events": events, "calls": calls, "owners": owners}
+        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "calls": calls, "owners": owners}
+        return {**found, "full": recorder.full}
 
 
 def owners(request: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,15 @@ def _told(server: Server, source: str, name: str, answer: dict[str, Any]) -> dic
     converted = pair[0] if pair is not None else None
     divergence = verdict["divergence"] or {}
     what = divergence.get("what") or verdict["reason"] or "every value agrees"
-    found = found or {"steps": [], "first": None, "precision": None, "mode": None, "left_out": 0, "text": what}
+    found = found or {
+        "steps": [],
+        "first": None,
+        "precision": None,
+        "mode": None,
+        "left_out": 0,
+        "cut": False,
+        "text": what,
+    }
     lines = [f"{name}: {verdict['verdict']}", what, *([divergence["cause"]] if divergence.get("cause") else []), ""]
     return {
         "name": name,

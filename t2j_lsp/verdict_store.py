@@ -1,7 +1,8 @@
 """The verdicts of checks, kept in the user's state folder, so that they are known after a restart.
 
 One small file for each pair of a PyTorch file and its conversion. A verdict is about two texts, and it holds as long as
-both files have these very texts.
+both files have these very texts. What an editor shows again beside the code (`kept`) has to hold for the files that the
+two import from their project as well.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,10 +50,53 @@ class Stored:
     """The digest of the PyTorch text."""
     converted: str
     verdicts: dict[str, StoredVerdict]
+    neighbours: dict[str, str] = field(default_factory=dict)
+    """The files of the project that the check read besides, and the digests of their bytes."""
 
     def holds(self, source: str, converted: str) -> bool:
         """Whether the verdicts are about texts with these digests."""
         return (self.source, self.converted) == (source, converted)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A verdict as it was reported, in the JSON form of `ObjectVerdict` without what was observed in passing."""
+
+    form: dict[str, Any]
+    asked: dict[str, str] | None
+    device: str
+    version: str
+    checked: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The verdicts that still hold for a pair."""
+
+    reports: dict[str, Report]
+    names: list[str] | None
+    """All objects of the PyTorch file; None where only some were ever checked."""
+
+    def lacking(self, asked: Mapping[str, str], version: str) -> list[str] | None:
+        """The objects on which a check would tell something that is not known; None for whatever there is.
+
+        Known is what this ``version`` of t2j found when it was asked the same. That an object could not be checked may
+        be another story the next time.
+        """
+        if self.names is None:
+            return None
+        return [name for name in self.names if not self._repeats(name, asked, version)]
+
+    def _repeats(self, name: str, asked: Mapping[str, str], version: str) -> bool:
+        one = self.reports.get(name)
+        if one is None or one.form["verdict"] == UNCHECKED:
+            return False
+        return (one.asked, one.version) == (dict(asked), version)
+
+
+def asked_of(stage: str, device: str, torch_python: str | None, jax_python: str | None) -> dict[str, str]:
+    """What a check was asked for, as `record` keeps it."""
+    return {"stage": stage, "device": device, "torch_python": torch_python or "", "jax_python": jax_python or ""}
 
 
 def record(
@@ -64,22 +108,41 @@ def record(
     *,
     device: str,
     version: str,
+    asked: Mapping[str, str] | None = None,
+    names: Sequence[str] | None = None,
+    neighbours: Mapping[str, str] | None = None,
 ) -> None:
     """Keep the verdicts of a check by this ``version`` of t2j, in the JSON form of `ObjectVerdict`.
 
-    Those on other objects stay, where they are about the same texts. Where the state folder can't be written, nothing
-    is kept.
+    ``asked`` is what it was asked for: its stage, device and interpreters. ``names`` are all objects of the PyTorch
+    file, and ``neighbours`` what `digests_of` says of the other files that the check read. Verdicts on other objects
+    stay, where they are about the same texts. Where the state folder can't be written, nothing is kept.
     """
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     digests = text_digest(source_text), text_digest(converted_text)
+    beside = dict(neighbours or {})
     known = load(source, converted)
-    verdicts = dict(known.verdicts) if known is not None and known.holds(*digests) else {}
+    same = known is not None and known.holds(*digests) and known.neighbours == beside
+    verdicts = dict(known.verdicts) if same and known is not None else {}
+    before_this = _kept(source, converted) if same else None
+    reports = dict(before_this.reports) if before_this is not None else {}
+    if names is None and before_this is not None:
+        names = before_this.names
     for form in objects:
         before = verdicts.get(form["name"])
         # That a check could not be made (again) takes nothing from one that was.
         if before is None or before.verdict == UNCHECKED or form["verdict"] != UNCHECKED:
             verdicts[form["name"]] = _stored(form, device, version, now)
-    data = {"source": digests[0], "converted": digests[1], "verdicts": [asdict(v) for v in verdicts.values()]}
+            requested = dict(asked) if asked is not None else None
+            reports[form["name"]] = Report(_bare(form), requested, device, version, now)
+    data = {
+        "source": digests[0],
+        "converted": digests[1],
+        "verdicts": [asdict(v) for v in verdicts.values()],
+        "neighbours": beside,
+        "names": list(names) if names is not None else None,
+        "reports": [asdict(r) for r in reports.values()],
+    }
     path = store_path(source, converted)
     with contextlib.suppress(OSError):
         replace_file(path, json.dumps(data).encode(), MAX_PAIRS)
@@ -90,9 +153,47 @@ def load(source: Path, converted: Path) -> Stored | None:
     try:
         data = json.loads(store_path(source, converted).read_bytes())
         verdicts = [StoredVerdict(**form) for form in data["verdicts"]]
-        return Stored(data["source"], data["converted"], {v.name: v for v in verdicts})
+        neighbours = dict(data.get("neighbours", {}))
+        return Stored(data["source"], data["converted"], {v.name: v for v in verdicts}, neighbours)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def kept(source: Path, source_text: str, converted: Path, converted_text: str) -> Kept | None:
+    """The verdicts on a pair that hold for these texts, and for what they import as it is on disk; None without any."""
+    known = load(source, converted)
+    if known is None or not known.holds(text_digest(source_text), text_digest(converted_text)):
+        return None
+    if digests_of(map(Path, known.neighbours)) != known.neighbours:
+        return None
+    found = _kept(source, converted)
+    return found if found is not None and found.reports else None
+
+
+def digests_of(files: Iterable[Path]) -> dict[str, str]:
+    """The digest of each file's bytes, by path; an empty one where it can't be read."""
+    found: dict[str, str] = {}
+    for path in files:
+        try:
+            found[str(path)] = digest(path.read_bytes())
+        except OSError:
+            found[str(path)] = ""
+    return found
+
+
+def _kept(source: Path, converted: Path) -> Kept | None:
+    try:
+        data = json.loads(store_path(source, converted).read_bytes())
+        reports = [Report(**form) for form in data["reports"]]
+        names = [str(name) for name in data["names"]] if data["names"] is not None else None
+        return Kept({report.form["name"]: report for report in reports}, names)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _bare(form: dict[str, Any]) -> dict[str, Any]:
+    stages = {name: {**stage, "observed": []} for name, stage in form["stages"].items()}
+    return {name: value for name, value in form.items() if name != "explanation"} | {"stages": stages}
 
 
 def store_path(source: Path, converted: Path) -> Path:

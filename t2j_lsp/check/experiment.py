@@ -113,8 +113,10 @@ class Experiment:
         self.mended = old.torch[min(gained)] if gained else None
         if after is None:
             return len(new.named) >= len(old.named)
-        # Later statements may have mistakes of their own: then this one is mended if more of torch's values are there.
-        return (before is None or after >= before) and bool(gained) and not _agreeing(old) - _agreeing(new)
+        # Later statements may have mistakes of their own: then this one is mended if more of torch's values are there,
+        # ahead of what still parts. A run that only gets further than the error it raised shows nothing.
+        further = old.error is None and (before is None or after >= before)
+        return further and any(t < after[0] for t in gained) and not _agreeing(old) - _agreeing(new)
 
     def _whole_mends(self, text: str) -> bool:
         """Whether the whole comparison finds no difference any more, or no longer this one."""

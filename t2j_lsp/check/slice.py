@@ -135,6 +135,12 @@ class Slicer:
                     pass
         return self._scopes[module]
 
+    @property
+    def neighbours(self) -> set[Path]:
+        """The other files of the workspace that were read so far."""
+        modules = [module for module, found in self._scopes.items() if found is not None and module != self.main]
+        return {file for module in modules if (file := self.workspace.find(module)) is not None}
+
     def _keep(self, kept: dict[str, _Kept], module: str) -> _Kept | None:
         if module in kept:
             return kept[module]

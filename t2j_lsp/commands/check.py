@@ -9,7 +9,7 @@ from .. import __version__
 from ..api import check
 from ..contract import STAGES, CheckReport, ObjectVerdict, Result, SourceError, VerdictKind
 from ..files import read_source
-from ..verdict_store import record
+from ..verdict_store import asked_of, digests_of, record
 from .output import Subparsers, print_table, progress, write_json
 
 EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
@@ -60,15 +60,39 @@ def run(arguments: argparse.Namespace) -> int:
             on_progress=shown.step,
         )
     if texts is not None and texts == _texts(arguments):
-        forms = [one.to_json() for one in report.objects]
-        record(
-            arguments.source, texts[0], arguments.converted, texts[1], forms, device=report.device, version=__version__
-        )
+        _keep(arguments, texts, report)
     if arguments.json:
         write_json(arguments.json, report.to_json())
     if arguments.json != "-":
         show(report)
     return EXIT_CODES[report.verdict]
+
+
+def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckReport) -> None:
+    """Note the verdicts on two files, so that other commands and the editor know them."""
+    # Imported here so that the command line's other commands don't load numpy.
+    from ..check.objects import find_objects
+    from ..check.slice import Slicer
+
+    source, converted = Path(arguments.source), Path(arguments.converted)
+    sides = Slicer(source, texts[0]), Slicer(converted, texts[1])
+    names = [item.name for item in find_objects(sides[0], None)]
+    for side in sides:
+        for name in names:
+            if side.defines(side.main, name):
+                side.cut(name)
+    record(
+        source,
+        texts[0],
+        converted,
+        texts[1],
+        [one.to_json() for one in report.objects],
+        device=report.device,
+        version=__version__,
+        asked=asked_of(arguments.stage, arguments.device, arguments.torch_python, arguments.jax_python),
+        names=names,
+        neighbours=digests_of(sides[0].neighbours | sides[1].neighbours),
+    )
 
 
 def _texts(arguments: argparse.Namespace) -> tuple[str, str] | None:

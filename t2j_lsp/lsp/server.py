@@ -187,9 +187,8 @@ class Server(LanguageServer):
         self._settings.pop(program.uri, None)
         self.survey.touch()
         self._analyse(program)
-        if not program.is_notebook and self.checks.pairs.source_of(program.uri) != program.uri:
-            # A conversion that was just made, or that is looked at again.
-            self.checks.edited(program.uri)
+        if not program.is_notebook:
+            self.checks.opened(program.uri)
 
     def changed(self, changed: Program) -> None:
         """A document or notebook has a new text."""

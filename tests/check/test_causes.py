@@ -172,6 +172,32 @@ def test_a_difference_without_a_known_cause_has_none(torch: str, jax: str, check
     assert divergence.cause is None and divergence.fix is None
 
 
+def test_an_edit_that_only_gets_past_an_error_is_no_cause(check: Check) -> None:
+    torch = """
+class Net(nn.Module):
+    def __init__(self, dim=6, heads=2):
+        super().__init__()
+        self.scale = (dim // heads) ** -0.5
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        h = self.fc(x)
+        return h * self.scale
+"""
+    jax = """
+class Net(nnx.Module):
+    def __init__(self, dim=6, heads=2, *, rngs):
+        self.scale = (heads // dim) ** -0.5
+        self.fc = nnx.Linear(dim, dim, rngs=rngs)
+
+    def __call__(self, x):
+        h = self.fc(x)
+        return h * self.scale
+"""
+    divergence = parted(check(torch, jax, eager=False, initial=False))
+    assert divergence.cause is None and divergence.fix is None
+
+
 def test_two_mistakes_are_mended_one_after_the_other(check: Check) -> None:
     torch = "def f(x: torch.Tensor):\n    y = F.gelu(x)\n    z = torch.softmax(y, 0)\n    return z * 2\n"
     jax = "def f(x):\n    y = jax.nn.gelu(x)\n    z = jax.nn.softmax(y)\n    return z * 2\n"

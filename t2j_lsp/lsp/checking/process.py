@@ -29,7 +29,7 @@ from ...check.slice import Slicer
 from ...commands.output import plain_table
 from ...contract import Explanation, ObjectVerdict, Options, T2JError, VerdictKind
 from ...files import neighbours
-from ...verdict_store import record
+from ...verdict_store import asked_of, digests_of, record
 
 _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 
@@ -77,7 +77,12 @@ class Checker:
         fresh = convert(text, path=str(source), resolve=neighbours(source))
         code = fresh.code if converted is None else _plain(request["converted_text"])
         source_map = fresh.source_map if code == fresh.code else None
-        digests = self._digests(source, text, converted, code, request)
+        sides = (
+            Slicer(source, text),
+            Slicer(converted or source, code, _converted_neighbour if converted is None else _read),
+        )
+        digests = self._digests(*sides, request)
+        beside = digests_of(sides[0].neighbours | sides[1].neighbours)
         names = [name for name in request["objects"] or digests if name in digests]
         todo = names if request["explain"] else [n for n in names if self._still(source, n, digests[n]) is None]
         pool = self.workers(request)
@@ -110,8 +115,8 @@ class Checker:
                 shapes = self._shapes(pool, source, request["timeout"])
         verdicts = [self._known[str(source), name][1].to_json() for name in names if (str(source), name) in self._known]
         if converted is not None and not self.cancelled():
-            texts = request["source_text"], request["converted_text"]
-            record(source, texts[0], converted, texts[1], verdicts, device=device, version=__version__)
+            about = {"device": device, "names": list(digests), "neighbours": beside}
+            _record(request, source, converted, verdicts, about)
         found = {"shapes": shapes, "explanations": explanations}
         return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **found}
 
@@ -122,20 +127,16 @@ class Checker:
             return None
         return known[1]
 
-    def _digests(
-        self, source: Path, text: str, converted: Path | None, code: str, request: dict[str, Any]
-    ) -> dict[str, str]:
+    def _digests(self, torch_side: Slicer, jax_side: Slicer, request: dict[str, Any]) -> dict[str, str]:
         """For each object of a file, a digest of all code on both sides that its verdict depends on."""
-        torch_side = Slicer(source, text)
-        jax_side = Slicer(converted or source, code, _converted_neighbour if converted is None else _read)
-        comments = "\n".join(line.strip() for line in text.splitlines() if "t2j:" in line)
+        comments = "\n".join(line.strip() for line in torch_side.text.splitlines() if "t2j:" in line)
         options = [request[k] for k in ("stage", "device", "torch_python", "jax_python")]
         found: dict[str, str] = {}
         for item in find_objects(torch_side, None):
             parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
             # Whatever the checker compares an object without a namesake with, it is in that file.
             named = jax_side.defines(jax_side.main, item.name)
-            parts.append(_statements(jax_side, item.name) if named else code)
+            parts.append(_statements(jax_side, item.name) if named else jax_side.text)
             found[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return found
 
@@ -155,6 +156,14 @@ class Checker:
                     if [target, shape] not in shapes:
                         shapes.append([target, shape])
         return found
+
+
+def _record(
+    request: dict[str, Any], source: Path, converted: Path, verdicts: list[dict[str, Any]], about: dict[str, Any]
+) -> None:
+    texts = request["source_text"], request["converted_text"]
+    asked = asked_of(*(request[name] for name in ("stage", "device", "torch_python", "jax_python")))
+    record(source, texts[0], converted, texts[1], verdicts, version=__version__, asked=asked, **about)
 
 
 def _bare(verdict: ObjectVerdict) -> ObjectVerdict:

@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from ... import __version__, verdict_store
 from ...contract import T2JError
+from ...verdict_store import Kept, asked_of
 from ..documents import Program
 from ..paths import to_path
 from ..progress import Progress
 from .pairs import Pairs
 from .pausing import LOOK, Pause, sensors_battery
 from .runner import CheckProcess
-from .verdicts import Checked, Found, diagnostics_of, found_of, overall
+from .verdicts import Checked, Found, diagnostics_of, found_of, overall, restored
 
 if TYPE_CHECKING:
     from ..server import Server
+    from ..settings import Settings
 
 log = logging.getLogger("t2j.lsp")
 
@@ -78,15 +81,61 @@ class CheckService:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def edited(self, uri: str, wait: bool = True) -> None:
-        """A document was edited, opened or written: what was found is stale, and another check is due."""
+        """A document was edited or written: what was found is stale, and another check is due."""
         source = self.pairs.source_of(uri)
         if source is None:
             return
         self._make_stale(source)
+        if self._checks_in_background(source):
+            self._enqueue(source, self.server.settings_for(source).check_delay if wait else 0.0)
+
+    def opened(self, uri: str) -> None:
+        """A document was opened: what is known of its text is shown, and a conversion is checked where that is new."""
+        source = self.pairs.source_of(uri)
+        if source == uri:
+            self._restore(source)
+        elif source is not None:
+            self.due(uri)
+
+    def due(self, uri: str) -> None:
+        """A document may be checked: what is not known of its present text is due."""
+        source = self.pairs.source_of(uri)
+        if source is None:
+            return
+        kept = self._restore(source)
+        if kept is None:
+            self.edited(uri)
+            return
         settings = self.server.settings_for(source)
-        if settings.check and self.server.trusted and self.pairs.converted_of(source) is not None:
-            delay = settings.check_delay if wait else 0.0
-            self._enqueue(source, delay)
+        lacking = kept.lacking(asked_of(*_asked(settings)), __version__)
+        if settings.inlay_hints and not self.states[source].shapes:
+            # The shapes of values are seen in a run alone.
+            lacking = None
+        if lacking == [] or not self._checks_in_background(source):
+            return
+        if self._running is not None and self._running.uri == source:
+            self._stop()
+        waiting = self._queue.get((source,))
+        self._enqueue(source, settings.check_delay, lacking if waiting is None else None)
+
+    def _checks_in_background(self, source: str) -> bool:
+        """Whether a pair is checked without being asked for."""
+        allowed = self.server.settings_for(source).check and self.server.trusted
+        return allowed and self.pairs.converted_of(source) is not None
+
+    def _restore(self, source: str) -> Kept | None:
+        """What was kept of the present texts, shown where nothing is known that holds; None where nothing was."""
+        path, pair = to_path(source), self.pairs.converted_of(source)
+        if path is None or pair is None:
+            return None
+        try:
+            kept = verdict_store.kept(path, self.pairs.text(source, path)[0], pair[1], self.pairs.text(*pair)[0])
+        except T2JError:
+            return None
+        state = self.states.get(source)
+        if kept is not None and (state is None or state.stale or not state.verdicts):
+            self._set(source, restored(kept, source, path, pair[0]))
+        return kept
 
     def _make_stale(self, source: str) -> None:
         state = self.states.get(source)
@@ -236,10 +285,7 @@ class CheckService:
             progress.end()
             self.server.announce("idle", source)
         if state is not None:
-            self.states[source] = state
-            self._publish(source)
-            self.server.refresh_views()
-            self.server.protocol.notify(CHECKED, self.summary(source))
+            self._set(source, state)
             self.server.survey.touch()
         _answer(request, state or Checked(problem="the check was cancelled"))
 
@@ -260,11 +306,8 @@ class CheckService:
                 "converted": str(pair[1]) if pair is not None else None,
                 "converted_text": converted_text,
                 "objects": objects,
-                "stage": settings.check_stage,
-                "device": settings.check_device,
+                **asked_of(*_asked(settings)),
                 "timeout": settings.check_timeout,
-                "torch_python": settings.torch_python,
-                "jax_python": settings.jax_python,
                 "shapes": settings.inlay_hints,
                 "explain": request.explained is not None,
             },
@@ -302,6 +345,13 @@ class CheckService:
         """The differences in a document as diagnostics."""
         return diagnostics_of(self.server, self.found_in(uri), self.server.store.document(uri))
 
+    def _set(self, source: str, state: Checked) -> None:
+        """Keep what is known of a pair, and show it."""
+        self.states[source] = state
+        self._publish(source)
+        self.server.refresh_views()
+        self.server.protocol.notify(CHECKED, self.summary(source))
+
     def _publish(self, source: str) -> None:
         """Push what is known of both files of a pair."""
         pair = self.pairs.converted_of(source)
@@ -334,6 +384,10 @@ class CheckService:
                 await self._task
             self._task = None
         await self.process.end()
+
+
+def _asked(settings: Settings) -> tuple[str, str, str, str]:
+    return settings.check_stage, settings.check_device, settings.torch_python, settings.jax_python
 
 
 def _answer(request: _Request, state: Checked) -> None:

@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from ...contract import T2JError, VerdictKind
 from ...files import read_source
+from ...verdict_store import Kept
 from ..documents import Document
 from ..links import finding_page
 from ..paths import to_path, to_uri
@@ -52,6 +53,14 @@ class Checked:
     """The source's revision that ``shapes`` are about."""
     device_reason: str | None = None
     """Why it was the CPU, where a GPU was asked for."""
+
+
+def restored(kept: Kept, source: str, path: Path, converted: str) -> Checked:
+    """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
+    reports = sorted(kept.reports.values(), key=lambda report: report.checked)
+    verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
+    found = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
+    return Checked(verdicts, reports[-1].device, found=found)
 
 
 def overall(state: Checked) -> str:

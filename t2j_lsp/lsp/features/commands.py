@@ -82,7 +82,7 @@ def _checks(server: Server) -> None:
         if not server.trusted:
             server.checks.cancel()
         for uri in list(server.store.documents) if server.trusted else ():
-            server.checks.edited(uri)
+            server.checks.due(uri)
         server.refresh_views()
 
 

@@ -93,6 +93,6 @@ def verdict_text(server: Server, source: str, verdict: dict[str, Any]) -> str:
         parts.append(f"worst error {max(errors):.0e}")
     if kind == "unchecked" and verdict["reason"]:
         parts.append(verdict["reason"][:80])
-    if state.device:
-        parts.append(state.device)
+    if device := verdict.get("device", state.device):
+        parts.append(device)
     return ", ".join(parts) + (" (stale)" if is_stale(server, source) else "")

@@ -21,7 +21,8 @@ test("a hover's links convert the call and open its rule", { timeout: TIMEOUT },
       (found) => found.includes("jax.nn.gelu(self.fc1(x), approximate=False)"),
       "the converted call",
     );
-    await code.command("Undo");
+    await page.locator(".editor-group-container.active .view-line").first().click();
+    await page.keyboard.press("Control+Z");
     await eventually(
       text,
       (found) => found.includes("F.gelu(self.fc1(x))") && !found.includes("jax"),

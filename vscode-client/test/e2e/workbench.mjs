@@ -107,8 +107,16 @@ export class Workbench {
 
   /** Open a file by its name. */
   async openFile(name) {
-    await this.#pick("Control+P", name, name);
-    await this.#active(name.split("/").at(-1));
+    for (let attempt = 1; ; attempt++) {
+      await this.#pick("Control+P", name, name);
+      try {
+        return await this.#active(name.split("/").at(-1), 5_000);
+      } catch (error) {
+        if (attempt === 4) {
+          throw error;
+        }
+      }
+    }
   }
 
   /** Run a command by its title in the palette. */
@@ -176,8 +184,9 @@ export class Workbench {
     await this.#active(made);
   }
 
-  async #active(name) {
-    await this.page.locator(`.editor-group-container.active .tab.active[data-resource-name="${name}"]`).waitFor();
+  async #active(name, timeout = WAIT) {
+    const tab = this.page.locator(`.editor-group-container.active .tab.active[data-resource-name="${name}"]`);
+    await tab.waitFor({ timeout });
   }
 
   /** Rest the mouse on a text of the active editor; the hover's locator. */

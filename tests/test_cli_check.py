@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from t2j_lsp import __version__
 from t2j_lsp.cli import main
 from t2j_lsp.commands.check import show
 from t2j_lsp.contract import (
@@ -19,7 +20,7 @@ from t2j_lsp.contract import (
     VerdictKind,
 )
 from t2j_lsp.outline import text_digest
-from t2j_lsp.verdict_store import load
+from t2j_lsp.verdict_store import asked_of, kept, load
 
 TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
 RIGHT = "import jax\n\n\ndef f(x: jax.Array) -> jax.Array:\n    return jax.nn.relu(x) * 2\n"
@@ -80,6 +81,8 @@ def test_a_right_and_a_wrong_conversion(
     stored = load(tmp_path / "a.py", tmp_path / "b.py")
     assert stored is not None and stored.holds(text_digest(TORCH), text_digest(jax))
     assert (stored.verdicts["f"].verdict, stored.verdicts["f"].device) == (verdict, "cpu")
+    found = kept(tmp_path / "a.py", TORCH, tmp_path / "b.py", jax)
+    assert found is not None and found.lacking(asked_of("behavioral", "cpu", None, None), __version__) == []
 
 
 def test_an_explanation_is_a_table_of_statements_with_the_cause(

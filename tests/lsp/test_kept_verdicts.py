@@ -1,0 +1,167 @@
+"""Verdicts that outlive the server: shown when a file is opened again, stale at the first edit, not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2j_lsp.verdict_store import load
+
+from .client import Client
+from .pairs import TIMEOUT, Pair, different
+from .programs import line_of
+
+SPEC = {"check": {"stage": "spec", "delay": 0.05}}
+SOURCE = """import torch
+
+
+def scale(x: torch.Tensor):
+    return x * 3
+
+
+def shift(x: torch.Tensor):
+    return x + 1
+"""
+WRONG = ("x * 3", "x * 4")
+
+
+@pytest.fixture
+def serve(start: Callable[..., Client]) -> Iterator[Callable[..., Client]]:
+    def begin(trusted: bool = True, settings: Any = SPEC) -> Client:
+        client = start(options={"trusted": trusted, "settings": settings})
+        client.settings = settings
+        return client
+
+    yield begin
+
+
+def converted_pair(client: Client, folder: Path, code: str | None = None) -> Pair:
+    """A pair on disk and open: the conversion that the rules make, or another one."""
+    pair = Pair(client, folder, SOURCE)
+    client.state(pair.uri)
+    since = client.now
+    pair.convert()
+    pair.checked(since)
+    if code is not None:
+        since = client.now
+        pair.replace(*WRONG)
+        (folder / "net_jax.py").write_text(pair.code)
+        pair.checked(since, "different")
+    return pair
+
+
+def titles(client: Client, uri: str) -> list[str]:
+    client.state(uri)
+    lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    return [lens["command"]["title"] for lens in lenses]
+
+
+def no_check_runs(client: Client) -> bool:
+    """Whether nothing was checked, and nothing is about to be: what is asked for now would come behind it."""
+    begun = [m for m in client.messages if m.get("method") == "t2j/status" and m["params"]["state"] == "checking"]
+    return not begun and client.command("t2j.debugInfo")["processes"]["check"] is None
+
+
+def asked_for(client: Client, pair: Pair, name: str) -> list[str]:
+    """The files and objects that were checked, in order, once an explicit check has ended."""
+    client.command("t2j.check", pair.uri, name, timeout=TIMEOUT)
+    steps = [m["params"]["value"].get("message") for m in client.messages if m.get("method") == "$/progress"]
+    return [step for step in steps if step and step.startswith("checking ")]
+
+
+def test_a_difference_is_shown_again_where_nothing_may_run(serve: Callable[..., Client], tmp_path: Path) -> None:
+    first = serve(settings={"check": {"stage": "numeric", "delay": 0.05}})
+    pair = converted_pair(first, tmp_path, "wrong")
+    before = titles(first, pair.uri)
+    (mistake,) = different(first, pair.converted, 0)
+    assert first.shutdown() == 0
+
+    client = serve(trusted=False)
+    since = client.now
+    client.open(pair.uri, SOURCE)
+    report = client.wait_notification("t2j/checked", since=since)
+    assert (report["verdict"], report["stale"], report["device"]) == ("different", False, "cpu")
+    assert {o["name"]: o["verdict"] for o in report["objects"]} == {"scale": "different", "shift": "equivalent"}
+    (here,) = different(client, pair.uri, since)
+    assert here["range"]["start"]["line"] == line_of(SOURCE, "x * 3")
+    client.open(pair.converted, pair.code)
+    (again,) = different(client, pair.converted, since)
+    assert {k: again[k] for k in ("range", "message")} == {k: mistake[k] for k in ("range", "message")}
+    state = client.state(pair.uri)
+    assert state["check"] == {"verdict": "different", "stale": False, "problem": None}
+    assert {d["name"]: d["verdict"] for d in state["definitions"]} == {"scale": "different", "shift": "equivalent"}
+    verdicts = [title for title in titles(client, pair.uri) if title[0] in "✓≠"]
+    assert verdicts and verdicts == [title for title in before if title[0] in "✓≠"]
+    assert no_check_runs(client)
+
+    # Stale at the first edit, of either file.
+    since = client.now
+    client.change(pair.converted, 2, {"text": pair.code + "\n# edited\n"})
+    assert different(client, pair.converted, since, verdict=False) == []
+    assert client.state(pair.uri)["check"]["stale"]
+    assert all(title.endswith("(stale)") for title in titles(client, pair.uri) if title[0] in "✓≠")
+    # Thrown away, and opened as it is on disk: that text was checked.
+    client.notify("textDocument/didClose", {"textDocument": {"uri": pair.converted}})
+    client.open(pair.converted, pair.code)
+    assert client.state(pair.uri)["check"] == {"verdict": "different", "stale": False, "problem": None}
+
+
+def test_what_is_known_is_not_run_again_on_open(serve: Callable[..., Client], tmp_path: Path) -> None:
+    first = serve()
+    pair = converted_pair(first, tmp_path)
+    assert first.shutdown() == 0
+    client = serve(settings={"check": {"stage": "spec", "delay": 0}})
+    client.open(pair.uri, SOURCE)
+    client.open(pair.converted, pair.code)
+    assert client.state(pair.uri)["check"]["verdict"] == "equivalent"
+    assert no_check_runs(client)
+    # Trust that comes anew asks no more than an open does, and an explicit check always runs.
+    client.notify("t2j/didChangeTrust", {"trusted": True})
+    assert asked_for(client, pair, "shift") == ["checking shift"]
+    # What is edited is checked in the background as ever.
+    since = client.now
+    pair.client = client
+    pair.replace(*WRONG)
+    assert pair.checked(since)["verdict"] in ("equivalent", "different")
+
+
+@pytest.mark.parametrize("change", ["stage", "text", "neighbour", "missing"])
+def test_what_may_come_out_otherwise_is_run_again(serve: Callable[..., Client], tmp_path: Path, change: str) -> None:
+    (tmp_path / "factor.py").write_text("FACTOR = 3\n")
+    source = SOURCE.replace("import torch\n", "import torch\nfrom factor import FACTOR\n").replace("* 3", "* FACTOR")
+    first = serve()
+    pair = Pair(first, tmp_path, source)
+    first.state(pair.uri)
+    if change == "missing":
+        pair.code = first.command("t2j.previewFile", pair.uri)["code"]
+        (tmp_path / "net_jax.py").write_text(pair.code)
+        first.command("t2j.check", pair.uri, "scale", timeout=TIMEOUT)
+    else:
+        since = first.now
+        pair.convert()
+        pair.checked(since)
+    assert first.shutdown() == 0
+    known = load(pair.path, tmp_path / "net_jax.py")
+    assert known is not None and [Path(path).name for path in known.neighbours] == ["factor.py"]
+
+    settings = {"check": {"stage": "numeric", "delay": 0}} if change == "stage" else SPEC
+    client = serve(settings=settings)
+    if change == "neighbour":
+        (tmp_path / "factor.py").write_text("FACTOR = 4\n")
+    code = pair.code + ("\n# edited\n" if change == "text" else "")
+    client.open(pair.uri, source)
+    shown = {d["name"]: d["verdict"] for d in client.state(pair.uri)["definitions"]}
+    assert shown == {
+        "scale": "equivalent" if change in ("stage", "text", "missing") else None,
+        "shift": "equivalent" if change in ("stage", "text") else None,
+    }
+    client.wait_notification("t2j/status", lambda p: p["state"] != "starting")
+    since = client.now
+    client.open(pair.converted, code)
+    begun = client.wait_notification("t2j/status", lambda p: p["state"] == "checking", since, TIMEOUT)
+    assert begun["uri"] == pair.uri
+    report = client.wait_notification("t2j/checked", lambda p: len(p["objects"]) == 2, since, TIMEOUT)
+    assert (report["verdict"], report["stale"]) == ("equivalent", False)

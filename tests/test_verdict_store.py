@@ -1,0 +1,97 @@
+"""What is kept of a check, and when it still holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2j_lsp.verdict_store import asked_of, digests_of, kept, record, store_path
+
+ASKED = asked_of("numeric", "auto", None, None)
+STAGES = {"numeric": {"result": "pass", "reason": None, "max_abs_err": 1e-9, "max_rel_err": 1e-9, "observed": ["y"]}}
+
+
+def form(name: str, verdict: str = "equivalent", **more: Any) -> dict[str, Any]:
+    return {"name": name, "verdict": verdict, "reason": None, "stages": STAGES, "divergence": None, **more}
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    monkeypatch.setenv("T2J_STATE", str(tmp_path / "state"))
+    return tmp_path / "net.py", tmp_path / "net_jax.py"
+
+
+def keep(pair: tuple[Path, Path], *forms: dict[str, Any], **more: Any) -> None:
+    about = {"device": "cpu", "version": "1", "asked": ASKED, "names": ["f", "g"], **more}
+    record(pair[0], "a", pair[1], "b", forms, **about)
+
+
+def test_a_report_comes_back_without_what_was_seen_in_passing(pair: tuple[Path, Path]) -> None:
+    place = {"torch": {"file": "net.py", "line": 3}, "jax": None, "what": "y parts", "cause": None, "fix": None}
+    keep(pair, form("f", "different", divergence=place, explanation={"steps": []}))
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None
+    report = found.reports["f"]
+    assert report.form == form("f", "different", divergence=place) | {
+        "stages": {"numeric": {**STAGES["numeric"], "observed": []}}
+    }
+    assert (report.device, report.version, report.asked) == ("cpu", "1", ASKED)
+    assert kept(pair[0], "a ", pair[1], "b") is None and kept(pair[0], "a", pair[1], "b ") is None
+
+
+def test_what_another_check_would_tell(pair: tuple[Path, Path]) -> None:
+    keep(pair, form("f"), form("g", "unchecked"))
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and found.lacking(ASKED, "1") == ["g"]
+    keep(pair, form("g"), names=None)
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and found.lacking(ASKED, "1") == []
+    assert found.lacking(ASKED, "2") == ["f", "g"]
+    for other in (
+        asked_of("spec", "auto", None, None),
+        asked_of("numeric", "gpu", None, None),
+        asked_of("numeric", "auto", "python3", None),
+        asked_of("numeric", "auto", None, "python3"),
+    ):
+        assert found.lacking(other, "1") == ["f", "g"]
+    # A check that could not be made takes nothing from the one before.
+    keep(pair, form("f", "unchecked"), version="2")
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and found.reports["f"].form["verdict"] == "equivalent"
+    assert found.lacking(ASKED, "2") == ["f", "g"]
+
+
+def test_where_only_some_objects_were_checked_everything_may_be_lacking(pair: tuple[Path, Path]) -> None:
+    keep(pair, form("f"), names=None)
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and found.lacking(ASKED, "1") is None
+
+
+def test_verdicts_hold_for_the_files_that_were_read_as_well(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    beside = tmp_path / "beside.py"
+    beside.write_text("X = 1\n")
+    keep(pair, form("f"), neighbours=digests_of([beside]))
+    assert kept(pair[0], "a", pair[1], "b") is not None
+    beside.write_text("X = 2\n")
+    assert kept(pair[0], "a", pair[1], "b") is None
+    # A check of another object says nothing of the one before, which was of another neighbour.
+    keep(pair, form("g"), neighbours=digests_of([beside]))
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and set(found.reports) == {"g"}
+    beside.unlink()
+    assert kept(pair[0], "a", pair[1], "b") is None
+
+
+def test_a_store_of_an_earlier_version_or_a_damaged_one_gives_nothing(pair: tuple[Path, Path]) -> None:
+    keep(pair, form("f"))
+    path = store_path(*pair)
+    whole = json.loads(path.read_bytes())
+    for name, value in (("reports", None), ("reports", [{"x": 1}]), ("neighbours", 3), ("names", 3)):
+        path.write_text(json.dumps({**whole, name: value}))
+        assert kept(pair[0], "a", pair[1], "b") is None, (name, value)
+    del whole["reports"], whole["neighbours"], whole["names"]
+    path.write_text(json.dumps(whole))
+    assert kept(pair[0], "a", pair[1], "b") is None

@@ -105,18 +105,14 @@ export class Workbench {
 
   // --- what a user does ------------------------------------------------------------------------------------------------
 
-  /** Open a file by its name. */
+  /** Open a file that lies at the top of the folder, from the explorer. */
   async openFile(name) {
-    for (let attempt = 1; ; attempt++) {
-      await this.#pick("Control+P", name, name);
-      try {
-        return await this.#active(name.split("/").at(-1), 5_000);
-      } catch (error) {
-        if (attempt === 4) {
-          throw error;
-        }
-      }
+    const files = this.page.locator(".explorer-folders-view");
+    if (!(await files.isVisible())) {
+      await this.page.keyboard.press("Control+Shift+E");
     }
+    await files.getByText(name, { exact: true }).dblclick();
+    await this.#active(name);
   }
 
   /** Run a command by its title in the palette. */
@@ -180,13 +176,12 @@ export class Workbench {
     await this.command("t2j: Convert File to JAX…");
     await this.page.locator(".monaco-diff-editor .editor.modified", { hasText: "import" }).waitFor();
     await this.command("t2j: Apply Conversion");
-    const made = `${name.split("/").at(-1).slice(0, -".py".length)}_jax.py`;
+    const made = `${name.slice(0, -".py".length)}_jax.py`;
     await this.#active(made);
   }
 
-  async #active(name, timeout = WAIT) {
-    const tab = this.page.locator(`.editor-group-container.active .tab.active[data-resource-name="${name}"]`);
-    await tab.waitFor({ timeout });
+  async #active(name) {
+    await this.page.locator(`.editor-group-container.active .tab.active[data-resource-name="${name}"]`).waitFor();
   }
 
   /** Rest the mouse on a text of the active editor; the hover's locator. */

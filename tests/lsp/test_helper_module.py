@@ -233,3 +233,27 @@ def test_a_notebook_imports_from_the_module_beside_it(begin: Callable[..., Folde
     folder.client.command("t2j.convertFile", book.as_uri())
     (made,) = json.loads((folder.path / "study_jax.ipynb").read_text())["cells"]
     assert imported("".join(made["source"])) <= defined(folder.module.read_text())
+
+
+def test_a_conversion_with_its_module_is_checked(start: Callable[..., Client], tmp_path: Path) -> None:
+    settings = {**OPTIONS["settings"], "check": {"enable": False, "stage": "numeric"}}
+    text = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    text += "        super().__init__()\n        self.fc = nn.Linear(3, 2)\n\n    def forward(self, x):\n"
+    text += "        return self.fc(torch.nn.functional.max_pool2d(x, 2))\n"
+    for name in ("plain", "pkg"):
+        (tmp_path / name).mkdir()
+    client = start(options={"trusted": True, "settings": settings})
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    for name in ("plain", "pkg"):
+        folder = Folder(client, tmp_path / name, net=text)
+        client.settings = settings
+        folder.convert("net")
+        assert imported(folder.text("net_jax"), level=int(name == "pkg"))
+        client.open(folder.uri("net"), text)
+        report = client.command("t2j.check", folder.uri("net"), timeout=240)
+        assert (report["verdict"], report["converted"]) == ("equivalent", folder.uri("net_jax")), report
+    # What the module does counts.
+    folder.module.write_text(folder.module.read_text().replace("lax.max,", "lax.min,"))
+    assert "lax.min," in folder.module.read_text()
+    report = client.command("t2j.check", folder.uri("net"), timeout=240)
+    assert report["verdict"] == "different"

@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
+from ..child import start_child
 from .model import Analysis, LineMap, Refused, Settings
 
 log = logging.getLogger("t2j.lsp")
@@ -347,25 +344,8 @@ class AnalysisService:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "t2j_lsp.lsp.analysis.process",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                cwd=tempfile.gettempdir(),
-                env=child_environment(),
-                start_new_session=True,
-            )
+            self._process = await start_child("t2j_lsp.lsp.analysis.process")
         return self._process
 
 
 _INTERRUPTED = object()
-
-
-def child_environment() -> dict[str, str]:
-    """The environment of a process of ours: it imports this very package, and nothing from where the server stands."""
-    root = str(Path(__file__).resolve().parents[3])
-    given = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and os.path.isabs(p)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([root, *given]))}

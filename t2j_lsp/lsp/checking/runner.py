@@ -7,13 +7,11 @@ import contextlib
 import json
 import os
 import signal
-import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
 from ...contract import T2JError
-from ..analysis.service import child_environment
+from ..child import start_child
 
 CANCEL_GRACE = 5.0
 """Seconds that a check may take to stop before its process is killed."""
@@ -53,18 +51,7 @@ class CheckProcess:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or not self.alive:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "t2j_lsp.lsp.checking.process",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                cwd=tempfile.gettempdir(),
-                env=child_environment(),
-                start_new_session=True,
-                limit=LIMIT,
-            )
+            self._process = await start_child("t2j_lsp.lsp.checking.process", LIMIT)
         return self._process
 
     async def _answer(

@@ -6,12 +6,10 @@ import asyncio
 import contextlib
 import json
 import logging
-import sys
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ...contract import T2JError
-from ..analysis.service import child_environment
+from ..child import start_child
 from ..documents import Document
 from ..paths import to_path, to_uri
 
@@ -130,18 +128,7 @@ class SurveyService:
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._sent = {}
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "t2j_lsp.lsp.survey.process",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                cwd=tempfile.gettempdir(),
-                env=child_environment(),
-                start_new_session=True,
-                limit=LIMIT,
-            )
+            self._process = await start_child("t2j_lsp.lsp.survey.process", LIMIT)
         return self._process
 
     def _keep_warm(self) -> None:

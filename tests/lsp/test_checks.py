@@ -161,6 +161,18 @@ def test_an_edit_stops_the_check_of_the_edited_text(trusted: Client, tmp_path: P
     assert report["verdict"] == "equivalent"
 
 
+def test_a_file_that_is_opened_while_it_is_checked_keeps_its_verdict(trusted: Client, tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(SOURCE)
+    (tmp_path / "net_jax.py").write_text(trusted.command("t2j.previewFile", path.as_uri())["code"])
+    since = trusted.now
+    request = trusted.start("workspace/executeCommand", {"command": "t2j.check", "arguments": [path.as_uri()]})
+    trusted.wait_notification("$/progress", lambda p: p["value"]["kind"] == "begin", since, TIMEOUT)
+    trusted.open(path.as_uri(), SOURCE)
+    report = trusted.result(request, TIMEOUT)
+    assert (report["verdict"], report["problem"]) == ("equivalent", None)
+
+
 def test_a_killed_check_process_is_said_and_replaced(trusted: Client, tmp_path: Path) -> None:
     pair = Pair(trusted, tmp_path, SLOW)
     since = trusted.now

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from ..paths import to_path
 from ..progress import Progress
 from .pairs import Pairs
 from .pausing import LOOK, Pause, sensors_battery
+from .requests import Request
 from .runner import CheckProcess
 from .verdicts import Checked, Found, diagnostics_of, found_of, overall, restored
 
@@ -36,26 +36,6 @@ log = logging.getLogger("t2j.lsp")
 CHECKED = "t2j/checked"
 
 
-@dataclass
-class _Request:
-    uri: str
-    due: float
-    objects: list[str] | None = None
-    done: list[asyncio.Future[Checked]] = field(default_factory=list)
-    explained: asyncio.Future[dict[str, Any]] | None = None
-    """Gets the check process's answer with the values of both sides, where these are asked for."""
-
-    @property
-    def in_background(self) -> bool:
-        """Whether nobody waits for it."""
-        return not self.done and self.explained is None
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Requests of one key stand for each other, the last one for all."""
-        return (self.uri,) if self.explained is None else (self.uri, *(self.objects or ()))
-
-
 class CheckService:
     """The queue of checks and the process that runs them. Everything here happens on the event loop."""
 
@@ -66,8 +46,8 @@ class CheckService:
         self.pairs = Pairs(server)
         self.process = CheckProcess()
         self.states: dict[str, Checked] = {}
-        self._queue: dict[tuple[str, ...], _Request] = {}
-        self._running: _Request | None = None
+        self._queue: dict[tuple[str, ...], Request] = {}
+        self._running: Request | None = None
         self.pausing = Pause(self.battery)
         self.device: str | None = None
         """Where the last check ran."""
@@ -147,8 +127,8 @@ class CheckService:
         if self._running is not None and self._running.uri == source:
             self._stop()
 
-    def _enqueue(self, source: str, delay: float, objects: list[str] | None = None) -> _Request:
-        request = self._queue.pop((source,), None) or _Request(source, 0.0)
+    def _enqueue(self, source: str, delay: float, objects: list[str] | None = None) -> Request:
+        request = self._queue.pop((source,), None) or Request(source, 0.0)
         request.due = asyncio.get_running_loop().time() + delay
         request.objects = objects
         self._queue[request.key] = request
@@ -178,10 +158,10 @@ class CheckService:
         if source is None:
             raise T2JError("only .py files are checked")
         loop = asyncio.get_running_loop()
-        request = _Request(source, loop.time(), [name], explained=loop.create_future())
+        request = Request(source, loop.time(), [name], explained=loop.create_future())
         replaced = self._queue.pop(request.key, None)
         if replaced is not None:
-            _answer(replaced, Checked(problem="it was asked for once more"))
+            replaced.answer(Checked(problem="it was asked for once more"))
         self._queue[request.key] = request
         self._wake.set()
         assert request.explained is not None
@@ -196,7 +176,7 @@ class CheckService:
     def cancel(self) -> None:
         """Stop the running check and forget those that wait."""
         for request in self._queue.values():
-            _answer(request, Checked(problem="the check was cancelled"))
+            request.answer(Checked(problem="the check was cancelled"))
         self._queue.clear()
         self._stop()
 
@@ -232,6 +212,8 @@ class CheckService:
             now = asyncio.get_running_loop().time()
             if self.pausing.on_battery or any(r.in_background and r.due <= now for r in self._queue.values()):
                 await self._look_at_battery()
+                # What became due meanwhile is newer than what waits.
+                now = asyncio.get_running_loop().time()
             due = [r for r in self._may_run() if r.due <= now]
             if due:
                 request = self._queue.pop(due[-1].key)
@@ -240,7 +222,7 @@ class CheckService:
                 continue
             await self._sleep()
 
-    def _may_run(self) -> list[_Request]:
+    def _may_run(self) -> list[Request]:
         """What waits and is not held up by a pause."""
         return [r for r in self._queue.values() if self.pausing.reason is None or not r.in_background]
 
@@ -265,7 +247,7 @@ class CheckService:
             if not self._may_run() and asyncio.get_running_loop().time() >= end:
                 await self.process.end()
 
-    async def _one(self, request: _Request) -> None:
+    async def _one(self, request: Request) -> None:
         source = request.uri
         self._running = request
         title = f"Checking {Path(to_path(source) or source).name}"
@@ -287,17 +269,17 @@ class CheckService:
         if state is not None:
             self._set(source, state)
             self.server.survey.touch()
-        _answer(request, state or Checked(problem="the check was cancelled"))
+        request.answer(state or Checked(problem="the check was cancelled"))
 
-    async def _ask(self, request: _Request, progress: Progress) -> Checked | None:
+    async def _ask(self, request: Request, progress: Progress) -> Checked | None:
         """Run one check; None where it was stopped or its texts were edited meanwhile."""
         source, objects = request.uri, request.objects
         path = to_path(source)
         if path is None:
             raise T2JError("only files are checked")
         pair = self.pairs.converted_of(source)
-        source_text, revision = self.pairs.text(source, path)
-        converted_text, other = self.pairs.text(*pair) if pair is not None else (None, 0)
+        source_text, _ = self.pairs.text(source, path)
+        converted_text = self.pairs.text(*pair)[0] if pair is not None else None
         settings = self.server.settings_for(source)
         answer = await self.process.run(
             {
@@ -313,8 +295,10 @@ class CheckService:
             },
             progress.report,
         )
-        now = (self.pairs.text(source, path)[1], self.pairs.text(*pair)[1] if pair is not None else 0)
-        if answer is None or self.process.stopped or now != (revision, other):
+        # The texts, and not their revisions: that a file was opened meanwhile changes nothing.
+        now, revision = self.pairs.text(source, path)
+        beside = self.pairs.text(*pair)[0] if pair is not None else None
+        if answer is None or self.process.stopped or (now, beside) != (source_text, converted_text):
             return None
         if request.explained is not None and not request.explained.done():
             request.explained.set_result(answer)
@@ -388,11 +372,3 @@ class CheckService:
 
 def _asked(settings: Settings) -> tuple[str, str, str, str]:
     return settings.check_stage, settings.check_device, settings.torch_python, settings.jax_python
-
-
-def _answer(request: _Request, state: Checked) -> None:
-    for done in request.done:
-        if not done.done():
-            done.set_result(state)
-    if request.explained is not None and not request.explained.done():
-        request.explained.set_exception(T2JError(state.problem or "the check gave no values"))

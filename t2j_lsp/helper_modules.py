@@ -76,9 +76,10 @@ def extended(text: str, names: Iterable[str]) -> Extended:
     newline = "\r\n" if "\r\n" in text else "\n"
     imports = _imports(tree)
     lines = sort_imports({line for helper in lacking for line in helper.imports if _imports(ast.parse(line)) - imports})
-    own_lines = text.splitlines()
+    own_lines = text.replace("\r\n", "\n").split("\n")
     place = _behind_imports(tree)
-    parts = [*own_lines[:place], *lines, *own_lines[place:]]
+    gap = [""] if lines and place and not imports else []
+    parts = [*own_lines[:place], *gap, *lines, *own_lines[place:]]
     blocks = ["\n".join(parts).rstrip(), *(helper.text.rstrip("\n") for helper in lacking)]
     kept = "\n\n\n".join(blocks) + "\n"
     return Extended(fresh, kept.replace("\n", newline), False, as_written)

@@ -69,8 +69,11 @@ test("the view shows every file's state and converts many at once", { timeout: T
 });
 
 test("a notebook's cells hover and convert", { timeout: TIMEOUT }, async () => {
-  await within("notebook", { files: { "train.ipynb": NOTEBOOK } }, async (code) => {
+  await within("notebook", { files: { "train.ipynb": NOTEBOOK, "net.py": NET } }, async (code) => {
     const { page } = code;
+    // Notebooks are text until the extension that knows them has started, as ours has when there is a lens.
+    await code.openFile("net.py");
+    await code.lens("Convert to JAX");
     await code.openFile("train.ipynb");
     const token = page.locator(".notebookOverlay .view-line span", { hasText: "gelu" }).last();
     await token.waitFor();

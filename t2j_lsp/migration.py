@@ -17,7 +17,7 @@ from typing import Any, Literal
 from .contract import SourceError, VerdictKind
 from .files import converted_path, python_files, read_source, source_path
 from .outline import Definition, Kind, Outline, notebook_outline, outline
-from .verdict_store import Stored, StoredVerdict, load, store_path
+from .verdict_store import Stored, StoredVerdict, digests_of, load, store_path
 
 State = Literal["not started", "converted", "gaps", "different", "equivalent"]
 STATES: tuple[State, ...] = ("not started", "converted", "gaps", "different", "equivalent")
@@ -105,6 +105,8 @@ class Surveyor:
     _listed: list[tuple[Path, Path, str]] = field(default_factory=list)
     _cut: bool = False
     _stored: dict[Path, tuple[int, Stored | None]] = field(default_factory=dict)
+    _digests: dict[str, tuple[tuple[int, int], str]] = field(default_factory=dict)
+    """The time and size, and the digest, of files that checks read besides."""
 
     def survey(self, folders: Mapping[Path, str], *, walk: bool = True) -> Migration:
         """The state of the PyTorch files under folders, each given with its suffix of conversions.
@@ -151,6 +153,7 @@ class Surveyor:
             return SourceState(path, folder, "not started", None, 0, symbols)
         stored = self._verdicts(path, target, known)
         holds = stored is not None and stored.holds(source.digest, converted.digest)
+        holds = holds and stored is not None and self._are_same(stored.neighbours)
         verdicts = stored.verdicts if stored is not None and holds else {}
         states = [_symbol(d, converted, target.name, verdicts.get(d.name)) for d in source.definitions if d.torch]
         return SourceState(path, folder, _file_state(states, converted), target, len(converted.gaps), tuple(states))
@@ -190,6 +193,20 @@ class Surveyor:
             found = replace(found, definitions=before.outline.definitions)
         self._seen[path] = _Seen(stamp, found, any_text or found.torch)
         return found
+
+    def _are_same(self, digests: Mapping[str, str]) -> bool:
+        """Whether files have the bytes that they had when a check read them."""
+        for name, before in digests.items():
+            try:
+                status = os.stat(name)
+            except OSError:
+                return False
+            stamp = status.st_mtime_ns, status.st_size
+            if name not in self._digests or self._digests[name][0] != stamp:
+                self._digests[name] = stamp, digests_of([Path(name)])[name]
+            if self._digests[name][1] != before:
+                return False
+        return True
 
     def _verdicts(self, source: Path, target: Path, known: set[Path]) -> Stored | None:
         path = store_path(source, target)

@@ -1,8 +1,7 @@
 """The verdicts of checks, kept in the user's state folder, so that they are known after a restart.
 
 One small file for each pair of a PyTorch file and its conversion. A verdict is about two texts, and it holds as long as
-both files have these very texts. What an editor shows again beside the code (`kept`) has to hold for the files that the
-two import from their project as well.
+both files have these very texts, and the files that the two import from their project are the same.
 """
 
 from __future__ import annotations

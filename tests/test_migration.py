@@ -15,7 +15,7 @@ from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.survey.process import form_of
 from t2j_lsp.migration import Migration, Surveyor, survey
 from t2j_lsp.outline import notebook_outline, outline, text_digest
-from t2j_lsp.verdict_store import load, record, store_path
+from t2j_lsp.verdict_store import digests_of, load, record, store_path
 
 NET = """import torch
 from torch import nn
@@ -180,6 +180,25 @@ def test_verdicts_hold_as_long_as_both_texts_do(root: Path) -> None:
         assert "equivalent" not in symbols(survey([root])).values()
         path.write_text(text)
         assert symbols(survey([root]))["Base"] == "equivalent"
+
+
+def test_verdicts_hold_as_long_as_the_files_do_that_were_read_besides(root: Path) -> None:
+    (root / "net_jax.py").write_text(CONVERTED)
+    beside = root / "beside.py"
+    beside.write_text("X = 1\n")
+    source, target = root / "net.py", root / "net_jax.py"
+    texts = source.read_text(), target, target.read_text()
+    about = {"device": "cpu", "version": "1", "neighbours": digests_of([beside])}
+    record(source, *texts, [verdict("f", "equivalent")], **about)
+    surveyor = Surveyor()
+    folders = {root: "_jax"}
+    assert symbols(surveyor.survey(folders))["f"] == "equivalent"
+    beside.write_text("X = 20\n")
+    assert symbols(surveyor.survey(folders))["f"] == "converted"
+    beside.write_text("X = 1\n")
+    assert symbols(surveyor.survey(folders))["f"] == "equivalent"
+    beside.unlink()
+    assert symbols(surveyor.survey(folders))["f"] == "converted"
 
 
 def test_all_equivalent_is_equivalent_and_unchecked_says_why(root: Path) -> None:

@@ -12,15 +12,19 @@ from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
 
+from .torch_lengths import BATCHES, batched
+
 SIZES = (
     (17, 19), (20, 28), (24, 32), (32, 48), (33, 35), (64, 96), (28, 28), (32, 32), (64, 64), (96, 96), (128, 128),
     (224, 224), (227, 227), (256, 256), (299, 299),
 )  # fmt: skip
 LENGTH = 5
 _GENERIC = (
-    (2, 3, 17, 19), (2, LENGTH, 7), (2, 7), (3, 3), (2, 4, LENGTH, 6), (7,), (2, 6, 3, 17, 19), (2, 6, 16, 24),
-    (2, 8, 6),
+    (5, 3, 17, 19), (3, LENGTH, 7), (3, 7), (3, 3), (3, 4, LENGTH, 6), (7,), (5, 6, 3, 17, 19), (3, 6, 16, 24),
+    (3, 8, 6),
 )  # fmt: skip
+_PAIRS = ((2, 3, 17, 19), (2, LENGTH, 7), (2, 7))
+"""Shapes for what takes nothing but pairs."""
 _INTEGER_NAMES = re.compile(
     r"(\w+_)?(ids?|tokens?|idx|indices|index|labels?|targets?|positions?|t|timesteps?|time_?steps?|lengths?)(_ids)?|y|steps?"
 )
@@ -106,15 +110,16 @@ class Guesser:
             yield from _for_layer(layer, self.model)
         first = self.parameters[0].name.lower() if self.parameters else ""
         if _INTEGER_NAMES.fullmatch(first) and first not in ("y", "t"):
-            yield Spec("int64", (2, 7), 0, 8)
+            yield Spec("int64", batched(7), 0, 8)
         channels = next((v for k, v in self.built_with.items() if _CHANNEL_NAMES.search(k)), None)
         if channels is not None:
             yield from (
-                Spec("float32", shape) for shape in ((2, channels, 17, 19), (2, LENGTH, channels), (2, channels))
+                Spec("float32", batched(*rest)) for rest in ((channels, 17, 19), (LENGTH, channels), (channels,))
             )
         for shape in _GENERIC:
             yield Spec("float32", shape)
-        yield Spec("int64", (2, 7), 0, 8)
+        yield Spec("int64", batched(7), 0, 8)
+        yield from (Spec("float32", shape) for shape in _PAIRS)
 
     def _for_pattern(self, pattern: str, lengths: Mapping[str, int], behind: list[nn.Module]) -> Iterator[Spec]:
         """What an einops layer takes: ``b c (h p1) (w p2) -> b (h w) (p1 p2 c)`` in front of a linear layer."""
@@ -137,7 +142,7 @@ class Guesser:
                     whole = frames if unknown[0] in ("f", "t") else size
                     shape.append(max(whole // product, 1) * product)
                 else:
-                    shape.append(product * (2 if position == 0 else 3 + position if unknown else 1))
+                    shape.append(product * (BATCHES[0] if position == 0 else 3 + position if unknown else 1))
             yield Spec("float32", tuple(shape))
 
 
@@ -189,35 +194,35 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
     """What a model that starts with this layer takes."""
     match layer:
         case nn.Conv2d(in_channels=channels) | nn.ConvTranspose2d(in_channels=channels):
-            yield from (Spec("float32", (2, channels, *size)) for size in _sizes(model))
+            yield from (Spec("float32", batched(channels, *size)) for size in _sizes(model))
         case nn.BatchNorm2d(num_features=channels) | nn.InstanceNorm2d(num_features=channels):
-            yield from (Spec("float32", (2, channels, *size)) for size in SIZES[:2])
+            yield from (Spec("float32", batched(channels, *size)) for size in SIZES[:2])
         case nn.GroupNorm(num_channels=channels):
-            yield from (Spec("float32", (2, channels, *size)) for size in ((7, 9), (11,), ()))
+            yield from (Spec("float32", batched(channels, *size)) for size in ((7, 9), (11,), ()))
         case nn.Conv1d(in_channels=channels) | nn.ConvTranspose1d(in_channels=channels):
-            yield from (Spec("float32", (2, channels, length)) for length in (23, 64, 100, 1024))
+            yield from (Spec("float32", batched(channels, length)) for length in (23, 64, 100, 1024))
         case nn.BatchNorm1d(num_features=channels):
-            yield from (Spec("float32", shape) for shape in ((4, channels), (2, channels, 7)))
+            yield from (Spec("float32", shape) for shape in (batched(channels), batched(channels, 7)))
         case nn.Conv3d(in_channels=channels) | nn.ConvTranspose3d(in_channels=channels):
-            yield from (Spec("float32", (2, channels, *size)) for size in ((7, 9, 11), (8, 16, 16), (16, 32, 32)))
+            yield from (Spec("float32", batched(channels, *size)) for size in ((7, 9, 11), (8, 16, 16), (16, 32, 32)))
         case nn.Embedding(num_embeddings=count) | nn.EmbeddingBag(num_embeddings=count):
-            yield from (Spec("int64", (2, n), 0, count) for n in (7, 16))
+            yield from (Spec("int64", batched(n), 0, count) for n in (7, 16))
         case nn.Linear(in_features=features):
-            yield from (Spec("float32", shape) for shape in ((2, LENGTH, features), (2, features), (features,)))
+            yield from (Spec("float32", shape) for shape in (batched(LENGTH, features), batched(features), (features,)))
             root = int(features**0.5)
             if root * root == features:
-                yield from (Spec("float32", shape) for shape in ((2, 1, root, root), (2, root, root)))
-            yield Spec("float32", (2, 7, 9, features))
+                yield from (Spec("float32", shape) for shape in (batched(1, root, root), batched(root, root)))
+            yield Spec("float32", batched(7, 9, features))
         case nn.LSTM(input_size=size) | nn.GRU(input_size=size) | nn.RNN(input_size=size):
-            yield Spec("float32", (2, LENGTH, size))
+            yield Spec("float32", batched(LENGTH, size))
         case nn.LSTMCell(input_size=size) | nn.GRUCell(input_size=size) | nn.RNNCell(input_size=size):
-            yield Spec("float32", (2, size))
+            yield Spec("float32", batched(size))
         case nn.MultiheadAttention(embed_dim=size):
-            yield Spec("float32", (2, LENGTH, size))
+            yield Spec("float32", batched(LENGTH, size))
         case nn.LayerNorm(normalized_shape=shape):
-            yield from (Spec("float32", (*lead, *shape)) for lead in ((2, LENGTH), (2, 7, 9), (2,)))
+            yield from (Spec("float32", batched(*lead, *shape)) for lead in ((LENGTH,), (7, 9), ()))
         case _ if type(layer).__name__ == "RMSNorm":
-            yield Spec("float32", (2, LENGTH, *getattr(layer, "normalized_shape", ())))
+            yield Spec("float32", batched(LENGTH, *getattr(layer, "normalized_shape", ())))
 
 
 def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -257,7 +262,7 @@ def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
 
 def _rank(spec: Spec, match: re.Match[str]) -> list[Spec]:
     rank = int(match[1])
-    shapes = {1: (7,), 2: (LENGTH, 6), 3: (2, LENGTH, 6), 4: (2, 6, 17, 19), 5: (2, 6, 5, 17, 19)}
+    shapes = {1: (7,), 2: (LENGTH, 6), 3: (3, LENGTH, 6), 4: (3, 6, 17, 19), 5: (3, 6, 5, 17, 19)}
     if rank not in shapes or len(spec.shape) == rank:
         return []
     last = spec.shape[-1:] or (6,)
@@ -328,23 +333,3 @@ def _first(match: re.Match[str]) -> re.Match[str]:
     found = re.match(r"(\d)", number)
     assert found is not None
     return found
-
-
-def shrunk(arguments: Arguments) -> list[Arguments]:
-    """Variants of given inputs that are smaller, with axis lengths that differ from each other."""
-
-    def small(spec: Any, size: tuple[int, int] | None, batch: int) -> Any:
-        if not isinstance(spec, Spec) or len(spec.shape) < 2:
-            return spec
-        shape = (min(spec.shape[0], batch), *spec.shape[1:])
-        if size is not None and len(shape) == 4 and min(shape[2:]) >= 16:
-            shape = (*shape[:2], *size)
-        return Spec(spec.dtype, shape, spec.low, spec.high)
-
-    if not any(isinstance(a, Spec) for a in (*arguments.args, *arguments.kwargs.values())):
-        return [arguments]
-    variants = []
-    for size in ((17, 19), (24, 32), (33, 47), (64, 96), None):
-        kwargs = {k: small(v, size, 2) for k, v in arguments.kwargs.items()}
-        variants.append(Arguments([small(a, size, 2) for a in arguments.args], kwargs))
-    return [*variants, arguments]

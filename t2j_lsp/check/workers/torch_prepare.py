@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from t2j_lsp.check.inputs import RAISING, Arguments, ArraySpec, Plan, draw, map_
 from t2j_lsp.check.protocol import Opaque, RawArray, leaves, plain
 
 from .torch_build import build, program, realise, to_array
-from .torch_guess import Guesser, shrunk
+from .torch_guess import Guesser
+from .torch_lengths import shrunk, unpaired
 from .torch_parts import Parts
 
 _MOST_PLANS = 24
@@ -59,13 +61,16 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     if time.monotonic() > deadline:
                         return {"problems": problems}
                     continue
+                found, others = parts.found(), variants(model, inputs, plan, rng)
+                if time.monotonic() < deadline:
+                    others |= _other_lengths(model, inputs, vars(module), request)
                 return {
                     "init": init.to_plain(),
                     "inputs": drawn.to_plain(),
-                    "variants": {name: a.to_plain() for name, a in variants(model, inputs, plan, rng).items()},
+                    "variants": {name: a.to_plain() for name, a in others.items()},
                     "shown": f"{target.__name__}({plan.init})({inputs})" if isinstance(target, type) else str(inputs),
                     "source": plan.source,
-                    "parts": parts.found(),
+                    "parts": found,
                 }
     return {"problems": problems}
 
@@ -146,6 +151,22 @@ def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator
         single = Arguments(map_values(inputs.args, one), map_values(inputs.kwargs, one))
         found["eval output (batch of 1)"] = drawn_arguments(single, rng)
     return found
+
+
+def _other_lengths(
+    model: Any, inputs: Arguments, namespace: dict[str, Any], request: dict[str, Any]
+) -> dict[str, Arguments]:
+    """Where inputs have axes too short to tell, the first of those with longer ones that the program takes.
+
+    Their values are drawn apart from the others', which so stay what they are.
+    """
+    rng = np.random.default_rng(request["seed"])
+    for longer in unpaired(inputs) if inputs.call is None else []:
+        drawn = drawn_arguments(longer, rng)
+        with contextlib.suppress(Exception):
+            run(model, drawn, namespace, request["wide"])
+            return {"eval output (other lengths)": drawn}
+    return {}
 
 
 def _far(item: Any) -> Any:

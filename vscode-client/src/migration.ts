@@ -109,8 +109,11 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
       const { file } = node;
       const item = new vscode.TreeItem(vscode.Uri.parse(file.uri), file.symbols.length ? Collapsed : None);
       item.id = `file:${file.uri}`;
-      item.label = file.path;
-      item.description = file.gaps ? `${file.gaps} left as it is` : "";
+      const slash = file.path.lastIndexOf("/");
+      item.label = file.path.slice(slash + 1);
+      item.description = [file.path.slice(0, Math.max(slash, 0)), file.gaps ? `${file.gaps} left as it is` : ""]
+        .filter(Boolean)
+        .join(" · ");
       item.contextValue = `file.${context(file.state)}`;
       item.iconPath = icon(file.state);
       item.command = opening(file.uri, 0);

@@ -23,6 +23,9 @@ from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
 """A call of a model with its array inputs."""
+_UNFUSED = {"xla_disable_hlo_passes": "algsimp,fusion"}
+"""Fusion computes an array once more in each kernel that reads it. On the CPU, in a program compiled in haste, it may be
+rounded otherwise there: no element equals the maximum any more, and the gradient of ``max`` is 0 / 0."""
 
 
 def observe(request: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
-    name of the observation.
+    name of the observation. With ``fused`` False, gradients are computed without XLA's fusion.
     """
     with program(request) as (module, target), watched() as halves:
         session = Session(request, vars(module), target)
@@ -154,6 +157,19 @@ class Session:
         simple = jax.jit(lambda arrays: function(self.model, arrays))
         return lambda model, arrays: simple(arrays)
 
+    def unfused(self, function: Run) -> Run:
+        """As `jitted`, compiled without XLA's fusion."""
+        compiled: Run | None = None
+
+        def run(model: Any, arrays: list[Any]) -> Any:
+            nonlocal compiled
+            if isinstance(model, nnx.Module):
+                compiled = compiled or nnx.jit(function).lower(model, arrays).compile(_UNFUSED)
+                return compiled(model, arrays)
+            return jax.jit(lambda arrays: function(model, arrays)).lower(arrays).compile(_UNFUSED)(arrays)
+
+        return run
+
     def forward(self, shape: Shape, jit: bool = True) -> Run:
         """One call of a model, whose output's structure goes to ``shape``."""
 
@@ -226,7 +242,8 @@ class Session:
                 return nnx.value_and_grad(loss, argnums=wanted, has_aux=True)(model, floats, arrays)
             return jax.value_and_grad(lambda f: loss(model, f, arrays), has_aux=True)(floats)
 
-        run = self.jitted(gradients) if jit else gradients
+        compiled = self.jitted if self.request.get("fused", True) else self.unfused
+        run = compiled(gradients) if jit else gradients
         steps = self.request["steps"] if module else 0
         adam = Adam()
         found: dict[str, Any] = {}

@@ -260,7 +260,7 @@ class FileCheck:
         return self.ask("torch", "observe", slice=part, wide=True, **call, **given)["observed"]
 
     def _only_in_gradients(self, judgement: Judgement, jax: dict[str, Any]) -> bool:
-        """Whether the values agree and what follows from gradients does not: XLA's fusion alone may be why, on the CPU."""
+        """Whether values agree and what follows from gradients does not: on the CPU, XLA's fusion alone may be why."""
         follows = re.compile("gradient|step|after")
         differences = judgement.differences
         return (
@@ -271,9 +271,7 @@ class FileCheck:
             and all(follows.match(d.name) for d in differences)
         )
 
-    def _jax(
-        self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, fused: bool = True
-    ) -> dict[str, Any]:
+    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, fused: bool = True) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}
         given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps, "fused": fused}
         return self.ask("jax", "observe", slice=part, **call, **given)

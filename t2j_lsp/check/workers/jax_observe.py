@@ -23,9 +23,9 @@ from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
 """A call of a model with its array inputs."""
-_UNFUSED = {"xla_disable_hlo_passes": "algsimp,fusion"}
-"""Fusion computes an array once more in each kernel that reads it. On the CPU, in a program compiled in haste, it may be
-rounded otherwise there: no element equals the maximum any more, and the gradient of ``max`` is 0 / 0."""
+_UNFUSED: dict[str, str | bool] = {"xla_disable_hlo_passes": "algsimp,fusion"}
+"""Fusion computes an array once more in each kernel that reads it. On the CPU, in a program compiled in haste, it may
+be rounded otherwise there: no element equals the maximum any more, and the gradient of ``max`` is 0 / 0."""
 
 
 def observe(request: dict[str, Any]) -> dict[str, Any]:

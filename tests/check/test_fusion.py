@@ -1,0 +1,72 @@
+"""Gradients of a maximum under ``jit``: XLA may round its operand in two ways, and that is no mistake of the code."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import VerdictKind
+
+from .conftest import Check
+
+TORCH = """
+# t2j: x=f32[3, 3, 17, 19]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+        self.norm = nn.BatchNorm2d(8)
+        self.fc = nn.Linear(8, 5)
+    def forward(self, x):
+        x = F.gelu(self.norm(self.conv(x)))
+        y = (x - x.mean((2, 3), keepdim=True)).{reduce}((2, 3))
+        return torch.softmax(self.fc(y), dim=1)
+"""
+JAX = """
+class Net(nnx.Module):
+    def __init__(self, *, rngs):
+        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), padding="VALID", rngs=rngs)
+        self.norm = nnx.BatchNorm(8, momentum=0.9, epsilon=1e-5, use_fast_variance=False, rngs=rngs)
+        self.fc = nnx.Linear(8, 5, rngs=rngs)
+    def __call__(self, x):
+        kept = self.norm.momentum * self.norm.var[...]
+        training = not self.norm.use_running_average
+        x = self.norm(self.conv(jnp.moveaxis(x, 1, -1)))
+        if training:
+            self.norm.var[...] += (self.norm.var[...] - kept) / (x.size // 8 - 1)
+        x = jnp.moveaxis(jax.nn.gelu(x, approximate=False), -1, 1)
+        y = (x - {mean}).{reduce}(axis=(2, 3))
+        return jax.nn.softmax(self.fc(y), axis=1)
+"""
+MEAN = "x.mean(axis=(2, 3), keepdims=True)"
+FUNCTION = """
+# t2j: x=f32[3, 8, 15, 17], w=f32[8, 1, 1]
+def f(x, w):
+    x = {gelu}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(("torch", "jax"), [("amax", "max"), ("amin", "min")])
+def test_the_gradient_of_a_maximum_behind_a_norm_is_equivalent(check: Check, torch: str, jax: str) -> None:
+    found = check(TORCH.format(reduce=torch), JAX.format(mean=MEAN, reduce=jax), initial=False)
+    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+
+
+def test_a_gradient_that_is_cut_is_still_different(check: Check) -> None:
+    wrong = JAX.format(mean=f"lax.stop_gradient({MEAN})", reduce="max")
+    found = check(TORCH.format(reduce="amax"), wrong, initial=False)
+    assert found.verdict is VerdictKind.DIFFERENT
+    assert "gradient" in str(found.reason)
+    assert "NaN" not in str(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"), [("{}", VerdictKind.EQUIVALENT), ("lax.stop_gradient({})", VerdictKind.DIFFERENT)]
+)
+def test_a_function_of_a_maximum(check: Check, mean: str, verdict: VerdictKind) -> None:
+    torch = FUNCTION.format(gelu="F.gelu(x * w + w)", result="(x - x.mean((2, 3), keepdim=True)).amax((2, 3))")
+    jax = FUNCTION.format(
+        gelu="jax.nn.gelu(x * w + w, approximate=False)", result=f"(x - {mean.format(MEAN)}).max(axis=(2, 3))"
+    )
+    found = check(torch, jax)
+    assert found.verdict is verdict, found.reason

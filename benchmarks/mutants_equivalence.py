@@ -74,6 +74,11 @@ EXPLAINED: dict[tuple[str, str], str] = {
         "attention.masked_attention",
         "q @ k.swapaxes(-2, -1) / math.sqrt(q.shape[-1]) -> q @ (k.swapaxes(-2, -1) / math.sqrt(q.shape[-1]))",
     ): _SCALAR,
+    (
+        "attention.CrossAttention",
+        "q @ k.swapaxes(1, 2) * jnp.exp(self.temperature[...]) -> "
+        "q @ (k.swapaxes(1, 2) * jnp.exp(self.temperature[...]))",
+    ): _SCALAR,
     ("losses.info_nce", "a @ b.T / 0.2 -> a @ (b.T / 0.2)"): _SCALAR,
     (
         "attention.masked_attention",

@@ -167,8 +167,9 @@ class FileCheck:
                 ours = call | {"pairing": pairing}
                 jax = {64: self._jax(jax_slice, ours, torch[64], steps)}
                 judgement, moved = judge(item.name, self.settings.stage, torch, jax), None
-                if self._only_in_gradients(judgement, jax[64]):
-                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, fused=False)
+                fused = not self._only_in_gradients(judgement, jax[64])
+                if not fused:
+                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, fused)
                     judgement = judge(item.name, self.settings.stage, torch, jax)
                 if judgement.verdict.stages["behavioral"].result is Result.FAIL:
                     moved = self._moved(torch_slice, call, torch[64], steps)
@@ -182,7 +183,7 @@ class FileCheck:
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
-            given |= {**call, "steps": 0, "eager": False}
+            given |= {**call, "steps": 0, "eager": False, "fused": fused}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
                 self._place(judgement, _Runs(here, there, torch, jax, cut))
@@ -205,7 +206,7 @@ class FileCheck:
             def whole(text: str) -> Judgement:
                 given = {k: runs.there[k] for k in ("init", "inputs", "variants", "seed", "pairing")}
                 part, jax = runs.cut(self.jax_side.edited(text)), {}
-                jax[64] = self._jax(part, given, runs.torch[64], 0)
+                jax[64] = self._jax(part, given, runs.torch[64], 0, runs.there["fused"])
                 if not jax[64]["errors"]:
                     jax[32] = self._jax_narrow(part, given, runs.torch[64])
                 return judge(judgement.verdict.name, "numeric", runs.torch, jax)

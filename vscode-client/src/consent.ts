@@ -21,31 +21,27 @@ export class Consent implements vscode.Disposable {
     return vscode.workspace.isTrusted && this.memory.get(KEY) === true;
   }
 
-  /** Ask where the user has not been asked yet; true if code may run. */
+  /** The user wants a check: ask, unless it is allowed already; true if code may run. */
   async ensure(): Promise<boolean> {
-    if (!vscode.workspace.isTrusted) {
-      void this.explainTrust();
-      return false;
+    return this.given || this.ask();
+  }
+
+  /** Something could be checked from now on: ask where the user was never asked, and the workspace is trusted. */
+  offer(): void {
+    if (vscode.workspace.isTrusted && this.memory.get(KEY) === undefined) {
+      void this.ask();
     }
-    const known = this.memory.get<boolean>(KEY);
-    if (known !== undefined) {
-      return known;
-    }
-    this.asking ??= this.ask().finally(() => {
+  }
+
+  /** Ask, whatever was said before. Several wishes at once make one question. */
+  ask(): Promise<boolean> {
+    this.asking ??= this.question().finally(() => {
       this.asking = undefined;
     });
     return this.asking;
   }
 
-  /** Ask where that makes sense now: something could be checked, in a workspace that is trusted. */
-  offer(): void {
-    if (vscode.workspace.isTrusted) {
-      void this.ensure();
-    }
-  }
-
-  /** Ask again, whatever was said before. */
-  async ask(): Promise<boolean> {
+  private async question(): Promise<boolean> {
     if (!vscode.workspace.isTrusted) {
       void this.explainTrust();
       return false;

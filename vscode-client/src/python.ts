@@ -31,20 +31,34 @@ export interface Interpreter {
  * was started, then the search path. An environment inside the workspace is not looked for: opening a folder runs nothing of it.
  */
 export async function findInterpreter(log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
-  const set = vscode.workspace.getConfiguration("t2j").get<string>("interpreter", "").trim();
-  if (set) {
-    return { path: expand(set), from: "setting" };
+  const candidates: [Interpreter["from"], () => string | undefined | Promise<string | undefined>][] = [
+    ["setting", () => expand(vscode.workspace.getConfiguration("t2j").get<string>("interpreter", "").trim())],
+    ["Python extension", () => fromPythonExtension(log)],
+    ["active environment", activeEnvironment],
+    ["path", onPath],
+  ];
+  for (const [from, find] of candidates) {
+    const found = await find();
+    if (found && mayRun(found)) {
+      return { path: found, from };
+    }
+    if (found) {
+      log.warn(`${found} (named by the ${from}) lies in this workspace, which is not trusted: it is not run`);
+    }
   }
-  const chosen = await fromPythonExtension(log);
-  if (chosen) {
-    return { path: chosen, from: "Python extension" };
-  }
-  const active = activeEnvironment();
-  if (active) {
-    return { path: active, from: "active environment" };
-  }
-  const found = onPath();
-  return found ? { path: found, from: "path" } : undefined;
+  return undefined;
+}
+
+/** An environment inside a workspace is the workspace's code: it runs where that is trusted. */
+function mayRun(interpreter: string): boolean {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return vscode.workspace.isTrusted || !folders.some((folder) => isBelow(interpreter, folder.uri.fsPath));
+}
+
+/** Whether a path lies in a folder, by its name: where its links lead does not matter. */
+export function isBelow(file: string, folder: string): boolean {
+  const relative = path.relative(folder, path.resolve(folder, file));
+  return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
 /** Calls back when the user picks another interpreter in the Python extension. */

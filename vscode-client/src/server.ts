@@ -61,6 +61,8 @@ export class Server implements vscode.Disposable {
       this.fileChecked,
       this.workspaceChanged,
       consent.onChange((given) => this.tellTrust(given)),
+      // An interpreter inside the workspace may run from now on.
+      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.restart()),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (START_SETTINGS.some((name) => event.affectsConfiguration(name))) {
           void this.restart();

@@ -7,10 +7,10 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, openSync } from "node:fs";
+import { chmodSync, closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { waitingAt } from "./programs.mjs";
+import { NET, waitingAt } from "./programs.mjs";
 import { eventually, within } from "./workbench.mjs";
 
 const TIMEOUT = 600_000;
@@ -46,6 +46,19 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
     await code.command("t2j: Allow or Forbid Checks in This Workspace");
     await code.answer("Check conversions by running", "Allow");
     await eventually(() => runs(pipe), Boolean, "the check runs the code", 120_000);
+  });
+});
+
+test("an interpreter of an untrusted workspace is not run", { timeout: TIMEOUT }, async () => {
+  // The setting of a user's machine may say so: it names the folder that is open.
+  const settings = { "t2j.interpreter": "${"$"}{workspaceFolder}/.venv/bin/python" };
+  await within("interpreter", { files: { "net.py": NET }, trusted: false, settings }, async (code) => {
+    const pipe = withPipe(code);
+    code.write(".venv/bin/python", `#!/bin/sh\nread line < '${"$"}{pipe}'\n`);
+    chmodSync(join(code.folder, ".venv/bin/python"), 0o755);
+    await code.openFile("net.py");
+    await eventually(() => code.log(), (log) => /lies in this workspace, which is not trusted/.test(log), "the log");
+    assert.equal(runs(pipe), false, "the workspace's interpreter runs");
   });
 });
 

@@ -51,13 +51,17 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
 
 test("an interpreter of an untrusted workspace is not run", { timeout: TIMEOUT }, async () => {
   // The setting of a user's machine may say so: it names the folder that is open.
-  const settings = { "t2j.interpreter": "${"$"}{workspaceFolder}/.venv/bin/python" };
+  const settings = { "t2j.interpreter": ["$", "{workspaceFolder}/.venv/bin/python"].join("") };
   await within("interpreter", { files: { "net.py": NET }, trusted: false, settings }, async (code) => {
     const pipe = withPipe(code);
-    code.write(".venv/bin/python", `#!/bin/sh\nread line < '${"$"}{pipe}'\n`);
+    code.write(".venv/bin/python", `#!/bin/sh\nread line < '${pipe}'\n`);
     chmodSync(join(code.folder, ".venv/bin/python"), 0o755);
     await code.openFile("net.py");
-    await eventually(() => code.log(), (log) => /lies in this workspace, which is not trusted/.test(log), "the log");
+    await eventually(
+      () => code.log(),
+      (log) => /lies in this workspace, which is not trusted/.test(log),
+      "the log",
+    );
     assert.equal(runs(pipe), false, "the workspace's interpreter runs");
   });
 });

@@ -8,16 +8,18 @@ from typing import Any
 from t2j_lsp.check.inputs import Arguments, ArraySpec, map_values
 
 Spec = ArraySpec
-BATCHES = (3, 5, 7, 9, 11, 13)
-"""Lengths of the first axis. With 2, a roll by one is a flip, and a swap of two is a reversal."""
+BATCHES = (3, 4, 5, 7, 9, 11, 13)
+"""Lengths of the first axis. With 2, a roll by one is a flip, and a swap of two is a reversal.
+
+As few as that: XLA without its algebraic simplifier gets a softmax over a first axis of 5 wrong on the CPU."""
 _BIG = 20_000
 
 
 def batched(*rest: int) -> tuple[int, ...]:
-    """A shape with a first axis of odd length, 3 or more, that is unlike the others where those are small.
+    """A shape with a first axis of 3 or more that is unlike the others where those are small.
 
     >>> batched(3, 17, 19)
-    (5, 3, 17, 19)
+    (4, 3, 17, 19)
     """
     small = math.prod(rest) <= _BIG
     return (next((n for n in BATCHES if n not in rest), BATCHES[0]) if small else BATCHES[0], *rest)
@@ -44,7 +46,7 @@ def shrunk(arguments: Arguments) -> list[Arguments]:
 
 
 def unpaired(arguments: Arguments) -> list[Arguments]:
-    """For inputs with a batch of 1 or 2, or another axis of 2: variants with odd lengths there, best first.
+    """For inputs with a batch of 1 or 2, or another axis of 2: variants with longer ones, best first.
 
     With a length of 2, a roll by one is a flip; with 1, nothing that happens to the axis shows.
     """
@@ -69,5 +71,4 @@ def unpaired(arguments: Arguments) -> list[Arguments]:
 
         return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf))
 
-    variants = [longer(everywhere) for everywhere in (True, False)]
-    return [v for i, v in enumerate(variants) if str(v) != str(arguments) and v not in variants[:i]]
+    return [v for v in (longer(True), longer(False)) if str(v) != str(arguments)]

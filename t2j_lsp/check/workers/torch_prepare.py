@@ -63,7 +63,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     continue
                 found, others = parts.found(), variants(model, inputs, plan, rng)
                 if time.monotonic() < deadline:
-                    others |= _other_lengths(model, inputs, vars(module), request)
+                    others |= _other_lengths(model, inputs, plan.source == "the t2j comment", vars(module), request)
                 return {
                     "init": init.to_plain(),
                     "inputs": drawn.to_plain(),
@@ -154,14 +154,15 @@ def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator
 
 
 def _other_lengths(
-    model: Any, inputs: Arguments, namespace: dict[str, Any], request: dict[str, Any]
+    model: Any, inputs: Arguments, stated: bool, namespace: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Arguments]:
     """Where inputs have axes too short to tell, the first of those with longer ones that the program takes.
 
-    Their values are drawn apart from the others', which so stay what they are.
+    Inner axes that the user has ``stated`` stay: code may rest on them. Values are drawn apart from the others', which
+    so stay what they are.
     """
     rng = np.random.default_rng(request["seed"])
-    for longer in unpaired(inputs) if inputs.call is None else []:
+    for longer in unpaired(inputs)[stated:] if inputs.call is None else []:
         drawn = drawn_arguments(longer, rng)
         with contextlib.suppress(Exception):
             run(model, drawn, namespace, request["wide"])

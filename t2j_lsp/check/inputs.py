@@ -33,6 +33,9 @@ _MARK = "t2j:"
 RAISING = "eval error"
 """How the names of observations begin that are made with inputs on which the program is to raise."""
 
+BESIDE = "eval output (beside the stated lengths)"
+"""An observation with other lengths than the user stated, which the converted program may refuse."""
+
 
 @dataclass(frozen=True)
 class ArraySpec:

@@ -22,6 +22,7 @@ from .compare import (
     kind_of,
     scale_of,
 )  # fmt: skip
+from .inputs import BESIDE
 from .protocol import NdArray, as_float64, dtype_name
 
 ILL = 1e-3
@@ -187,6 +188,8 @@ def compare_all(
             continue
         result.observed.append(name)
         compare(name, tree, jax[name], result, scales[group_of(name)], allowed)
+    # A converted program may rest on lengths that the user stated: with others it may give another shape.
+    result.differences = [d for d in result.differences if not (d.name.startswith(BESIDE) and "shape" in str(d))]
     return result
 
 

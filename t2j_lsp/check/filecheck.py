@@ -10,7 +10,7 @@ from typing import Any
 
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
 
-from .compare import Difference
+from .compare import Comparison, Difference, compare
 from .counterparts import Counterpart, counterpart
 from .experiment import Experiment
 from .explain import BYTES, Run, explanation
@@ -167,23 +167,26 @@ class FileCheck:
                 ours = call | {"pairing": pairing}
                 jax = {64: self._jax(jax_slice, ours, torch[64], steps)}
                 judgement, moved = judge(item.name, self.settings.stage, torch, jax), None
-                fused = not self._only_in_gradients(judgement, jax[64])
-                if not fused:
-                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, fused)
+                careful = self._doubtful(judgement, torch[64], jax[64])
+                if careful:
+                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, careful)
                     judgement = judge(item.name, self.settings.stage, torch, jax)
                 if judgement.verdict.stages["behavioral"].result is Result.FAIL:
                     moved = self._moved(torch_slice, call, torch[64], steps)
                     judgement = judge(item.name, self.settings.stage, torch, jax, None, moved)
                 if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
                     if not jax[64]["errors"]:
-                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64])
+                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful)
+                        narrow = judge(item.name, self.settings.stage, torch, jax, None, moved)
+                        if not careful and self._doubtful(narrow, torch[32], jax[32]):
+                            jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful=True)
                     named = self._has_initial(torch[64]) and not jax[64]["paired"]
                     initial = self._initial(torch_slice, jax_slice, call) if named else None
                     judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
-            given |= {**call, "steps": 0, "eager": False, "fused": fused}
+            given |= {**call, "steps": 0, "eager": False, "careful": careful}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
                 self._place(judgement, _Runs(here, there, torch, jax, cut))
@@ -206,9 +209,9 @@ class FileCheck:
             def whole(text: str) -> Judgement:
                 given = {k: runs.there[k] for k in ("init", "inputs", "variants", "seed", "pairing")}
                 part, jax = runs.cut(self.jax_side.edited(text)), {}
-                jax[64] = self._jax(part, given, runs.torch[64], 0, runs.there["fused"])
+                jax[64] = self._jax(part, given, runs.torch[64], 0, runs.there["careful"])
                 if not jax[64]["errors"]:
-                    jax[32] = self._jax_narrow(part, given, runs.torch[64])
+                    jax[32] = self._jax_narrow(part, given, runs.torch[64], runs.there["careful"])
                 return judge(judgement.verdict.name, "numeric", runs.torch, jax)
 
             def run(text: str) -> Any:
@@ -260,26 +263,26 @@ class FileCheck:
         given = {"state": aside(torch["state"]), "cotangents": torch["cotangents"], "steps": steps}
         return self.ask("torch", "observe", slice=part, wide=True, **call, **given)["observed"]
 
-    def _only_in_gradients(self, judgement: Judgement, jax: dict[str, Any]) -> bool:
-        """Whether values agree and what follows from gradients does not: on the CPU, XLA's fusion alone may be why."""
-        follows = re.compile("gradient|step|after")
-        differences = judgement.differences
-        return (
-            judgement.verdict.verdict is VerdictKind.DIFFERENT
-            and not jax["errors"]
-            and self.pool.device_name == "cpu"
-            and bool(differences)
-            and all(follows.match(d.name) for d in differences)
-        )
+    def _doubtful(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> bool:
+        """Whether XLA alone may be why the two differ: on the CPU, unless they do so without ``jit``, too."""
+        if judgement.verdict.verdict is not VerdictKind.DIFFERENT or jax["errors"] or self.pool.device_name != "cpu":
+            return False
+        eager = jax["observed"].get("eval")
+        if eager is None:
+            return True
+        without_jit = Comparison()
+        compare("eval output", torch["observed"]["eval output"], eager["eval output"], without_jit)
+        return not without_jit.differences
 
-    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, fused: bool = True) -> Any:
+    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, careful: bool = False) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}
-        given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps, "fused": fused}
+        given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps, "careful": careful}
         return self.ask("jax", "observe", slice=part, **call, **given)
 
-    def _jax_narrow(self, part: Any, call: dict[str, Any], torch: dict[str, Any]) -> Any:
+    def _jax_narrow(self, part: Any, call: dict[str, Any], torch: dict[str, Any], careful: bool = False) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes")}
         given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
+        given |= {"careful": careful}
         return self.ask("jax", "observe", slice=part, **call, **given)
 
     def _has_initial(self, torch: dict[str, Any]) -> bool:

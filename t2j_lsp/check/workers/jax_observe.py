@@ -23,9 +23,14 @@ from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
 """A call of a model with its array inputs."""
-_UNFUSED: dict[str, str | bool] = {"xla_disable_hlo_passes": "algsimp,fusion"}
-"""Fusion computes an array once more in each kernel that reads it. On the CPU, in a program compiled in haste, it may
-be rounded otherwise there: no element equals the maximum any more, and the gradient of ``max`` is 0 / 0."""
+Options = dict[str, str | bool]
+_CAREFULLY: Options = {"xla_disable_hlo_passes": "fusion"}
+"""For values. Workers compile in haste and without XLA's algebraic simplifier (`environment.py`), and on the CPU two
+things go wrong so, which are no mistakes of the program. Fusion computes an array once more in each kernel that reads
+it, and may round it otherwise there: no element equals the maximum any more, and the gradient of ``max`` is 0 / 0. And
+without the simplifier, a softmax over the first of several axes comes out wrong from a length of 5 on."""
+_SHOWING_NAN: Options = {"xla_disable_hlo_passes": "algsimp,fusion"}
+"""For the NaN among gradients: the simplifier makes 0 of 0 * inf, which the same code gives as NaN without ``jit``."""
 
 
 def observe(request: dict[str, Any]) -> dict[str, Any]:
@@ -36,7 +41,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
-    name of the observation. With ``fused`` False, gradients are computed without XLA's fusion.
+    name of the observation. With ``careful``, XLA compiles so that a difference is none of its own.
     """
     with program(request) as (module, target), watched() as halves:
         session = Session(request, vars(module), target)
@@ -69,6 +74,7 @@ class Session:
         self.namespace = namespace
         self.target = target
         self.wide: bool = request["wide"]
+        self.careful: bool = request.get("careful", False)
         self.model: Any = None
         self.observed: dict[str, dict[str, Any]] = {}
         self.errors: dict[str, dict[str, Any]] = {}
@@ -151,22 +157,41 @@ class Session:
 
     def jitted(self, function: Run) -> Run:
         """``function`` of a model and arrays, compiled; changes to the model reach it."""
+        if self.careful:
+            return self.compiled(function, _CAREFULLY)
         if isinstance(self.model, nnx.Module):
             compiled: Run = nnx.jit(function)
             return compiled
         simple = jax.jit(lambda arrays: function(self.model, arrays))
         return lambda model, arrays: simple(arrays)
 
-    def unfused(self, function: Run) -> Run:
-        """As `jitted`, compiled without XLA's fusion."""
-        compiled: Run | None = None
+    def compiled(self, function: Run, options: Options) -> Run:
+        """As `jitted`, compiled with options of XLA."""
+        known: dict[Any, Any] = {}
 
         def run(model: Any, arrays: list[Any]) -> Any:
-            nonlocal compiled
+            form = tuple((a.shape, a.dtype) for a in arrays)
             if isinstance(model, nnx.Module):
-                compiled = compiled or nnx.jit(function).lower(model, arrays).compile(_UNFUSED)
-                return compiled(model, arrays)
-            return jax.jit(lambda arrays: function(model, arrays)).lower(arrays).compile(_UNFUSED)(arrays)
+                if form not in known:
+                    known[form] = nnx.jit(function).lower(model, arrays).compile(options)
+                return known[form](model, arrays)
+            if form not in known:
+                known[form] = jax.jit(lambda arrays: function(model, arrays)).lower(arrays).compile(options)
+            return known[form](arrays)
+
+        return run
+
+    def differentiated(self, function: Run) -> Run:
+        """As `jitted`, for a function that returns gradients."""
+        values = self.jitted(function)
+        if not self.careful:
+            return values
+        showing_nan = self.compiled(function, _SHOWING_NAN)
+
+        def run(model: Any, arrays: list[Any]) -> Any:
+            aside = nnx.clone(model) if isinstance(model, nnx.Module) else model
+            shown = showing_nan(aside, arrays)
+            return jax.tree.map(_with_nan, values(model, arrays), shown)
 
         return run
 
@@ -244,8 +269,7 @@ class Session:
                 return nnx.value_and_grad(loss, argnums=wanted, has_aux=True)(model, floats, arrays)
             return jax.value_and_grad(lambda f: loss(model, f, arrays), has_aux=True)(floats)
 
-        compiled = self.jitted if self.request.get("fused", True) else self.unfused
-        run = compiled(gradients) if jit else gradients
+        run = self.differentiated(gradients) if jit else gradients
         steps = self.request["steps"] if module else 0
         adam = Adam()
         found: dict[str, Any] = {}
@@ -287,6 +311,13 @@ class Session:
                 if jnp.issubdtype(array.dtype, jnp.floating):
                     total += (jnp.asarray(cotangents[path], array.dtype) * array).sum()
         return total
+
+
+def _with_nan(values: Any, shown: Any) -> Any:
+    """The values, with NaN where the other has it."""
+    if not jnp.issubdtype(values.dtype, jnp.inexact):
+        return values
+    return jnp.where(jnp.isnan(shown), jnp.asarray(jnp.nan, values.dtype), values)
 
 
 def trained(path: Any, variable: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Gradients of a maximum under ``jit``: XLA may round its operand in two ways, and that is no mistake of the code."""
+"""What XLA, compiling in haste, gets wrong: no mistakes of the code that is checked."""
 
 from __future__ import annotations
 
@@ -70,3 +70,22 @@ def test_a_function_of_a_maximum(check: Check, mean: str, verdict: VerdictKind) 
     )
     found = check(torch, jax)
     assert found.verdict is verdict, found.reason
+
+
+LONG = """
+# t2j: x=f32[5, 3, 17, 19]
+def f(x):
+    return torch.softmax(F.gelu(x), dim=0) * 2
+"""
+
+
+def test_a_softmax_over_a_long_first_axis_is_equivalent(check: Check) -> None:
+    """XLA's CPU compiler gets it wrong where its algebraic simplifier is off, as it is in the worker."""
+    jax = "def f(x):\n    return jax.nn.softmax(jax.nn.gelu(x, approximate=False), axis=0) * 2\n"
+    found = check(LONG, jax)
+    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+
+
+def test_a_softmax_over_the_wrong_axis_is_still_different(check: Check) -> None:
+    jax = "def f(x):\n    return jax.nn.softmax(jax.nn.gelu(x, approximate=False), axis=1) * 2\n"
+    assert check(LONG, jax).verdict is VerdictKind.DIFFERENT

@@ -1,4 +1,4 @@
-"""Prints as JSON what the interpreter that runs it has. Imports none of the packages; works in every Python 3."""
+"""Prints as JSON what the interpreter that runs it has. Imports none of the packages; works from Python 3.6 on."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ print(
         {
             "python": sys.executable,
             "version": list(sys.version_info[:3]),
-            "tag": "cp%d%d-%s" % (sys.version_info[0], sys.version_info[1], sysconfig.get_platform()),
+            "tag": f"cp{sys.version_info[0]}{sys.version_info[1]}-{sysconfig.get_platform()}",
             "packages": {name: version(name) for name in PACKAGES},
         }
     )

@@ -53,7 +53,8 @@ gpu: $(READY)
 	@$(BIN)/python -m benchmarks.gpu_suite
 
 $(NODE_READY): $(CLIENT)/package-lock.json
-	cd $(CLIENT) && scripts/with-node.sh npm ci --silent --ignore-scripts
+	@# Not npm ci: it asks for the optional packages of every platform, and a mirror of the registry may lack some.
+	cd $(CLIENT) && scripts/with-node.sh npm install --no-save --silent --ignore-scripts
 	@touch $(NODE_READY)
 
 vsix: $(READY) $(NODE_READY)

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 export const extension = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const CODE_SERVER = "4.139.1";
+const PARTS = join(extension, ".parts", "code-server");
 const BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /** A part that is not there and can't be installed, with what to do. */
@@ -24,7 +25,7 @@ export function browser() {
 /** The entry script of code-server: T2J_CODE_SERVER, or the one in .parts, which is installed there if it has to be. */
 export function codeServer() {
   const given = process.env.T2J_CODE_SERVER;
-  const entry = given ?? join(extension, ".parts", "node_modules", "code-server", "out", "node", "entry.js");
+  const entry = given ?? join(PARTS, "lib", "node_modules", "code-server", "out", "node", "entry.js");
   if (!existsSync(entry)) {
     if (given) {
       throw new MissingPart(`${given} is not there`);
@@ -36,16 +37,14 @@ export function codeServer() {
 
 function installCodeServer() {
   console.log(`installing code-server ${CODE_SERVER} (some minutes, 600 MB)`);
-  const parts = join(extension, ".parts");
-  const command = ["install", "--no-save", "--prefix", parts, `code-server@${CODE_SERVER}`, "--foreground-scripts"];
+  // Its scripts build what has C code. npm runs them only when told by name, and for what is installed globally.
+  const scripts = ["--foreground-scripts", "--allow-scripts=code-server,argon2"];
+  const command = ["install", "--global", "--prefix", PARTS, `code-server@${CODE_SERVER}`, ...scripts];
   try {
-    // Its scripts build what has C code: npm runs them only when told by name.
-    execFileSync("npm", [...command, "--allow-scripts=code-server,argon2"], { stdio: ["ignore", "pipe", "pipe"] });
+    execFileSync("npm", command, { stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 28 });
   } catch (error) {
-    const said = String(error.stderr ?? error)
-      .trim()
-      .split("\n")
-      .at(-1);
+    const lines = String(error.stderr ?? error).split("\n");
+    const said = lines.find((line) => /^npm error (?!code|A complete log)/.test(line)) ?? lines.at(-1);
     throw new MissingPart(`code-server can't be installed from the npm registry: ${said}`);
   }
 }

@@ -10,13 +10,14 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { NET, waitingAt } from "./programs.mjs";
+import { waitingAt } from "./programs.mjs";
 import { eventually, within } from "./workbench.mjs";
 
 const TIMEOUT = 600_000;
+const WAITING = { "net.py": (root) => waitingAt(join(root, "pipe")) };
 
 test("an untrusted workspace converts, and runs nothing", { timeout: TIMEOUT }, async () => {
-  await within("untrusted", { files: { "empty.py": "" }, trusted: false }, async (code) => {
+  await within("untrusted", { files: WAITING, trusted: false }, async (code) => {
     const pipe = withPipe(code);
     await code.convert("net.py");
     await code.openFile("net.py");
@@ -37,7 +38,7 @@ test("an untrusted workspace converts, and runs nothing", { timeout: TIMEOUT }, 
 });
 
 test("a trusted workspace runs nothing before the user allows it", { timeout: TIMEOUT }, async () => {
-  await within("consent", { files: { "empty.py": "" } }, async (code) => {
+  await within("consent", { files: WAITING }, async (code) => {
     const pipe = withPipe(code);
     await code.convert("net.py");
     await code.answer("Check conversions by running", "Not in This Workspace");
@@ -52,7 +53,7 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
 test("an interpreter of an untrusted workspace is not run", { timeout: TIMEOUT }, async () => {
   // The setting of a user's machine may say so: it names the folder that is open.
   const settings = { "t2j.interpreter": ["$", "{workspaceFolder}/.venv/bin/python"].join("") };
-  await within("interpreter", { files: { "net.py": NET }, trusted: false, settings }, async (code) => {
+  await within("interpreter", { files: WAITING, trusted: false, settings }, async (code) => {
     const pipe = withPipe(code);
     code.write(".venv/bin/python", `#!/bin/sh\nread line < '${pipe}'\n`);
     chmodSync(join(code.folder, ".venv/bin/python"), 0o755);
@@ -69,7 +70,6 @@ test("an interpreter of an untrusted workspace is not run", { timeout: TIMEOUT }
 function withPipe(code) {
   const pipe = join(code.root, "pipe");
   execFileSync("mkfifo", [pipe]);
-  code.write("net.py", waitingAt(pipe));
   return pipe;
 }
 

@@ -40,8 +40,8 @@ const QUIET = {
 
 export class Workbench {
   /**
-   * @param {{files: Record<string, string>, settings?: object, trusted?: boolean, extensions?: string[], env?: object}} options
-   *   files: name to text, in the folder that is opened. trusted: false leaves the workspace in Restricted Mode.
+   * @param {{files: Record<string, string | ((root: string) => string)>, settings?: object, trusted?: boolean, extensions?: string[], env?: object}} options
+   *   files: name to text, or to what makes it of the test's own folder, in the folder that is opened. trusted: false leaves the workspace in Restricted Mode.
    */
   static async open(options) {
     const workbench = new Workbench();
@@ -58,7 +58,7 @@ export class Workbench {
     this.root = mkdtempSync(join(tmpdir(), "t2j-vscode-"));
     this.folder = join(this.root, "project");
     for (const [name, text] of Object.entries(files)) {
-      this.write(name, text);
+      this.write(name, typeof text === "function" ? text(this.root) : text);
     }
     const data = join(this.root, "data");
     const trust = trusted

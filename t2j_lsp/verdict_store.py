@@ -41,22 +41,6 @@ class StoredVerdict:
     checked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What is known of a pair."""
-
-    source: str
-    """The digest of the PyTorch text."""
-    converted: str
-    verdicts: dict[str, StoredVerdict]
-    neighbours: dict[str, str] = field(default_factory=dict)
-    """The files of the project that the check read besides, and the digests of their bytes."""
-
-    def holds(self, source: str, converted: str) -> bool:
-        """Whether the verdicts are about texts with these digests."""
-        return (self.source, self.converted) == (source, converted)
-
-
 @dataclass(frozen=True)
 class Report:
     """A verdict as it was reported, in the JSON form of `ObjectVerdict` without what was observed in passing."""
@@ -68,13 +52,24 @@ class Report:
     checked: str
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The verdicts that still hold for a pair."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of a pair."""
 
+    source: str
+    """The digest of the PyTorch text."""
+    converted: str
     reports: dict[str, Report]
+    verdicts: dict[str, StoredVerdict]
+    """The reports in short."""
     names: list[str] | None
     """All objects of the PyTorch file; None where only some were ever checked."""
+    neighbours: dict[str, str]
+    """The files of the project that the check read besides, and the digests of their bytes."""
+
+    def holds(self, source: str, converted: str) -> bool:
+        """Whether the verdicts are about texts with these digests."""
+        return (self.source, self.converted) == (source, converted)
 
     def lacking(self, asked: Mapping[str, str], version: str) -> list[str] | None:
         """The objects on which a check would tell something that is not known; None for whatever there is.
@@ -121,23 +116,20 @@ def record(
     digests = text_digest(source_text), text_digest(converted_text)
     beside = dict(neighbours or {})
     known = load(source, converted)
-    same = known is not None and known.holds(*digests) and known.neighbours == beside
-    verdicts = dict(known.verdicts) if same and known is not None else {}
-    before_this = _kept(source, converted) if same else None
-    reports = dict(before_this.reports) if before_this is not None else {}
-    if names is None and before_this is not None:
-        names = before_this.names
+    if known is None or not known.holds(*digests) or known.neighbours != beside:
+        known = None
+    reports = dict(known.reports) if known is not None else {}
+    if names is None and known is not None:
+        names = known.names
     for form in objects:
-        before = verdicts.get(form["name"])
+        before = reports.get(form["name"])
         # That a check could not be made (again) takes nothing from one that was.
-        if before is None or before.verdict == UNCHECKED or form["verdict"] != UNCHECKED:
-            verdicts[form["name"]] = _stored(form, device, version, now)
+        if before is None or before.form["verdict"] == UNCHECKED or form["verdict"] != UNCHECKED:
             requested = dict(asked) if asked is not None else None
             reports[form["name"]] = Report(_bare(form), requested, device, version, now)
     data = {
         "source": digests[0],
         "converted": digests[1],
-        "verdicts": [asdict(v) for v in verdicts.values()],
         "neighbours": beside,
         "names": list(names) if names is not None else None,
         "reports": [asdict(r) for r in reports.values()],
@@ -151,22 +143,21 @@ def load(source: Path, converted: Path) -> Stored | None:
     """What is known of a pair; None where nothing is."""
     try:
         data = json.loads(store_path(source, converted).read_bytes())
-        verdicts = [StoredVerdict(**form) for form in data["verdicts"]]
-        neighbours = dict(data.get("neighbours", {}))
-        return Stored(data["source"], data["converted"], {v.name: v for v in verdicts}, neighbours)
+        reports = {form["form"]["name"]: Report(**form) for form in data["reports"]}
+        verdicts = {name: _in_short(report) for name, report in reports.items()}
+        names = [str(name) for name in data["names"]] if data["names"] is not None else None
+        return Stored(data["source"], data["converted"], reports, verdicts, names, dict(data["neighbours"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def kept(source: Path, source_text: str, converted: Path, converted_text: str) -> Kept | None:
+def kept(source: Path, source_text: str, converted: Path, converted_text: str) -> Stored | None:
     """The verdicts on a pair that hold for these texts, and for what they import as it is on disk; None without any."""
     known = load(source, converted)
     if known is None or not known.holds(text_digest(source_text), text_digest(converted_text)):
         return None
-    if digests_of(map(Path, known.neighbours)) != known.neighbours:
-        return None
-    found = _kept(source, converted)
-    return found if found is not None and found.reports else None
+    holds = known.reports and digests_of(map(Path, known.neighbours)) == known.neighbours
+    return known if holds else None
 
 
 def digests_of(files: Iterable[Path]) -> dict[str, str]:
@@ -180,16 +171,6 @@ def digests_of(files: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def _kept(source: Path, converted: Path) -> Kept | None:
-    try:
-        data = json.loads(store_path(source, converted).read_bytes())
-        reports = [Report(**form) for form in data["reports"]]
-        names = [str(name) for name in data["names"]] if data["names"] is not None else None
-        return Kept({report.form["name"]: report for report in reports}, names)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
 def _bare(form: dict[str, Any]) -> dict[str, Any]:
     stages = {name: {**stage, "observed": []} for name, stage in form["stages"].items()}
     return {name: value for name, value in form.items() if name != "explanation"} | {"stages": stages}
@@ -201,8 +182,8 @@ def store_path(source: Path, converted: Path) -> Path:
     return state_folder() / "verdicts" / digest(pair)
 
 
-def _stored(form: dict[str, Any], device: str, version: str, now: str) -> StoredVerdict:
-    stages: dict[str, Any] = form["stages"]
+def _in_short(report: Report) -> StoredVerdict:
+    form, stages = report.form, report.form["stages"]
     divergence = form.get("divergence") or {}
     reason = divergence.get("what") or form["reason"]
     absolute = [s["max_abs_err"] for s in stages.values() if s["max_abs_err"] is not None]
@@ -214,7 +195,7 @@ def _stored(form: dict[str, Any], device: str, version: str, now: str) -> Stored
         {name: str(stage["result"]) for name, stage in stages.items()},
         max(absolute, default=None),
         max(relative, default=None),
-        device,
-        version,
-        now,
+        report.device,
+        report.version,
+        report.checked,
     )

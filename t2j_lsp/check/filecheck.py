@@ -177,12 +177,12 @@ class FileCheck:
                 if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
                     if not jax[64]["errors"]:
                         jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful)
-                        narrow = judge(item.name, self.settings.stage, torch, jax, None, moved)
-                        if not careful and self._doubtful(narrow, torch[32], jax[32]):
-                            jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful=True)
                     named = self._has_initial(torch[64]) and not jax[64]["paired"]
                     initial = self._initial(torch_slice, jax_slice, call) if named else None
                     judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
+                    if 32 in jax and not careful and not initial and self._doubtful(judgement, torch[32], jax[32]):
+                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful=True)
+                        judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}

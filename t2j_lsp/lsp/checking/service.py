@@ -17,7 +17,7 @@ from lsprotocol import types
 
 from ... import __version__, verdict_store
 from ...contract import T2JError
-from ...verdict_store import Kept, asked_of
+from ...verdict_store import Stored, asked_of
 from ..documents import Program
 from ..paths import to_path
 from ..progress import Progress
@@ -103,7 +103,7 @@ class CheckService:
         allowed = self.server.settings_for(source).check and self.server.trusted
         return allowed and self.pairs.converted_of(source) is not None
 
-    def _restore(self, source: str) -> Kept | None:
+    def _restore(self, source: str) -> Stored | None:
         """What was kept of the present texts, shown where nothing is known that holds; None where nothing was."""
         path, pair = to_path(source), self.pairs.converted_of(source)
         if path is None or pair is None:

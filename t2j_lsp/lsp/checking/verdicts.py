@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from ...contract import T2JError, VerdictKind
 from ...files import read_source
-from ...verdict_store import Kept
+from ...verdict_store import Stored
 from ..documents import Document
 from ..links import finding_page
 from ..paths import to_path, to_uri
@@ -55,7 +55,7 @@ class Checked:
     """Why it was the CPU, where a GPU was asked for."""
 
 
-def restored(kept: Kept, source: str, path: Path, converted: str) -> Checked:
+def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
     """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
     reports = sorted(kept.reports.values(), key=lambda report: report.checked)
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]

@@ -38,6 +38,14 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own for what t2j remembers; for a whole file of tests, by ``usefixtures``."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("T2J_STATE", str(folder))
+    return folder
+
+
 @pytest.fixture(autouse=True, scope="module")
 def no_compiled_programs_of_other_files() -> Iterator[None]:
     """Lets go of what JAX compiled for a file of tests: all of it together takes gigabytes."""

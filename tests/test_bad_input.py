@@ -13,10 +13,7 @@ from t2j_lsp.cli import main
 from t2j_lsp.contract import Options, SourceError
 from t2j_lsp.translate import translate
 
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+pytestmark = pytest.mark.usefixtures("state")
 
 
 NOT_PYTHON = {

@@ -22,9 +22,7 @@ BAD = "def f(:\n"
 CONVERTED = "jnp.concatenate([a, a], axis=1)"
 
 
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+pytestmark = pytest.mark.usefixtures("state")
 
 
 @pytest.fixture

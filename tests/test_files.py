@@ -10,10 +10,7 @@ import pytest
 from t2j_lsp.contract import SourceError, T2JError
 from t2j_lsp.files import decode, neighbours, python_files, read_source, write_output
 
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+pytestmark = pytest.mark.usefixtures("state")
 
 
 @pytest.mark.parametrize(

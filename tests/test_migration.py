@@ -53,11 +53,7 @@ def f(x):
 """
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("T2J_STATE", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("state")
 
 
 @pytest.fixture

@@ -18,11 +18,7 @@ SECOND = FIRST + "\n\ndef g(a: torch.Tensor):\n    return torch.cat([a, a], dim=
 OTHER = FIRST.replace("dim=1", "dim=2")
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("T2J_STATE", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("state")
 
 
 @pytest.fixture

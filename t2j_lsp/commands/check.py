@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..api import check
-from ..contract import STAGES, CheckReport, ObjectVerdict, Result, SourceError, VerdictKind
+from ..contract import STAGES, CheckReport, ObjectVerdict, SourceError, VerdictKind
 from ..files import read_source
 from ..verdict_store import asked_of, digests_of, record
 from .output import Subparsers, print_table, progress, write_json
@@ -144,8 +144,8 @@ def _row(one: ObjectVerdict) -> tuple[str, ...]:
 
 def _explanation(one: ObjectVerdict) -> list[str]:
     """Why this verdict, stage by stage, and where the two programs part; each sentence once."""
-    failed = [(stage, one.stages[stage].reason) for stage in STAGES if one.stages[stage].result is not Result.PASS]
-    reasons = {reason: f"{stage}: {reason}" for stage, reason in failed if reason}
+    given = [(stage, one.stages[stage].reason) for stage in STAGES]
+    reasons = {reason: f"{stage}: {reason}" for stage, reason in given if reason}
     if one.reason:
         reasons[one.reason] = one.reason
     if one.divergence:

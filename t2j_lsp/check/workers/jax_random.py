@@ -186,6 +186,18 @@ def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
     return None if found is None else -jnp.log(_float(found, arguments["dtype"]))
 
 
+def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
+    """The index of the largest sum of a logit and a Gumbel number, as without a tape; None without replacement."""
+    logits, axis = jnp.asarray(arguments["logits"]), arguments["axis"]
+    axis -= logits.ndim if axis >= 0 else 0
+    batch = [n for i, n in enumerate(logits.shape) if i != axis % logits.ndim]
+    shape = _shape(arguments, jnp.zeros(batch))
+    whole = list(shape[len(shape) - len(batch) :])
+    whole.insert(axis % logits.ndim, logits.shape[axis])
+    found = tape.take("exponential", (*shape[: len(shape) - len(batch)], *whole)) if arguments["replace"] else None
+    return None if found is None else jnp.argmax(logits - jnp.log(_float(found, logits.dtype)), axis)
+
+
 def _host(kind: str, shape: tuple[int, ...]) -> Any:
     """A draw of Python's or numpy's global generator."""
     return None if _tape is None else _tape.take(kind, shape)
@@ -201,6 +213,7 @@ def install() -> None:
         "permutation": _permutation,
         "exponential": _exponential,
         "gumbel": _gumbel,
+        "categorical": _categorical,
     }
     host_random.install(_host)
     for name, use in uses.items():

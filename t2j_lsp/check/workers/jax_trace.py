@@ -21,6 +21,7 @@ from t2j_lsp.check.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, T
 
 from . import jax_random
 from .jax_build import program, to_array
+from .jax_generate import called
 from .jax_observe import Session, trained
 from .jax_pairing import names_of
 from .serve import describe
@@ -121,7 +122,8 @@ def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             with jax_random.replaying(request["tapes"].get(mode), request["seed"]), _watched(files, tracer, recorder):
                 recorder.on = True
                 before = len(recorder.events)
-                session.call(_named(session.fresh(mode == "train"), recorder), session.arrays)
+                model = _named(session.fresh(mode == "train"), recorder)
+                called(session, model) if mode == "generate" else session.call(model, session.arrays)
                 recorder.on = False
                 if request["gradients"]:
                     norms = [None] * before + _norms(session, recorder, mode)

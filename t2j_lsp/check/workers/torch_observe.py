@@ -17,6 +17,7 @@ from t2j_lsp.check.protocol import leaves, plain
 from . import torch_device
 from .serve import raised
 from .torch_build import build, program, randomise, realise, to_array, to_tensor
+from .torch_generate import generation
 from .torch_random import recording
 
 _HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
@@ -26,7 +27,8 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
     """Everything the checker compares, for one set of arguments.
 
     The request holds ``slice``, ``init``, ``inputs`` (drawn), ``variants`` (other inputs by the name of the
-    observation), ``wide``, ``seed``, ``steps``, and ``state`` and ``cotangents`` from an earlier run, or None.
+    observation), ``wide``, ``seed``, ``steps``, and ``state`` and ``cotangents`` from an earlier run, or None; maybe
+    ``generate`` (see `generation`).
     """
     rng = np.random.default_rng(request["seed"])
     with program(request) as (module, target):
@@ -35,6 +37,8 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
             set_state(model, request["state"], rng, request["wide"])
         runs = Runs(model, vars(module), request, rng)
         result: dict[str, Any] = {"state": state_of(model), "parameters": _parameters(model)}
+        # Before any call: a module that keeps what it computed can't be copied.
+        result["generate"] = generation(runs, request)
         observed = runs.forward() | runs.others(request["variants"])
         if isinstance(model, nn.Module):
             runs.check_control("train")
@@ -188,13 +192,17 @@ class Runs:
         outputs = []
         for torch_seed, seed in ((1, 0), (2, 0), (2, 1)):
             torch.manual_seed(torch_seed)
-            outputs.append([leaf for _, leaf in leaves(plain(self.call(mode, seed=seed)[0], to_array))])
+            outputs.append(plain(self.call(mode, seed=seed)[0], to_array))
             self._restore(saved)
-        # Some sums of a card's have no fixed order; what a draw changes is larger.
-        slack = (1e-10 if self.wide else 1e-4) if torch_device.on_card() else 0.0
-        self.uncontrolled[mode] = not _same(outputs[0], outputs[1], slack)
+        self.uncontrolled[mode] = not self.same(outputs[0], outputs[1])
         if self.tapes[mode]:
-            self.varies |= not _same(outputs[1], outputs[2], slack)
+            self.varies |= not self.same(outputs[1], outputs[2])
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two outputs are equal. Some sums of a card's have no fixed order; what a draw changes is larger."""
+        slack = (1e-10 if self.wide else 1e-4) if torch_device.on_card() else 0.0
+        left, right = ([leaf for _, leaf in leaves(tree)] for tree in (one, other))
+        return _same(left, right, slack)
 
     def _save(self) -> dict[str, Any] | None:
         """The state, with buffers that ``state_dict`` leaves out."""

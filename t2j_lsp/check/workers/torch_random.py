@@ -2,8 +2,8 @@
 
 The functions that draw are replaced once, at the worker's start, before any user code could take a reference to
 them; without a tape they do what they always did. The same seed gives the same draws in float32 and float64, which
-torch's own generator does not. What is not replaced here (LSTM's inner dropout, multinomial) stays random, and is
-found by calling twice with other seeds.
+torch's own generator does not. What is not replaced here (LSTM's inner dropout, several numbers of one multinomial)
+stays random, and is found by calling twice with other seeds.
 """
 
 from __future__ import annotations
@@ -142,6 +142,15 @@ def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
     return tape.add("exponential", draws).astype(np.float64) / rate
 
 
+def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One index of each row, by exponentials as torch and JAX choose it; several are torch's own."""
+    if tensor.shape[-1:] != (1,):
+        return tensor.cpu().numpy()
+    weights = _array(_argument(args, kwargs, 0, "input", None))
+    draws = -np.log(tape.rng.random(weights.shape)).astype(np.float32)
+    return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
+
+
 def _dropout(channels: bool, batched: int) -> Any:
     """Dropout by a recorded mask; ``channels`` drops whole channels of inputs with at least ``batched`` axes."""
 
@@ -207,6 +216,8 @@ def install() -> None:
         (torch, "randperm", _filled(_permutation)),
         (torch, "bernoulli", _filled(_bernoulli)),
         (torch.Tensor, "bernoulli", _filled(_bernoulli)),
+        (torch, "multinomial", _filled(_multinomial)),
+        (torch.Tensor, "multinomial", _filled(_multinomial)),
         (torch.Tensor, "bernoulli_", _filled(_bernoulli_in_place)),
         (torch.Tensor, "uniform_", _filled(_uniform_between)),
         (torch.Tensor, "normal_", _filled(_normal_in_place)),

@@ -17,6 +17,7 @@ from t2j_lsp.check.protocol import Opaque, plain
 from t2j_lsp.check.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
 
 from .torch_build import build, program, to_array
+from .torch_generate import called
 from .torch_observe import Runs, differentiable, set_state
 
 
@@ -84,6 +85,7 @@ def _sum(sums: list[torch.Tensor]) -> torch.Tensor | None:
 def trace(request: dict[str, Any]) -> dict[str, Any]:
     """One call in ``mode`` with everything recorded: ``sites``, and ``events`` as ``(site, value, norms)``.
 
+    In the mode ``generate`` it is a call of this method, with ``inputs`` that are its own.
     ``calls`` says from which line each submodule was called, and ``owners`` which attribute of which class of the
     user's holds each submodule, parameter and buffer. The request is that of `observe`, with ``mode``, ``gradients``
     (whether norms are wanted), ``construct`` (whether the constructor is recorded too) and maybe ``bytes`` (of arrays
@@ -102,7 +104,11 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
             _watch_calls(model, {s.file for s in tracer.sites}, calls, tracer, recorder)
         runs = Runs(model, vars(module), request, rng)
         recorder.on = True
-        _, roots = runs.differentiated(request["mode"])
+        roots: dict[str, torch.Tensor] = {}
+        if request["mode"] == "generate":
+            called(runs, runs.inputs)
+        else:
+            _, roots = runs.differentiated(request["mode"])
         recorder.on = False
         parameters = dict(model.named_parameters()) if isinstance(model, nn.Module) else {}
         norms = _norms(recorder.events, {**parameters, **roots})

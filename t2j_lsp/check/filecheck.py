@@ -14,12 +14,14 @@ from .compare import Comparison, Difference, compare
 from .counterparts import Counterpart, counterpart
 from .experiment import Experiment
 from .explain import BYTES, Run, explanation
+from .generation import calls_of
 from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
 from .localise import Alignment
 from .locate import Locator, is_wide
 from .objects import CheckedObject, find_objects
+from .own_training import OwnTraining
 from .plans import constructor, plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
 from .recall import Recall
@@ -186,10 +188,14 @@ class FileCheck:
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
             given = {k: torch[64][k] for k in ("state", "cotangents", "tapes", "varies")}
-            given |= {**call, "steps": 0, "eager": False, "careful": careful}
+            given |= {**call, "steps": 0, "eager": False, "careful": careful, "generate": calls_of(torch[64])}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
                 self._place(judgement, _Runs(here, there, torch, jax, cut))
+                if steps and item.is_class and judgement.verdict.verdict is VerdictKind.EQUIVALENT:
+                    code = prepared.code, [*self._names(prepared.code), *other.init]
+                    own = OwnTraining(self.torch_side, self.jax_side, item, other.name, self.ask, code)
+                    own.judge(judgement, torch[64], here, there)
                 break
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
@@ -198,8 +204,12 @@ class FileCheck:
 
     def _cutter(self, other: Counterpart, code: list[str]) -> Callable[[Slicer], dict[str, Any]]:
         """Cuts what an object's counterpart needs, and what its arguments name, out of a JAX text."""
-        names = [text for text in code if "get_" not in text]
-        return lambda side: side.cut(other.name, [*names, *other.init]).to_plain()
+        return lambda side: side.cut(other.name, [*self._names(code), *other.init]).to_plain()
+
+    @staticmethod
+    def _names(code: list[str]) -> list[str]:
+        """What arguments name that both files have."""
+        return [text for text in code if "get_" not in text]
 
     def _place(self, judgement: Judgement, runs: _Runs) -> None:
         """Adds to a verdict where the two part, why as far as that can be found, and the values if asked for."""
@@ -245,7 +255,9 @@ class FileCheck:
         return explanation(alignment, found)
 
     def _torch(self, part: Any, call: dict[str, Any], steps: int) -> dict[int, Any]:
-        wide = self.ask("torch", "observe", slice=part, wide=True, state=None, cotangents=None, steps=steps, **call)
+        given: dict[str, Any] = {"state": None, "cotangents": None, "steps": steps}
+        given |= {"generate": {} if steps else None}
+        wide = self.ask("torch", "observe", slice=part, wide=True, **given, **call)
         narrow = self.ask(
             "torch",
             "observe",
@@ -254,6 +266,7 @@ class FileCheck:
             state=wide["state"],
             cotangents=wide["cotangents"],
             steps=0,
+            generate=calls_of(wide),
             **call,
         )
         return {64: wide, 32: narrow}
@@ -261,7 +274,8 @@ class FileCheck:
     def _moved(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int) -> Any:
         """What torch observes from a state a little aside, in float64."""
         given = {"state": aside(torch["state"]), "cotangents": torch["cotangents"], "steps": steps}
-        return self.ask("torch", "observe", slice=part, wide=True, **call, **given)["observed"]
+        moved = self.ask("torch", "observe", slice=part, wide=True, generate=calls_of(torch), **call, **given)
+        return moved["observed"] | (moved["generate"]["observed"] if moved["generate"] else {})
 
     def _doubtful(self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]) -> bool:
         """Whether XLA alone may be why the two differ: on the CPU, unless they do so without ``jit``, too."""
@@ -277,6 +291,7 @@ class FileCheck:
     def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, careful: bool = False) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}
         given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps, "careful": careful}
+        given |= {"generate": calls_of(torch) if steps else None}
         return self.ask("jax", "observe", slice=part, **call, **given)
 
     def _jax_narrow(self, part: Any, call: dict[str, Any], torch: dict[str, Any], careful: bool = False) -> Any:

@@ -36,6 +36,11 @@ RAISING = "eval error"
 BESIDE = "eval output (beside the stated lengths)"
 """An observation with other lengths than the user stated, which the converted program may refuse."""
 
+OWN = "with the file's own optimizer"
+"""Part of the names of what is observed when a module is trained as its file trains it."""
+OWN_TRAINING = "the training with the file's own optimizer"
+"""The phase of the JAX side that observes it."""
+
 
 @dataclass(frozen=True)
 class ArraySpec:

@@ -9,6 +9,7 @@ from typing import Any
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .compare import Allowed, Comparison, Difference
+from .generation import Generation, generated
 from .stages import (
     NOTHING,
     Conditioning,
@@ -77,7 +78,7 @@ def judge(
     result = {**result, "observed": {p: o for p, o in result["observed"].items() if p not in unpaired}}
     reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
     numeric = _compared("numeric", torch[64], result, skip, conditioning.meaning)
-    allowed = trajectory(conditioning, torch[64]["observed"], moved) if moved else conditioning.meaning
+    allowed = trajectory(conditioning.meaning, torch[64]["observed"], moved) if moved else conditioning.meaning
     behavioral = _compared("behavioral", torch[64], result, skip, allowed)
     numeric.differences[:0] = _not_trained(torch[64], result["observed"])
     _set_aside(judgement, numeric, conditioning)
@@ -123,6 +124,7 @@ def judge(
             judgement.undecided.append(f"torch's own float32 and float64 part, and {describe(behavioral.differences)}")
             behavioral.differences = []
         _behavioral(judgement, behavioral, bool(torch[64]["parameters"]))
+        _generation(judgement, generated(torch, jax[64], moved))
     if verdict.verdict is VerdictKind.EQUIVALENT and initial:
         judgement.difference = initial[0]
         return _different(judgement, list(initial))
@@ -204,6 +206,31 @@ def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -
     if comparison.differences:
         judgement.difference = comparison.differences[0]
         _different(judgement, comparison.differences)
+
+
+def _generation(judgement: Judgement, found: Generation | None) -> None:
+    """Adds what `generate` returned, or why it was not compared, to the stage."""
+    stage = judgement.verdict.stages["behavioral"]
+    if found is None or judgement.verdict.verdict is not VerdictKind.EQUIVALENT:
+        return
+    judgement.undecided += found.undecided
+    if found.comparison.observed:
+        own = stage_result(found.comparison)
+        stage.result, stage.reason = own.result, own.reason
+        stage.observed += own.observed
+        stage.max_abs_err = max((e for e in (stage.max_abs_err, own.max_abs_err) if e is not None), default=None)
+        stage.max_rel_err = max((e for e in (stage.max_rel_err, own.max_rel_err) if e is not None), default=None)
+    if found.reasons and stage.reason != NOTHING:
+        how = "only partly compared" if found.comparison.observed else "not compared"
+        stage.reason = "; ".join([*filter(None, [stage.reason]), f"generate was {how}: {'; '.join(found.reasons)}"])
+    if found.comparison.differences:
+        judgement.difference = found.comparison.differences[0]
+        _different(judgement, found.comparison.differences)
+    elif found.error is not None and "type" in found.error:
+        _failed(judgement, "behavioral", "generate fails", found.error)
+    elif found.error is not None:
+        judgement.error, stage.result, stage.reason = found.error, Result.FAIL, f"in generate, {found.error['text']}"
+        _conclude(judgement, VerdictKind.DIFFERENT, stage.reason)
 
 
 def _different(judgement: Judgement, differences: list[Difference], causes: Sequence[str] = ()) -> Judgement:

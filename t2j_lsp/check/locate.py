@@ -10,6 +10,7 @@ from typing import Any
 
 from t2j_lsp.contract import Divergence, Location, SourceMapEntry, VerdictKind
 
+from .generation import call_of
 from .judge import Judgement
 from .localise import Alignment, Places, assignment, find, twin
 from .pool import RemoteError, WorkerError
@@ -73,6 +74,8 @@ class Locator:
         elements = sum(getattr(a, "size", 0) for a in torch["state"].values())
         request: dict[str, Any] = {"mode": mode, "wide": is_wide(name), "gradients": "gradient" in name}
         request |= {"construct": elements < SMALL or name.startswith("initial values")}
+        called = (judgement.error or {}).get("call", name)
+        request |= call_of(called, torch["generate"]) or {}
         other = next((v for k, v in torch["variants"].items() if name.removeprefix("in float32, ").startswith(k)), None)
         return request | ({"inputs": other} if other is not None else {})
 

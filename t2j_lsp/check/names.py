@@ -45,6 +45,19 @@ _VALUES: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 _BY_TYPE = {"int": 6, "float": 0.5, "bool": False}
 _BY_ITEM = {"int": 6, "float": 0.5}
+HYPERPARAMETERS = {
+    **dict.fromkeys(("lr", "learning_rate", "base_lr", "max_lr", "peak_lr"), "0.1"),
+    **dict.fromkeys(("min_lr", "eta_min", "lr_min"), "0.01"),
+    **dict.fromkeys(("wd", "weight_decay"), "0.01"),
+    **dict.fromkeys(("gamma", "lr_gamma", "decay", "lr_decay", "factor"), "0.5"),
+    **dict.fromkeys(("epochs", "n_epochs", "num_epochs", "max_epochs", "t_max", "T_max"), "7"),
+    **dict.fromkeys(("max_steps", "total_steps", "num_steps", "n_steps", "max_iters", "iterations"), "7"),
+    **dict.fromkeys(("step_size", "lr_step_size", "warmup", "warmup_steps", "warmup_epochs", "warmup_iters"), "2"),
+    "momentum": "0.9", "beta1": "0.9", "beta2": "0.99", "betas": "(0.9, 0.99)", "eps": "1e-6", "nesterov": "True",
+    "dampening": "0.0", "label_smoothing": "0.1", "device": '"cpu"',
+}  # fmt: skip
+"""Expressions for what a training function is told by whoever calls it, by the names of its parameters."""
+
 _LAYERS: tuple[tuple[str, str], ...] = (
     (r"(\w+_)?norm(_layer|_cls|_class|_func)?", "nn.BatchNorm2d"),
     (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),

@@ -7,6 +7,7 @@ file and what is passed to the result; from uses seen in a run of another object
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -19,6 +20,7 @@ from .objects import CheckedObject
 from .slice import Slicer
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST = 8
 """Constructor calls tried."""
 
@@ -128,12 +130,36 @@ def _passed_to(slicer: Slicer, model: str, frame: Frame) -> Arguments | None:
 
 
 def _resolved(slicer: Slicer, node: ast.expr, frame: Frame) -> ast.expr:
-    """An argument at its origin: at the module's level too, ``x`` is what was assigned to it."""
+    """An argument at its origin: at the module's level too, ``x`` is what was assigned to it.
+
+    In a loop it is what the first turn gives. Raises Unknown for what only a run of a loop would tell.
+    """
     if isinstance(node, ast.Name) and frame.function is None:
         for statement in frame.body:
             if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == node.id:
-                return resolve(slicer.scope, statement.value, frame)
+                node = statement.value
+                break
+    node = _FirstTurn(slicer.scope.body).visit(copy.deepcopy(node))
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    if any(isinstance(s, _LOOPS) for name in names for s in slicer.scope.statements(name)):
+        raise Unknown
     return resolve(slicer.scope, node, frame)
+
+
+class _FirstTurn(ast.NodeTransformer):
+    """Puts the first number for the variables of loops over a ``range``."""
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.first: dict[str, ast.expr] = {}
+        for node in (n for s in body for n in ast.walk(s)):
+            match node:
+                case ast.For(ast.Name(name), ast.Call(ast.Name("range"), [_])):
+                    self.first[name] = ast.Constant(0)
+                case ast.For(ast.Name(name), ast.Call(ast.Name("range"), [start, _, *_])):
+                    self.first[name] = start
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.first.get(node.id, node)
 
 
 def _made_array(node: ast.expr) -> ArraySpec | None:

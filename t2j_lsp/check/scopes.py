@@ -33,6 +33,10 @@ class Scope:
     future: list[int] = field(default_factory=list)
     future_annotations: bool = False
 
+    def statements(self, name: str) -> list[ast.stmt]:
+        """The statements that bind a name."""
+        return [self.body[index] for index in self.bindings.get(name, ())]
+
 
 def read_scope(text: str, path: str) -> Scope:
     """Reads a file's top level. Raises SourceError where it is not Python."""
@@ -49,14 +53,27 @@ def read_scope(text: str, path: str) -> Scope:
         elif isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
             scope.stars.append(index)
         else:
-            for name in _bound(statement):
+            for name in bound(statement):
                 scope.bindings.setdefault(name, []).append(index)
     for index, statement in enumerate(body):
-        for name in _changed(statement):
+        if _is_training(statement):
+            continue
+        for name in changed(statement):
             made_here = any(not isinstance(body[i], ast.Import | ast.ImportFrom) for i in scope.bindings.get(name, ()))
             if made_here and index not in scope.bindings[name]:
                 scope.mutations.setdefault(name, []).append(index)
     return scope
+
+
+def _is_training(statement: ast.stmt) -> bool:
+    """Whether a statement is a loop that trains: it may fill lists with losses, and is not run for them."""
+    if not isinstance(statement, ast.For | ast.While):
+        return False
+    calls = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    methods = {f.attr for f in calls if isinstance(f, ast.Attribute)}
+    return bool(methods & {"backward", "step", "zero_grad", "value_and_grad", "item"}) or any(
+        isinstance(f, ast.Name) and f.id.startswith("train") for f in calls
+    )
 
 
 def _is_main_guard(node: ast.AST) -> bool:
@@ -75,7 +92,8 @@ def _level(node: ast.stmt) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(item)
 
 
-def _bound(statement: ast.stmt) -> list[str]:
+def bound(statement: ast.stmt) -> list[str]:
+    """The names that a statement binds."""
     names: list[str] = []
     for node in _level(statement):
         match node:
@@ -90,7 +108,7 @@ def _bound(statement: ast.stmt) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _changed(statement: ast.stmt) -> list[str]:
+def changed(statement: ast.stmt) -> list[str]:
     """Names of objects that the statement may change: ``x.a = 1``, ``x[0] = 1``, ``x.update(...)``, ``del x[0]``."""
     names: list[str] = []
     for node in _level(statement):
@@ -207,9 +225,9 @@ class _Uses(ast.NodeVisitor):
 
 
 def _locals(node: _Function) -> set[str]:
-    bound: set[str] = set()
+    stored: set[str] = set()
     outer: set[str] = set()
     for statement in node.body:
-        bound.update(_bound(statement))
+        stored.update(bound(statement))
         outer.update(n for g in _level(statement) if isinstance(g, ast.Global) for n in g.names)
-    return bound - outer
+    return stored - outer

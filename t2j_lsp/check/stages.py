@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -129,8 +129,13 @@ _CARRIED = 10
 _MOST_CARRIED = 1e-6
 
 
-def trajectory(conditioning: Conditioning, observed: Mapping[str, Any], moved: Mapping[str, Any]) -> Allowed:
-    """The bound after optimizer steps, in float64.
+def trajectory(
+    meaning: Callable[[str, NdArray, float], float],
+    observed: Mapping[str, Any],
+    moved: Mapping[str, Any],
+    most: float = _MOST_CARRIED,
+) -> Allowed:
+    """The bound after optimizer steps, in float64: that of ``meaning``, or what steps make of rounding.
 
     Gradients that agree to 1e-13 part on the way where Adam divides a small one by its own size. ``moved`` is what
     torch observes from a state that is `ASIDE` away: what that makes of a parameter, rounding may make of it too.
@@ -143,8 +148,8 @@ def trajectory(conditioning: Conditioning, observed: Mapping[str, Any], moved: M
                 carried[name + path] = float(np.abs(as_float64(array) - as_float64(others[path])).max(initial=0.0))
 
     def allowed(name: str, values: NdArray, group: float) -> float:
-        most = _MOST_CARRIED * scale_of(values, group)
-        return max(conditioning.meaning(name, values, group), min(_CARRIED * carried.get(name, 0.0), most))
+        bound = most * scale_of(values, group)
+        return max(meaning(name, values, group), min(_CARRIED * carried.get(name, 0.0), bound))
 
     return allowed
 

@@ -17,6 +17,7 @@ from t2j_lsp.check.protocol import leaves, plain
 
 from . import jax_random
 from .jax_build import build, construct, program, realise, takes_rngs, to_array
+from .jax_generate import generation
 from .jax_half import watched
 from .jax_pairing import layout_of, names_of
 from .serve import describe, raised
@@ -37,7 +38,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
     """What the torch side observed, computed here.
 
     Each phase (``eval under jit``, ...) has its own observations in ``observed``, or its error in ``errors``; ``draws``
-    lists random draws that the torch side did not make.
+    lists random draws that the torch side did not make. ``generate`` holds what this method returns.
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
@@ -63,7 +64,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
                 session.phase("train", mode, lambda: session.train(False))
             elif request["varies"] and module_class:
                 session.phase("draws", "", session.fresh_draws)
-        return session.result()
+        return session.result() | {"generate": generation(session)}
 
 
 class Session:
@@ -180,6 +181,12 @@ class Session:
             return known[form](arrays)
 
         return run
+
+    def compiled_update(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """A function that changes its arguments (model, optimizer, arrays), compiled."""
+        compiled = nnx.jit(function)
+        result: Callable[..., Any] = compiled.lower(*arguments).compile(_CAREFULLY) if self.careful else compiled
+        return result
 
     def differentiated(self, function: Run) -> Run:
         """As `jitted`, for a function that returns gradients."""

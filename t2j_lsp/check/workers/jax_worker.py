@@ -18,6 +18,7 @@ import flax  # noqa: E402
 from .jax_initial import initial  # noqa: E402
 from .jax_observe import observe  # noqa: E402
 from .jax_trace import trace  # noqa: E402
+from .jax_training import train  # noqa: E402
 
 
 def hello() -> dict[str, Any]:
@@ -32,6 +33,7 @@ HANDLERS: dict[str, Handler] = {
     "observe": observe,
     "trace": trace,
     "initial": initial,
+    "train": train,
     "memory": jax_device.memory,
     "precision": jax_device.precision,
 }

@@ -260,6 +260,16 @@ def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec(spec.dtype, (*spec.shape[:-1], int(match[1])), spec.low, spec.high)] if spec.shape else []
 
 
+def _flattened(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Images (or sequences) of about the size that gives a linear layer behind a flattening what it wants."""
+    got, want, axes = int(match[1]), int(match[2]), len(spec.shape) - 2
+    if axes < 1 or spec.dtype != "float32":
+        return []
+    near = (math.prod(spec.shape[2:]) * want / got) ** (1 / axes)
+    sides = sorted(range(1, int(near) + 16), key=lambda side: abs(side - near))[:8]
+    return [Spec(spec.dtype, (*spec.shape[:2], *(side,) * axes), spec.low, spec.high) for side in sides]
+
+
 def _rank(spec: Spec, match: re.Match[str]) -> list[Spec]:
     rank = int(match[1])
     shapes = {1: (7,), 2: (LENGTH, 6), 3: (3, LENGTH, 6), 4: (3, 6, 17, 19), 5: (3, 6, 5, 17, 19)}
@@ -314,6 +324,7 @@ _REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Spec]]], ...] = 
     (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
     (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),
     (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _flattened),
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),
     (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),
     (_RANKS, lambda spec, match: _rank(spec, _first(match))),

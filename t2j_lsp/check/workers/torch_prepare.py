@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Plan, draw, map_values
-from t2j_lsp.check.protocol import Opaque, RawArray, leaves, plain
+from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, Plan, draw, map_values
+from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .torch_build import build, program, realise, to_array
 from .torch_guess import Guesser
@@ -50,7 +50,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                 continue
             for inputs, guesser in _tries(model, plan):
                 try:
-                    drawn = drawn_arguments(_evaluated(inputs, vars(module)), rng)
+                    drawn = drawn_arguments(_computed(_evaluated(inputs, vars(module)), vars(module)), rng)
                     parts.watch(model)
                     run(model, drawn, vars(module), request["wide"])
                 except Exception as error:  # noqa: BLE001 - so may its forward
@@ -125,6 +125,22 @@ def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
     if len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], dict):
         return Arguments(value[0], value[1])
     return Arguments(value)
+
+
+def _computed(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
+    """Arguments in which expressions of the program's that give tensors or plain data are these values.
+
+    The other side could not evaluate them, or would compute them in its own precision.
+    """
+
+    def leaf(item: Any) -> Any:
+        if not isinstance(item, Code):
+            return item
+        value = plain(realise(item, namespace, False), to_array)
+        whole = all(not isinstance(v, Opaque | Record) for _, v in leaves(value))
+        return value if whole else item
+
+    return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf), arguments.call)
 
 
 def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator) -> dict[str, Arguments]:

@@ -12,6 +12,7 @@ from .torch_initial import initial
 from .torch_observe import observe
 from .torch_prepare import prepare
 from .torch_trace import owners, trace
+from .torch_training import train
 
 
 def hello() -> dict[str, Any]:
@@ -33,6 +34,7 @@ HANDLERS: dict[str, Handler] = {
     "trace": trace,
     "owners": owners,
     "initial": initial,
+    "train": train,
     "memory": torch_device.memory,
     "precision": torch_device.precision,
 }

@@ -1,0 +1,152 @@
+"""Trains a module on both sides with the optimizer, the schedule and the loss of its own file, and compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from t2j_lsp.contract import Divergence, Location, Result, StageResult, VerdictKind
+
+from .compare import Allowed, exact
+from .inputs import OWN_TRAINING
+from .judge import Judgement, cannot_say
+from .objects import CheckedObject
+from .pool import RemoteError
+from .recipes import CRITERION, OPTIMIZER, SCHEDULER
+from .slice import Slicer
+from .stages import aside, compare_all, describe, stage_of, stage_result, trajectory
+from .training import training_of
+
+STEPS = 8
+"""RAdam changes its step after five, and cosine annealing turns round after T_max."""
+_WORDS = {OPTIMIZER: "optimizer", SCHEDULER: "schedule", CRITERION: "loss"}
+_MOST = 1e-3
+"""As much of the scale as torch's own steps may make of a move of `ASIDE`: a program's own optimizer may divide small
+gradients by their own size, where the checker's is kept from it."""
+
+
+class OwnTraining:
+    """The training of one module class, which has ``other`` as its name in the converted file.
+
+    ``ask(kind, operation, **message)`` sends a request to a worker; ``code`` is what the two files' objects need beside
+    themselves.
+    """
+
+    def __init__(
+        self,
+        torch: Slicer,
+        jax: Slicer,
+        item: CheckedObject,
+        other: str,
+        ask: Callable[..., Any],
+        code: tuple[list[str], list[str]],
+    ) -> None:
+        self.found = training_of(torch, jax, item)
+        self.names = (item.name, other)
+        self.sides = (torch, jax)
+        self.ask = ask
+        self.code = code
+
+    def judge(self, judgement: Judgement, torch: dict[str, Any], here: dict[str, Any], there: dict[str, Any]) -> None:
+        """Adds to an equivalent verdict what the training shows.
+
+        ``torch`` is what torch observed, and ``here`` and ``there`` are requests to observe it once more.
+        """
+        behavioral = judgement.verdict.stages["behavioral"]
+        if self.found.torch is None or torch["uncontrolled"].get("train"):
+            behavioral.observed += [f"only Adam: {self.found.problem}"] if self.found.problem else []
+            return
+        line = self.found.torch.lines[OPTIMIZER]
+        ours = self._torch(here)
+        if "problem" in ours:
+            behavioral.observed.append(
+                f"only Adam: the optimizer in line {line} can't be made alone: {ours['problem']}"
+            )
+            return
+        theirs = self._jax(there, ours["told"])
+        if theirs.get("problem"):
+            behavioral.observed.append(f"only Adam: that in line {line} was not compared: {theirs['problem']}")
+            return
+        error = theirs["errors"].get(OWN_TRAINING)
+        if error is not None:
+            self._failed(judgement, error)
+            return
+        self._compare(judgement, ours, theirs["observed"][OWN_TRAINING], here)
+
+    def _compare(
+        self, judgement: Judgement, ours: dict[str, Any], theirs: dict[str, Any], here: dict[str, Any]
+    ) -> None:
+        verdict, observed = judgement.verdict, ours["observed"]
+        allowed: Allowed = exact
+        if compare_all(observed, theirs).differences:
+            moved = self._torch({**here, "state": aside(here["state"])}).get("observed", {})
+            allowed = trajectory(exact, observed, moved, _MOST)
+        for stage in ("numeric", "behavioral"):
+            found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, theirs, (), allowed)
+            if found.observed:
+                verdict.stages[stage] = _together(verdict.stages[stage], stage_result(found))
+            if found.differences and judgement.difference is None:
+                judgement.difference, judgement.differences = found.differences[0], found.differences
+                verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, describe(found.differences)
+                (file, line), (other_file, other_line) = self.found.place(found.differences[0].name)
+                places = Location(file, line), Location(other_file, other_line)
+                verdict.divergence = Divergence(*places, verdict.reason)
+        verdict.stages["behavioral"].observed.append(self._with(ours["told"]))
+
+    def _with(self, told: dict[str, Any]) -> str:
+        """What the training was done with: ``its own optimizer SGD (line 12), schedule StepLR (line 13)``."""
+        assert self.found.torch is not None
+        recipe = self.found.torch
+        used = [k for k in recipe.lines if k != CRITERION or told["target"] is not None]
+        return "its own " + ", ".join(
+            f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used
+        )
+
+    def _torch(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.found.torch is not None
+        part = self.sides[0].cut(self.names[0], [*self.code[0], *self.found.torch.code]).to_plain()
+        more = {"slice": part, "recipe": self.found.torch.to_plain(), "wide": True, "steps": STEPS}
+        try:
+            found: dict[str, Any] = self.ask("torch", "train", **{**request, **more})
+        except RemoteError as error:
+            return {"problem": str(error)}
+        return found
+
+    def _jax(self, request: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+        assert self.found.jax is not None
+        part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
+        more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": told, "wide": True, "steps": STEPS}
+        try:
+            found: dict[str, Any] = self.ask("jax", "train", **{**request, **more})
+        except RemoteError as error:
+            return {"problem": str(error)}
+        return found
+
+    def _failed(self, judgement: Judgement, error: dict[str, Any]) -> None:
+        """The converted training raises where torch's does not."""
+        assert self.found.jax is not None
+        verdict = judgement.verdict
+        text = f"the training fails: {error['type']}: {error['message']}"
+        reason = cannot_say(error)
+        if reason is not None:
+            verdict.stages["behavioral"].observed.append(f"only Adam: {reason}")
+            return
+        judgement.error = error
+        (file, line), (other_file, other_line) = self.found.place("")
+        own = [number for name, number, _ in error["frames"] if name == self.found.jax.path]
+        verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, text
+        verdict.stages["behavioral"].result, verdict.stages["behavioral"].reason = Result.FAIL, text
+        places = Location(file, line), Location(other_file, own[-1] if own else other_line)
+        verdict.divergence = Divergence(*places, text)
+
+
+def _together(first: StageResult, second: StageResult) -> StageResult:
+    """A stage's result with what was observed later."""
+    if second.result is Result.FAIL or first.result is Result.NOT_RUN:
+        first.result, first.reason = second.result, second.reason
+    first.observed += second.observed
+    pairs = ((first.max_abs_err, second.max_abs_err), (first.max_rel_err, second.max_rel_err))
+    first.max_abs_err, first.max_rel_err = (
+        max((e for e in pair if e is not None), default=None) for pair in pairs
+    )  # fmt: skip
+    return first

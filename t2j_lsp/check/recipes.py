@@ -1,0 +1,177 @@
+"""Cuts out of a function, a method or a script the statements that make an optimizer, a schedule and a loss.
+
+They come with what they need there; the module is the check's. What a program would read from a data set (the length
+of a loader) is a small number, and what a function is called with is what its callers or its defaults say, or what the
+name suggests: the same on both sides.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .calls import calls_of
+from .frames import Frame, Function, mentions
+from .names import HYPERPARAMETERS
+from .scopes import Scope, Use, bound, changed, uses
+from .slice import Slicer
+
+OPTIMIZER, SCHEDULER, CRITERION = "optimizer", "scheduler", "criterion"
+_LOADER = "[None] * 5"
+_ADDING = frozenset({"add_param_group", "append", "extend", "insert", "update", "setdefault", "add_argument", "add"})
+"""Methods whose call makes an object another one; the rest (``step``, ``zero_grad``) belongs to the training."""
+
+Wanted = dict[str, tuple[str, int, str]]
+"""For optimizer, schedule and loss: the name, the number of its statement, and what is called to make it."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Statements of one file that make an optimizer from a module.
+
+    ``names`` are those of the module (``model``), the optimizer, and where there are any the schedule and the loss;
+    ``lines`` where these three are made. ``given`` are expressions for the parameters of the function around them.
+    ``code`` are the expressions that they need of the file's top level.
+    """
+
+    path: str
+    names: dict[str, str]
+    lines: dict[str, int]
+    statements: tuple[tuple[str, int], ...]
+    given: dict[str, str]
+    code: tuple[str, ...] = ()
+    calls: dict[str, str] = field(default_factory=dict)
+    """What is called to make each: ``torch.optim.SGD``."""
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Refused(Exception):
+    """Why the statements can't be cut out."""
+
+
+def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[str, str] | None = None) -> Recipe:
+    """The statements that the wanted ones need. Raises Refused."""
+    last = max(index for _, index, _ in wanted.values())
+    first = min(index for _, index, _ in wanted.values())
+    needed, chosen = {name for name, _, _ in wanted.values()}, set[int]()
+    for index in range(last, -1, -1):
+        statement = frame.statements[index]
+        if index < first and _alters(statement, model):
+            raise Refused(f"line {statement.lineno} alters {model}")
+        binds = set(bound(statement)) & needed
+        if binds or (set(changed(statement)) & needed and _adds(statement)) or _freezes(statement, model):
+            if model in bound(statement):
+                raise Refused(f"line {statement.lineno} makes {model}, too")
+            chosen.add(index)
+            needed |= set() if _is_loader(statement) else {u.name for u in uses(statement, False)} - {model}
+    local = {n for i in chosen for n in bound(frame.statements[i])} | {model}
+    reads = [u for i in chosen if not _is_loader(frame.statements[i]) for u in uses(frame.statements[i], False)]
+    parameters = _parameters(frame.function) if frame.function else []
+    asked = {u.name for u in reads if u.name in parameters and u.name not in local}
+    given = _given(side.scope, frame, reads, asked, given or {})
+    outside = {".".join((u.name, *u.attributes)) for u in reads if u.name and u.name not in {*local, *asked, "self"}}
+    return Recipe(
+        str(side.path),
+        {"model": model} | {kind: name for kind, (name, _, _) in wanted.items()},
+        {kind: _line_of(frame.statements[i], name) for kind, (name, i, _) in wanted.items()},
+        tuple((_text(frame.statements[i]), frame.statements[i].lineno) for i in sorted(chosen)),
+        given,
+        (*sorted(outside), *given.values()),
+        {kind: dotted for kind, (_, _, dotted) in wanted.items()},
+    )
+
+
+def _line_of(statement: ast.stmt, name: str) -> int:
+    """The line in which a name is assigned to within a statement."""
+    stores = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return next((n.lineno for n in stores if n.id == name), statement.lineno)
+
+
+def _text(statement: ast.stmt) -> str:
+    if _is_loader(statement):
+        assert isinstance(statement, ast.Assign)
+        return f"{ast.unparse(statement.targets[0])} = {_LOADER}"
+    return ast.unparse(statement)
+
+
+def _is_loader(statement: ast.stmt) -> bool:
+    """Whether a statement makes a data loader, of which only the length matters here."""
+    match statement:
+        case ast.Assign([ast.Name(name)], ast.Call(function)):
+            return "loader" in name.lower() or ast.unparse(function).endswith("DataLoader")
+    return False
+
+
+def _adds(statement: ast.stmt) -> bool:
+    """Whether a change of an object is more than a step of it."""
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return any(isinstance(c.func, ast.Attribute) and c.func.attr in _ADDING for c in calls)
+    return True
+
+
+def _alters(statement: ast.stmt, model: str) -> bool:
+    """Whether a statement gives the module another part: ``model.fc = nn.Linear(512, 10)``."""
+    match statement:
+        case ast.Assign([ast.Attribute() | ast.Subscript() as target]):
+            return model != "self" and ast.unparse(target).partition(".")[0] == model
+    return False
+
+
+def _freezes(statement: ast.stmt, model: str) -> bool:
+    return mentions(statement, model) and any(
+        isinstance(n, ast.Attribute) and n.attr in ("requires_grad", "requires_grad_") and _is_done(n, statement)
+        for n in ast.walk(statement)
+    )
+
+
+def _is_done(node: ast.Attribute, statement: ast.stmt) -> bool:
+    """Whether ``requires_grad`` is set and not just read."""
+    called = any(isinstance(n, ast.Call) and n.func is node for n in ast.walk(statement))
+    return isinstance(node.ctx, ast.Store) or called
+
+
+def _parameters(function: Function) -> list[str]:
+    arguments = function.args
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _given(
+    scope: Scope, frame: Frame, reads: Sequence[Use], asked: set[str], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Expressions for the parameters of the function around the statements, as far as nothing says, the ``known``.
+
+    Raises Refused where nothing is known, either.
+    """
+    function = frame.function
+    found: dict[str, str] = {}
+    if function is None or not asked - {"self"}:
+        return found
+    positional = [*function.args.posonlyargs, *function.args.args]
+    defaults = dict(zip([a.arg for a in positional][::-1], function.args.defaults[::-1], strict=False))
+    defaults |= {a.arg: d for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d}
+    made = frame.name == f"{frame.owner}.__init__"
+    called = next(calls_of(scope, frame.owner if made else frame.name), None)
+    names = [a.arg for a in positional][made:]
+    said = dict(zip(names, called.args, strict=False)) | called.kwargs if called else {}
+    for name in sorted(asked - {"self"}):
+        node = said.get(name, defaults.get(name))
+        if node is not None:
+            found[name] = ast.unparse(node)
+            continue
+        if name in known:
+            found[name] = known[name]
+            continue
+        attributes = {u.attributes[0] for u in reads if u.name == name and u.attributes}
+        if name in HYPERPARAMETERS:
+            found[name] = HYPERPARAMETERS[name]
+        elif attributes and attributes <= HYPERPARAMETERS.keys():
+            items = ", ".join(f"{a}={HYPERPARAMETERS[a]}" for a in sorted(attributes))
+            found[name] = f"__import__('types').SimpleNamespace({items})"
+        else:
+            raise Refused(f"nothing says what `{name}` is")
+    return found

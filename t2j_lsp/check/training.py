@@ -1,0 +1,221 @@
+"""How two files train a module: the statements of both that make its optimizer, its schedule and its loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .frames import Frame, Imported, frames, mentions
+from .objects import CheckedObject
+from .recipes import CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut
+from .scopes import Scope, bound, changed
+from .slice import Slicer
+
+_LOSS = "t2j_loss"
+"""The name of a loss that the program computes by a call of a function: ``loss = F.cross_entropy(output, target)``."""
+_LOSSES = frozenset({
+    "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss", "multilabel_soft_margin_loss",
+})  # fmt: skip
+_MODEL_MAKERS = frozenset({"to", "cuda", "cpu", "double", "float", "train", "eval", "compile", "DataParallel"})
+
+
+@dataclass(frozen=True)
+class Training:
+    """Both sides' recipes for a module, or why there are none. Without either the file trains no such module."""
+
+    torch: Recipe | None = None
+    jax: Recipe | None = None
+    problem: str = ""
+    each_update: bool = True
+    """Whether the program steps its schedule once for every update, and not once an epoch."""
+
+    def place(self, observation: str) -> tuple[tuple[str, int], tuple[str, int]]:
+        """The lines of both files that an observation is about: files and lines."""
+        assert self.torch is not None and self.jax is not None
+        kind = OPTIMIZER
+        if "learning rate" in observation and not observation.startswith("step 1 "):
+            kind = SCHEDULER
+        elif observation == "train loss":
+            kind = CRITERION
+        kind = kind if kind in self.torch.lines and kind in self.jax.lines else OPTIMIZER
+        return (self.torch.path, self.torch.lines[kind]), (self.jax.path, self.jax.lines[kind])
+
+
+def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
+    """How the two files train a module class."""
+    names = Imported(torch.scope)
+    for frame in frames(torch.scope.body):
+        found = _optimizer(frame, names, torch, item)
+        if found is None:
+            continue
+        index, model, wanted = found
+        line = frame.statements[index].lineno
+        try:
+            ours = cut(torch, frame, model, wanted)
+        except Refused as error:
+            return Training(problem=f"the optimizer in line {line} can't be made alone: {error}")
+        other = _counterpart(jax, frame.name, wanted)
+        if other is None:
+            name = wanted[OPTIMIZER][0]
+            return Training(problem=f"the optimizer in line {line} was not compared: no `{name}` in the converted file")
+        there, theirs = other
+        kept = {k: v for k, v in wanted.items() if k in theirs}
+        try:
+            ours = ours if len(kept) == len(wanted) else cut(torch, frame, model, kept)
+            converted = cut(jax, there, _model_of(there, theirs, model), theirs, ours.given)
+            if CRITERION not in wanted:
+                ours, converted = _with_loss(ours, converted, torch.scope, jax.scope, names)
+        except Refused as error:
+            return Training(problem=f"the optimizer in line {line} was not compared: converted, {error}")
+        each = _each_update(torch.scope.body, wanted[SCHEDULER][0]) if SCHEDULER in wanted else True
+        if not each and SCHEDULER not in theirs:
+            each_line = ours.lines.get(SCHEDULER, line)
+            return Training(
+                problem=f"the schedule in line {each_line} goes on once an epoch; the converted one is in the optimizer"
+            )
+        return Training(ours, converted, "", each)
+    return Training()
+
+
+def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject) -> tuple[int, str, Wanted] | None:
+    """The statement that makes the optimizer of this class's module; the module's name; what else is made there."""
+    made = [(i, n, c, names.dotted(c.func)) for i, n, c in frame.assignments()]
+    for index, name, call, dotted in made:
+        if not dotted.startswith("torch.optim.") or "lr_scheduler" in dotted:
+            continue
+        model = _parameters_of(frame, index, call)
+        if model is None or not _is_of(frame, names, side, item, model):
+            continue
+        wanted: Wanted = {OPTIMIZER: (name, index, dotted)}
+        schedules = [(n, i, d) for i, n, c, d in made if "lr_scheduler." in d and i >= index and mentions(c, name)]
+        whole = [(n, i, d) for i, n, c, d in made if "lr_scheduler." in d and any(mentions(c, s[0]) for s in schedules)]
+        if schedules:
+            wanted[SCHEDULER] = (whole or schedules)[-1]
+        losses = {n: (n, i, d) for i, n, c, d in made if d.startswith("torch.nn.") and d.endswith("Loss")}
+        if len(losses) == 1:
+            wanted[CRITERION] = next(iter(losses.values()))
+        return index, model, wanted
+    return None
+
+
+def _parameters_of(frame: Frame, index: int, call: ast.Call) -> str | None:
+    """The variable whose parameters a call is given, if need be by way of other variables."""
+    todo, done = [*call.args, *(k.value for k in call.keywords)], set()
+    while todo:
+        node = todo.pop(0)
+        for part in ast.walk(node):
+            match part:
+                case ast.Attribute(ast.Name(name), "parameters" | "named_parameters"):
+                    return name
+                case ast.Attribute(ast.Attribute(ast.Name(name)), "parameters") if name != "self":
+                    return name
+                case ast.Name(name) if name not in done:
+                    done.add(name)
+                    todo += [s for s in frame.statements[:index] if name in (*bound(s), *changed(s))]  # type: ignore[misc]
+    return None
+
+
+def _is_of(frame: Frame, names: Imported, side: Slicer, item: CheckedObject, model: str) -> bool:
+    """Whether a variable of a frame holds a module of the class."""
+    if model == "self":
+        return frame.owner == item.name
+    for _, name, call in frame.assignments():
+        if name == model and (inner := _made_by(call)) is not None:
+            return inner == item.name
+    classes = {s.name: s for s in side.scope.body if isinstance(s, ast.ClassDef) and "Module" in ast.unparse(s)}
+    inside = {n.id for s in classes.values() for n in ast.walk(s) if isinstance(n, ast.Name)} - {"Module"}
+    return [name for name in classes if name not in inside] == [item.name]
+
+
+def _made_by(call: ast.Call) -> str | None:
+    """``Net`` of ``Net(3).to(device)`` and of ``torch.compile(Net())``; None for a call of something else."""
+    match call:
+        case ast.Call(ast.Name(name)) if name[:1].isupper() and name not in _MODEL_MAKERS:
+            return name
+        case ast.Call(ast.Attribute(ast.Call() as inner, method)) if method in _MODEL_MAKERS:
+            return _made_by(inner)
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), [ast.Call() as inner, *_]) if name in _MODEL_MAKERS:
+            return _made_by(inner)
+    return None
+
+
+def _counterpart(jax: Slicer, frame: str, wanted: Wanted) -> tuple[Frame, Wanted] | None:
+    """Where the converted file makes what has the same names: in the same function, or else in any."""
+    candidates = sorted(frames(jax.scope.body), key=lambda f: f.name != frame)
+    names = Imported(jax.scope)
+    for candidate in candidates:
+        made = {n: (n, i, names.dotted(c.func)) for i, n, c in candidate.assignments()}
+        made |= {n: (n, i, "") for i, s in enumerate(candidate.statements) for n in bound(s) if n not in made}
+        found = {kind: made[name] for kind, (name, _, _) in wanted.items() if name in made}
+        if OPTIMIZER in found:
+            return candidate, found
+    return None
+
+
+def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> str:
+    """The variable that ``nnx.Optimizer`` is given as the module."""
+    for _, name, call in frame.assignments():
+        if name == wanted[OPTIMIZER][0] and call.args and isinstance(call.args[0], ast.Name):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("Optimizer", "ModelAndOptimizer"):
+                return call.args[0].id
+    return otherwise
+
+
+def _with_loss(ours: Recipe, theirs: Recipe, torch: Scope, jax: Scope, names: Imported) -> tuple[Recipe, Recipe]:
+    """The recipes with the loss that both files compute by a call, where there is one such call in each."""
+    here = [(t, c) for t, c in _loss_calls(torch) if names.dotted(c.func).rpartition(".")[2] in _LOSSES]
+    there = [(t, c) for t, c in _loss_calls(jax) if t in {name for name, _ in here}]
+    if len(here) != 1 or len(there) != 1:
+        return ours, theirs
+    return tuple(_and(r, c, names.dotted(here[0][1].func)) for r, c in ((ours, here[0][1]), (theirs, there[0][1])))  # type: ignore[return-value]
+
+
+def _loss_calls(scope: Scope) -> list[tuple[str, ast.Call]]:
+    """Calls that compute a loss of an output and a target, and the names that their values get."""
+    found: list[tuple[str, ast.Call]] = []
+    for node in (n for s in scope.body for n in ast.walk(s)):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Call(args=[_, _]) as call) if "loss" in name:
+                if all(isinstance(k.value, ast.Constant) for k in call.keywords):
+                    found.append((name, call))
+    return found
+
+
+def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:
+    """A recipe with a loss: what a call computes, of any output and target."""
+    more = "".join(f", {ast.unparse(k)}" for k in call.keywords)
+    function = ast.unparse(call.func)
+    text = f"{_LOSS} = lambda output, target: {function}(output, target{more})"
+    return replace(
+        recipe,
+        names={**recipe.names, CRITERION: _LOSS},
+        lines={**recipe.lines, CRITERION: call.lineno},
+        statements=(*recipe.statements, (text, call.lineno)),
+        code=(*recipe.code, function),
+        calls={**recipe.calls, CRITERION: dotted},
+    )
+
+
+def _each_update(body: Sequence[ast.stmt], scheduler: str) -> bool:
+    """Whether the innermost loop that steps the schedule is one that computes gradients."""
+    loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
+    stepping = [n for n in loops if _calls(n, "step", scheduler)]
+    innermost = [n for n in stepping if not any(o is not n and o in stepping for o in ast.walk(n))]
+    nested = (o for n in innermost for o in ast.walk(n) if isinstance(o, ast.For | ast.While) and o is not n)
+    inner = {id(o) for o in nested}
+    for loop in innermost:
+        own = (n for n in ast.walk(loop) if id(n) not in inner)
+        if any(_calls(n, "backward") for n in own if isinstance(n, ast.stmt) and n is not loop):
+            return not any(_calls(o, "backward") for o in ast.walk(loop) if id(o) in inner)
+    return False
+
+
+def _calls(node: ast.AST, method: str, owner: str = "") -> bool:
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(ast.Attribute(ast.expr() as value, attr)) if attr == method:
+                if not owner or ast.unparse(value).replace("self.", "self_") == owner:
+                    return True
+    return False

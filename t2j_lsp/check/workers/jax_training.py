@@ -1,0 +1,132 @@
+"""Trains a converted module with the optimizer, the schedule and the loss of its own file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optax  # type: ignore[import-untyped]
+from flax import nnx
+
+from t2j_lsp.check.digest import digest
+from t2j_lsp.check.inputs import OWN, OWN_TRAINING
+
+from .jax_build import program, to_array, to_jax
+from .jax_observe import Session, Shape
+from .jax_pairing import names_of
+from .making import made
+
+
+def train(request: dict[str, Any]) -> dict[str, Any]:
+    """What the torch side observed, computed here.
+
+    The request is one of ``observe`` with a ``recipe`` and what torch ``told``. ``problem`` says why the file's own
+    can't be used.
+    """
+    try:
+        with program(request) as (module, target):
+            session = Session(request, vars(module), target)
+            session.phase("construct", "", session.construct)
+            if not isinstance(session.model, nnx.Module):
+                return {"problem": "it is no module"}
+            problems: list[str] = []
+
+            def work() -> dict[str, Any]:
+                try:
+                    return Training(session, request["recipe"], request["told"]).run(request["steps"])
+                except NotConverted as error:
+                    problems.append(str(error))
+                    return {}
+
+            session.phase(OWN_TRAINING, "train", work)
+            return session.result() | {"problem": problems[0] if problems else None}
+    except SystemExit as error:
+        return {"problem": f"SystemExit: {error}"}
+
+
+class NotConverted(Exception):
+    """The file's own optimizer can't be used here, which says nothing about the conversion."""
+
+
+class Training:
+    """What a recipe made for the session's model; ``told`` is what the torch side says of its own run."""
+
+    def __init__(self, session: Session, recipe: dict[str, Any], told: dict[str, Any]) -> None:
+        self.session = session
+        self.told = told
+        self.model = session.fresh(train=True)
+        try:
+            found = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
+        except (NameError, ImportError) as error:
+            raise NotConverted(f"{type(error).__name__}: {error}") from error
+        self.optimizer: Any = found["optimizer"]
+        self.scheduler: Any = found.get("scheduler")
+        self.criterion: Any = found.get("criterion")
+        if isinstance(self.optimizer, optax.GradientTransformation):
+            self.optimizer = nnx.Optimizer(self.model, self.optimizer, wrt=nnx.Param)
+        if not isinstance(self.optimizer, nnx.Optimizer):
+            raise NotConverted(f"its optimizer is a {type(self.optimizer).__name__}, and no nnx.Optimizer")
+        self.target = None if told["target"] is None else to_jax(told["target"], session.wide)
+        if self.target is not None and self.criterion is None:
+            raise NotConverted("it has no loss function of the same name")
+
+    def loss(self, output: Any, shape: Shape) -> Any:
+        """The file's loss, or the inner product with torch's cotangents."""
+        if self.target is not None:
+            return self.criterion(output, self.target)
+        return self.session.loss(shape, shape.take(output))
+
+    def run(self, count: int) -> dict[str, Any]:
+        """``count`` updates under ``jit``, and the schedule after them."""
+        session, shape = self.session, Shape()
+
+        def update(model: Any, optimizer: Any, arrays: list[Any]) -> Any:
+            def loss(model: Any) -> Any:
+                return self.loss(session.call(model, arrays), shape)
+
+            value, grads = nnx.value_and_grad(loss, argnums=nnx.DiffState(0, optimizer.wrt))(model)
+            optimizer.update(model, grads)
+            return value, optax.tree.norm(grads)
+
+        run = session.compiled_update(update, (self.model, self.optimizer, session.arrays))
+        found: dict[str, Any] = {}
+        for step in range(1, count + 1):
+            if (rate := self.rate()) is not None:
+                found[f"step {step} {OWN}: learning rate"] = rate
+            value, norm = run(self.model, self.optimizer, session.arrays)
+            if step == 1 and self.target is not None:
+                found["train loss"] = to_array(value)
+            found[f"step {step} {OWN}: loss"] = to_array(value)
+            found[f"step {step} {OWN}: gradient norm"] = np.asarray(float(norm))
+            self.step(float(value))
+        for name, entry in names_of(self.model).items():
+            if entry.kind == "parameter":
+                here = np.where(self.told["noise"].get(name, False), 0, np.asarray(entry.value()))
+                found[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
+        found |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
+        later = self.rates_later()
+        if later is not None:
+            found[f"after {count} steps {OWN}: learning rates"] = later
+        return found
+
+    def step(self, loss: float) -> None:
+        """One count further, where the schedule is not inside the optimizer."""
+        if hasattr(self.scheduler, "step"):
+            self.scheduler.step(*((loss,) if self.told["metric"] else ()))
+
+    def rate(self) -> Any:
+        """The least and the largest learning rate, where the optimizer's state or a schedule tells."""
+        found = optax.tree.get_all_with_path(self.optimizer.opt_state, "learning_rate")
+        every = [float(getattr(v, "get_value", lambda v=v: v)()) for _, v in found]
+        telling = every and (self.told["uniform"] or len(every) > 1)
+        return np.asarray([min(every), max(every)]) if telling else None
+
+    def rates_later(self) -> Any:
+        """As many further learning rates as torch gave; None where there is no telling."""
+        found = []
+        for _ in range(self.told["counts"]):
+            if not hasattr(self.scheduler, "step"):
+                return None
+            self.scheduler.step()
+            found.append(self.rate())
+        return np.asarray(found).reshape(-1, 2) if found and found[0] is not None else None

@@ -1,0 +1,162 @@
+"""Trains a torch module with the optimizer, the schedule and the loss of its own file."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from t2j_lsp.check.digest import digest
+from t2j_lsp.check.inputs import OWN, Arguments
+
+from .making import made
+from .torch_build import build, program, to_array, to_tensor
+from .torch_observe import Runs, set_state
+
+NOISE = 1e-9
+"""Gradients below this part of the largest are rounding's: Adam would make whole steps of them."""
+_OF_CLASSES = ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss", "cross_entropy", "nll_loss")
+_LONGEST = 400
+"""Counts of a schedule that are looked at, at most."""
+
+
+def train(request: dict[str, Any]) -> dict[str, Any]:
+    """What is ``observed`` in updates of a module with the request's state, and what the other side is ``told``.
+
+    The request is one of ``observe`` with a ``recipe``. Told are ``target`` of the loss (None: the loss is the inner
+    product with the cotangents), ``noise`` (elements of parameters whose gradient is only rounding, by name),
+    ``uniform`` (whether there is one learning rate for all), ``metric`` (whether the schedule is told the loss) and
+    ``counts`` of the schedule. ``problem`` says why the file's own can't be used.
+    """
+    rng = np.random.default_rng(request["seed"])
+    try:
+        with program(request) as (module, target), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+            set_state(model, request["state"], rng, request["wide"])
+            return Training(Runs(model, vars(module), request, rng), request["recipe"]).run(request["steps"])
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the user's, run with values that we made up
+        return {"problem": f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]}
+
+
+class Training:
+    """What a recipe made for one model."""
+
+    def __init__(self, runs: Runs, recipe: dict[str, Any]) -> None:
+        self.runs = runs
+        if any(p.is_complex() for p in runs.model.parameters()):
+            raise ValueError("its parameters are complex")
+        found = made(recipe, runs.model, runs.namespace, runs.wide)
+        self.optimizer: torch.optim.Optimizer = found["optimizer"]
+        self.scheduler: Any = found.get("scheduler")
+        self.criterion: Any = found.get("criterion")
+        self.kind: str = recipe["calls"].get("criterion", "").rpartition(".")[2]
+        self.target: torch.Tensor | None = None
+        held = {id(p) for g in self.optimizer.param_groups for p in g["params"]}
+        if not held & {id(p) for p in runs.model.parameters()}:
+            raise ValueError("the optimizer is not this module's")
+        self.uniform = len({g["lr"] for g in self.optimizer.param_groups}) == 1
+        self.metric = self.scheduler is not None and "metrics" in inspect.signature(self.scheduler.step).parameters
+
+    def run(self, count: int) -> dict[str, Any]:
+        """The observations, and what the other side is told."""
+        named = dict(self.runs.model.named_parameters(remove_duplicate=False))
+        largest = {name: torch.zeros_like(p) for name, p in named.items()}
+        found: dict[str, Any] = {}
+        for step in range(1, count + 1):
+            output = self.runs.call("train")[0]
+            if step == 1 and self.criterion is not None:
+                self.target = target_for(self.criterion, self.kind, output, self.runs.rng)
+                if self.target is not None:
+                    found["train loss"] = to_array(self.criterion(output, self.target))
+            loss = self.criterion(output, self.target) if self.target is not None else self.runs.loss(output)
+            if loss is None or not loss.requires_grad:
+                raise ValueError("its output has no gradient")
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            for name, parameter in named.items():
+                if parameter.grad is not None:
+                    largest[name] = torch.maximum(largest[name], parameter.grad.abs())
+            found[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
+            found[f"step {step} {OWN}: loss"] = to_array(loss)
+            found[f"step {step} {OWN}: gradient norm"] = self.norm()
+            self.optimizer.step()
+            if self.scheduler is not None:
+                self.scheduler.step(*((loss.item(),) if self.metric else ()))
+        noise = noise_of(largest)
+        for name, parameter in named.items():
+            value = to_array(parameter)
+            assert isinstance(value, np.ndarray)
+            found[f"after {count} steps {OWN}: parameter {name}"] = digest(np.where(noise.get(name, False), 0, value))
+        found |= self.runs.buffers(f"after {count} steps {OWN}: buffer")
+        later = self.rates_later()
+        if len(later):
+            found[f"after {count} steps {OWN}: learning rates"] = later
+        told = {"target": to_array(self.target), "noise": noise, "uniform": self.uniform}
+        return {"observed": found, "told": told | {"metric": self.metric, "counts": len(later)}}
+
+    def norm(self) -> Any:
+        """The norm of the gradients of what the optimizer trains."""
+        parameters = {id(p): p for g in self.optimizer.param_groups for p in g["params"] if p.grad is not None}
+        return np.asarray(sum(float((p.grad.double() ** 2).sum()) for p in parameters.values()) ** 0.5)
+
+    def rates_later(self) -> Any:
+        """The learning rates of as many further counts of the schedule as it takes to see all of it."""
+        if self.scheduler is None or self.metric:
+            return np.zeros((0, 2))
+        found = []
+        for _ in range(horizon(self.scheduler)):
+            try:
+                self.optimizer._opt_called = True  # type: ignore[attr-defined]
+                self.scheduler.step()
+            except ValueError:
+                break  # OneCycleLR has an end.
+            found.append(rates(self.optimizer))
+        return np.asarray(found).reshape(-1, 2)
+
+
+def rates(optimizer: torch.optim.Optimizer) -> Any:
+    """The least and the largest learning rate of an optimizer's groups."""
+    every = [float(g["lr"]) for g in optimizer.param_groups]
+    return np.asarray([min(every), max(every)])
+
+
+def horizon(scheduler: Any) -> int:
+    """A number of counts beyond all that a schedule is told."""
+    numbers = [12]
+    for value in [vars(s) for s in (scheduler, *getattr(scheduler, "_schedulers", ()))]:
+        for item in value.values():
+            items = list(item) if isinstance(item, list | tuple | dict) else [item]
+            numbers += [int(i) for i in items if isinstance(i, int | float) and not isinstance(i, bool) and 1 < i < 1e6]
+    return min(_LONGEST, 2 * max(numbers) + 2)
+
+
+def noise_of(largest: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """Elements whose gradients were never zero and never more than rounding, by parameter."""
+    top = max((float(g.max()) for g in largest.values() if g.numel()), default=0.0)
+    masks = {name: ((g > 0) & (g < NOISE * top)).cpu().numpy() for name, g in largest.items()}
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def target_for(criterion: Any, kind: str, output: Any, rng: np.random.Generator) -> torch.Tensor | None:
+    """A target with which a loss function gives a number for this output; None where it has none."""
+    if not isinstance(output, torch.Tensor) or not output.is_floating_point() or output.ndim == 0:
+        return None
+    shape = tuple(output.shape)
+    floats = [rng.uniform(0.05, 0.95, shape), rng.standard_normal(shape)]
+    classes = output.shape[min(output.ndim - 1, 1)]
+    indices = rng.integers(0, classes, shape[:1] + shape[2:] if output.ndim > 1 else ())
+    first = [indices] if kind in _OF_CLASSES else []
+    for values in (*first, *(floats if "BCE" in kind or "binary" in kind else floats[::-1]), indices):
+        array = np.asarray(values, np.float32 if np.asarray(values).dtype.kind == "f" else np.int64)
+        target = to_tensor(array, output.dtype == torch.float64)
+        try:
+            loss = criterion(output.detach(), target)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            continue
+        if isinstance(loss, torch.Tensor) and loss.ndim == 0 and bool(torch.isfinite(loss)):
+            return target
+    return None

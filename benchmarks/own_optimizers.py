@@ -60,29 +60,39 @@ def mutants(text: str) -> Iterator[tuple[str, str, int, int]]:
         ):
             continue
         first, last = statement.lineno, statement.end_lineno or statement.lineno
-        for what, changed in _changes(statement):
+        is_set = set_by_schedule(tree) if ast.unparse(statement.targets[0]) == "optimizer" else set()
+        for what, changed in _changes(statement, is_set):
             new = ast.unparse(changed)
             yield "".join([*lines[: first - 1], f"{new}\n", *lines[last:]]), what, first, first
 
 
-def _changes(statement: ast.Assign) -> Iterator[tuple[str, ast.stmt]]:
-    count = sum(1 for _ in ast.walk(statement))
-    for number in range(count):
+def set_by_schedule(tree: ast.Module) -> set[str]:
+    """The hyperparameters that `LRScheduler` sets in a program."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "LRScheduler"]
+    return {k.arg for call in calls for k in call.keywords if k.arg}
+
+
+def _changes(statement: ast.Assign, is_set: set[str]) -> Iterator[tuple[str, ast.stmt]]:
+    """The statement with one mistake each. Hyperparameters in ``is_set`` are set by the schedule: any number does."""
+    for number, original in enumerate(ast.walk(statement)):
         other = copy.deepcopy(statement)
-        node = list(ast.walk(other))[number]
+        nodes = list(ast.walk(other))
+        rates = [k for k in nodes if isinstance(k, ast.keyword) and k.arg in is_set]
+        node = nodes[number]
+        if any(node is inner for rate in rates for inner in ast.walk(rate)):
+            continue
         match node:
             case ast.Constant(bool(value)):
                 node.value = not value
                 yield f"{value} -> {not value}", other
             case ast.Constant(int(value)) | ast.Constant(float(value)):
                 node.value = value + 1 if isinstance(value, int) else value * 1.5 if value else 0.05
-                yield f"{value} -> {node.value} in {ast.unparse(statement)[:100]}", other
+                yield f"{value} -> {node.value} in {ast.unparse(original)[:100]}", other
             case ast.Call(keywords=[_, *_]):
-                for keyword in list(node.keywords):
-                    if keyword.arg != "wrt":
-                        node.keywords.remove(keyword)
-                        yield f"no {ast.unparse(keyword)}", copy.deepcopy(other)
-                        node.keywords.append(keyword)
+                for keyword in [k for k in node.keywords if k.arg != "wrt" and k not in rates]:
+                    node.keywords.remove(keyword)
+                    yield f"no {ast.unparse(keyword)}", copy.deepcopy(other)
+                    node.keywords.append(keyword)
 
 
 def main() -> int:

@@ -7,11 +7,12 @@ from typing import Any
 
 from t2j_lsp.contract import Divergence, Location, Result, StageResult, VerdictKind
 
-from .compare import Allowed, exact
+from .compare import Allowed, exact, scale_of
 from .inputs import OWN_TRAINING
 from .judge import Judgement, cannot_say
 from .objects import CheckedObject
 from .pool import RemoteError
+from .protocol import NdArray
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER
 from .slice import Slicer
 from .stages import aside, compare_all, describe, stage_of, stage_result, trajectory
@@ -22,7 +23,7 @@ STEPS = 8
 _WORDS = {OPTIMIZER: "optimizer", SCHEDULER: "schedule", CRITERION: "loss"}
 _MOST = 1e-3
 """As much of the scale as torch's own steps may make of a move of `ASIDE`: a program's own optimizer may divide small
-gradients by their own size, where the checker's is kept from it."""
+gradients by their own size, where the checker's is kept from it. Where they make more of it, nothing is compared."""
 
 
 class OwnTraining:
@@ -81,6 +82,8 @@ class OwnTraining:
         if compare_all(observed, theirs).differences:
             moved = self._torch({**here, "state": aside(here["state"])}).get("observed", {})
             allowed = trajectory(exact, observed, moved, _MOST)
+            chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
+            observed = {name: tree for name, tree in observed.items() if name not in chaotic}
         for stage in ("numeric", "behavioral"):
             found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, theirs, (), allowed)
             if found.observed:
@@ -138,6 +141,10 @@ class OwnTraining:
         verdict.stages["behavioral"].result, verdict.stages["behavioral"].reason = Result.FAIL, text
         places = Location(file, line), Location(other_file, own[-1] if own else other_line)
         verdict.divergence = Divergence(*places, text)
+
+
+def _most(name: str, values: NdArray, group: float) -> float:
+    return _MOST * scale_of(values, group)
 
 
 def _together(first: StageResult, second: StageResult) -> StageResult:

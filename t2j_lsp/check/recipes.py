@@ -44,6 +44,8 @@ class Recipe:
     code: tuple[str, ...] = ()
     calls: dict[str, str] = field(default_factory=dict)
     """What is called to make each: ``torch.optim.SGD``."""
+    trained: str = ""
+    """In JAX the expression of what ``nnx.Optimizer`` is given: the module, or parts of it."""
 
     def to_plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -167,7 +169,9 @@ def _given(
             found[name] = known[name]
             continue
         attributes = {u.attributes[0] for u in reads if u.name == name and u.attributes}
-        if name in HYPERPARAMETERS:
+        if "loader" in name.lower():
+            found[name] = _LOADER
+        elif name in HYPERPARAMETERS:
             found[name] = HYPERPARAMETERS[name]
         elif attributes and attributes <= HYPERPARAMETERS.keys():
             items = ", ".join(f"{a}={HYPERPARAMETERS[a]}" for a in sorted(attributes))

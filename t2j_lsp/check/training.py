@@ -35,7 +35,7 @@ class Training:
         """The lines of both files that an observation is about: files and lines."""
         assert self.torch is not None and self.jax is not None
         kind = OPTIMIZER
-        if "learning rate" in observation and not observation.startswith("step 1 "):
+        if observation.rpartition(": ")[2] in ("learning rate", "learning rates", "momentum"):
             kind = SCHEDULER
         elif observation == "train loss":
             kind = CRITERION
@@ -61,10 +61,11 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
             name = wanted[OPTIMIZER][0]
             return Training(problem=f"the optimizer in line {line} was not compared: no `{name}` in the converted file")
         there, theirs = other
-        kept = {k: v for k, v in wanted.items() if k in theirs}
+        kept = {k: v for k, v in wanted.items() if k in theirs or k == SCHEDULER}  # It may be inside the optimizer.
         try:
             ours = ours if len(kept) == len(wanted) else cut(torch, frame, model, kept)
-            converted = cut(jax, there, _model_of(there, theirs, model), theirs, ours.given)
+            variable, trained = _model_of(there, theirs, model)
+            converted = replace(cut(jax, there, variable, theirs, ours.given), trained=trained)
             if CRITERION not in wanted:
                 ours, converted = _with_loss(ours, converted, torch.scope, jax.scope, names)
         except Refused as error:
@@ -142,7 +143,10 @@ def _made_by(call: ast.Call) -> str | None:
 
 
 def _counterpart(jax: Slicer, frame: str, wanted: Wanted) -> tuple[Frame, Wanted] | None:
-    """Where the converted file makes what has the same names: in the same function, or else in any."""
+    """Where the converted file makes what has the same names: in the same function, or else in any.
+
+    An optimizer of another name is the only one of the file.
+    """
     candidates = sorted(frames(jax.scope.body), key=lambda f: f.name != frame)
     names = Imported(jax.scope)
     for candidate in candidates:
@@ -151,16 +155,35 @@ def _counterpart(jax: Slicer, frame: str, wanted: Wanted) -> tuple[Frame, Wanted
         found = {kind: made[name] for kind, (name, _, _) in wanted.items() if name in made}
         if OPTIMIZER in found:
             return candidate, found
-    return None
+    made_there = [
+        (f, (n, i, "")) for f in candidates for i, n, c in f.assignments() if _is_optimizer(names.dotted(c.func))
+    ]
+    if len(made_there) != 1:
+        return None
+    there, optimizer = made_there[0]
+    bound_there = {n: (n, i, "") for i, s in enumerate(there.statements) for n in bound(s)}
+    others = {kind: bound_there[name] for kind, (name, _, _) in wanted.items() if name in bound_there}
+    return there, {**others, OPTIMIZER: optimizer}
 
 
-def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> str:
-    """The variable that ``nnx.Optimizer`` is given as the module."""
+def _is_optimizer(dotted: str) -> bool:
+    """Whether a dotted name is that of NNX's optimizer."""
+    return dotted.startswith(("flax.nnx.", "nnx.")) and dotted.rpartition(".")[2] in ("Optimizer", "ModelAndOptimizer")
+
+
+def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> tuple[str, str]:
+    """The variable of the module that ``nnx.Optimizer`` is given, and the expression of what it is given of it.
+
+    Raises Refused where these are several modules.
+    """
     for _, name, call in frame.assignments():
-        if name == wanted[OPTIMIZER][0] and call.args and isinstance(call.args[0], ast.Name):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("Optimizer", "ModelAndOptimizer"):
-                return call.args[0].id
-    return otherwise
+        if name == wanted[OPTIMIZER][0] and call.args and isinstance(call.func, ast.Attribute):
+            roots = {n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)}
+            if call.func.attr in ("Optimizer", "ModelAndOptimizer"):
+                if len(roots) != 1:
+                    raise Refused("it trains more than one module")
+                return roots.pop(), ast.unparse(call.args[0])
+    return otherwise, otherwise
 
 
 def _with_loss(ours: Recipe, theirs: Recipe, torch: Scope, jax: Scope, names: Imported) -> tuple[Recipe, Recipe]:

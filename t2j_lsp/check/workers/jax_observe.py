@@ -307,8 +307,8 @@ class Session:
             found |= self.buffers(f"{end}: buffer", model)
         return found
 
-    def loss(self, shape: Shape, output: list[Any]) -> Any:
-        """The output's inner product with torch's cotangents, as on the torch side."""
+    def loss(self, shape: Shape, output: list[Any], squared: bool = False) -> Any:
+        """The output's inner product with torch's cotangents or distance from them, as on the torch side."""
         total = jnp.zeros((), jnp.float64 if self.wide else jnp.float32)
         cotangents = self.request["cotangents"]
         for path, array in zip(shape.paths, output, strict=True):
@@ -316,7 +316,8 @@ class Session:
                 if jnp.iscomplexobj(array):
                     array = array.real + 0.5 * array.imag
                 if jnp.issubdtype(array.dtype, jnp.floating):
-                    total += (jnp.asarray(cotangents[path], array.dtype) * array).sum()
+                    wanted = jnp.asarray(cotangents[path], array.dtype)
+                    total += ((array - wanted) ** 2).mean() if squared else (wanted * array).sum()
         return total
 
 

@@ -66,15 +66,21 @@ class Training:
             self.optimizer = nnx.Optimizer(self.model, self.optimizer, wrt=nnx.Param)
         if not isinstance(self.optimizer, nnx.Optimizer):
             raise NotConverted(f"its optimizer is a {type(self.optimizer).__name__}, and no nnx.Optimizer")
+        self.recipe = recipe
         self.target = None if told["target"] is None else to_jax(told["target"], session.wide)
         if self.target is not None and self.criterion is None:
             raise NotConverted("it has no loss function of the same name")
 
+    def part(self, whole: Any) -> Any:
+        """What the optimizer trains, of the module or of its gradients."""
+        text, name = self.recipe["trained"], self.recipe["names"]["model"]
+        return whole if text in ("", name) else eval(text, {name: whole})
+
     def loss(self, output: Any, shape: Shape) -> Any:
-        """The file's loss, or the inner product with torch's cotangents."""
+        """The file's loss, or the distance from torch's cotangents."""
         if self.target is not None:
             return self.criterion(output, self.target)
-        return self.session.loss(shape, shape.take(output))
+        return self.session.loss(shape, shape.take(output), squared=True)
 
     def run(self, count: int) -> dict[str, Any]:
         """``count`` updates under ``jit``, and the schedule after them."""
@@ -85,19 +91,22 @@ class Training:
                 return self.loss(session.call(model, arrays), shape)
 
             value, grads = nnx.value_and_grad(loss, argnums=nnx.DiffState(0, optimizer.wrt))(model)
-            optimizer.update(model, grads)
-            return value, optax.tree.norm(grads)
+            alone = isinstance(optimizer, nnx.ModelAndOptimizer)
+            optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
+            return value
 
         run = session.compiled_update(update, (self.model, self.optimizer, session.arrays))
         found: dict[str, Any] = {}
         for step in range(1, count + 1):
             if (rate := self.rate()) is not None:
                 found[f"step {step} {OWN}: learning rate"] = rate
-            value, norm = run(self.model, self.optimizer, session.arrays)
+            momenta = self.hyperparameters("momentum") or self.hyperparameters("b1")
+            if self.told["cycled"] and momenta:
+                found[f"step {step} {OWN}: momentum"] = np.asarray(momenta[0])
+            value = run(self.model, self.optimizer, session.arrays)
             if step == 1 and self.target is not None:
                 found["train loss"] = to_array(value)
             found[f"step {step} {OWN}: loss"] = to_array(value)
-            found[f"step {step} {OWN}: gradient norm"] = np.asarray(float(norm))
             self.step(float(value))
         for name, entry in names_of(self.model).items():
             if entry.kind == "parameter":
@@ -116,10 +125,14 @@ class Training:
 
     def rate(self) -> Any:
         """The least and the largest learning rate, where the optimizer's state or a schedule tells."""
-        found = optax.tree.get_all_with_path(self.optimizer.opt_state, "learning_rate")
-        every = [float(getattr(v, "get_value", lambda v=v: v)()) for _, v in found]
+        every = self.hyperparameters("learning_rate")
         telling = every and (self.told["uniform"] or len(every) > 1)
         return np.asarray([min(every), max(every)]) if telling else None
+
+    def hyperparameters(self, name: str) -> list[float]:
+        """The values that the optimizer's state keeps under a name, where `optax.inject_hyperparams` put them."""
+        found = optax.tree.get_all_with_path(self.optimizer.opt_state, name)
+        return [float(value[...]) for _, value in found]
 
     def rates_later(self) -> Any:
         """As many further learning rates as torch gave; None where there is no telling."""

@@ -224,10 +224,11 @@ class Runs:
             return {}
         return {f"{prefix}: {name}": to_array(b) for name, b in self.model.named_buffers(remove_duplicate=False)}
 
-    def loss(self, output: Any) -> torch.Tensor | None:
+    def loss(self, output: Any, squared: bool = False) -> torch.Tensor | None:
         """The output's inner product with fixed random cotangents; None if it holds no floats.
 
-        Of a complex output, the real part counts once and the imaginary part half.
+        Of a complex output, the real part counts once and the imaginary part half. With ``squared`` it is the mean
+        squared distance from them: a loss that has a minimum, and whose gradient changes with the output.
         """
         tensors: list[torch.Tensor] = []
 
@@ -245,7 +246,8 @@ class Runs:
             if path not in self.cotangents:
                 self.cotangents[path] = self.rng.standard_normal(tuple(tensor.shape)).astype(np.float32)
             value = tensor.real + 0.5 * tensor.imag if tensor.is_complex() else tensor
-            term = (to_tensor(self.cotangents[path], self.wide).to(value) * value).sum()
+            wanted = to_tensor(self.cotangents[path], self.wide).to(value)
+            term = ((value - wanted) ** 2).mean() if squared else (wanted * value).sum()
             total = term if total is None else total + term
         return total
 

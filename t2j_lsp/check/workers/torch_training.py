@@ -26,10 +26,11 @@ _LONGEST = 400
 def train(request: dict[str, Any]) -> dict[str, Any]:
     """What is ``observed`` in updates of a module with the request's state, and what the other side is ``told``.
 
-    The request is one of ``observe`` with a ``recipe``. Told are ``target`` of the loss (None: the loss is the inner
-    product with the cotangents), ``noise`` (elements of parameters whose gradient is only rounding, by name),
-    ``uniform`` (whether there is one learning rate for all), ``metric`` (whether the schedule is told the loss) and
-    ``counts`` of the schedule. ``problem`` says why the file's own can't be used.
+    The request is one of ``observe`` with a ``recipe``. Told are ``target`` of the loss (None: the loss is the
+    distance from the cotangents), ``noise`` (elements of parameters whose gradient is only rounding, by name),
+    ``uniform`` (whether there is one learning rate for all), ``metric`` (whether the schedule is told the loss),
+    ``cycled`` (whether it changes the momentum) and ``counts`` of the schedule. ``problem`` says why the file's own
+    can't be used.
     """
     rng = np.random.default_rng(request["seed"])
     try:
@@ -66,13 +67,16 @@ class Training:
         named = dict(self.runs.model.named_parameters(remove_duplicate=False))
         largest = {name: torch.zeros_like(p) for name, p in named.items()}
         found: dict[str, Any] = {}
+        momenta: dict[str, Any] = {}
         for step in range(1, count + 1):
             output = self.runs.call("train")[0]
             if step == 1 and self.criterion is not None:
                 self.target = target_for(self.criterion, self.kind, output, self.runs.rng)
                 if self.target is not None:
                     found["train loss"] = to_array(self.criterion(output, self.target))
-            loss = self.criterion(output, self.target) if self.target is not None else self.runs.loss(output)
+            loss = (
+                self.criterion(output, self.target) if self.target is not None else self.runs.loss(output, squared=True)
+            )
             if loss is None or not loss.requires_grad:
                 raise ValueError("its output has no gradient")
             self.optimizer.zero_grad(set_to_none=True)
@@ -81,11 +85,13 @@ class Training:
                 if parameter.grad is not None:
                     largest[name] = torch.maximum(largest[name], parameter.grad.abs())
             found[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
+            momenta[f"step {step} {OWN}: momentum"] = momentum(self.optimizer)
             found[f"step {step} {OWN}: loss"] = to_array(loss)
-            found[f"step {step} {OWN}: gradient norm"] = self.norm()
             self.optimizer.step()
             if self.scheduler is not None:
                 self.scheduler.step(*((loss.item(),) if self.metric else ()))
+        cycled = len({float(m) for m in momenta.values()}) > 1
+        found = (momenta if cycled else {}) | found
         noise = noise_of(largest)
         for name, parameter in named.items():
             value = to_array(parameter)
@@ -96,12 +102,7 @@ class Training:
         if len(later):
             found[f"after {count} steps {OWN}: learning rates"] = later
         told = {"target": to_array(self.target), "noise": noise, "uniform": self.uniform}
-        return {"observed": found, "told": told | {"metric": self.metric, "counts": len(later)}}
-
-    def norm(self) -> Any:
-        """The norm of the gradients of what the optimizer trains."""
-        parameters = {id(p): p for g in self.optimizer.param_groups for p in g["params"] if p.grad is not None}
-        return np.asarray(sum(float((p.grad.double() ** 2).sum()) for p in parameters.values()) ** 0.5)
+        return {"observed": found, "told": told | {"metric": self.metric, "cycled": cycled, "counts": len(later)}}
 
     def rates_later(self) -> Any:
         """The learning rates of as many further counts of the schedule as it takes to see all of it."""
@@ -122,6 +123,12 @@ def rates(optimizer: torch.optim.Optimizer) -> Any:
     """The least and the largest learning rate of an optimizer's groups."""
     every = [float(g["lr"]) for g in optimizer.param_groups]
     return np.asarray([min(every), max(every)])
+
+
+def momentum(optimizer: torch.optim.Optimizer) -> Any:
+    """The momentum of an optimizer's first group: what schedules set in turn with the learning rate."""
+    group = optimizer.param_groups[0]
+    return np.asarray(float(group["betas"][0] if "betas" in group else group.get("momentum", 0.0)))
 
 
 def horizon(scheduler: Any) -> int:

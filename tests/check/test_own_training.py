@@ -1,0 +1,205 @@
+"""A module is trained with its file's own optimizer, schedule and loss: right conversions and planted mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.contract import ObjectVerdict, VerdictKind
+from t2j_lsp.translate import translate
+
+HEAD = """\
+import argparse
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import optim
+from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(5, 7)
+        self.bn = nn.BatchNorm1d(7)
+        self.fc2 = nn.Linear(7, 3)
+
+    def forward(self, x):
+        return self.fc2(F.relu(self.bn(self.fc1(x))))
+"""
+MAIN = """
+
+def train_one_epoch(model, loader, optimizer, criterion):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    model = Net()
+    criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-2)
+    scheduler = CosineAnnealingLR(optimizer, T_max=10)
+    loader = [(torch.randn(4, 5), torch.randint(0, 3, (4,))) for _ in range(4)]
+    for epoch in range(3):
+        train_one_epoch(model, loader, optimizer, criterion)
+        scheduler.step()
+"""
+TrainingCheck = Callable[..., ObjectVerdict]
+
+
+@pytest.fixture
+def trained(pool: Pool, tmp_path: Path) -> TrainingCheck:
+    """``trained(source, *edits)``: the verdict on Net and its conversion by the rules, with edits of that."""
+
+    def run(source: str, *edits: tuple[str, str]) -> ObjectVerdict:
+        path = tmp_path / "training.py"
+        path.write_text(source)
+        text = translate(source).code
+        for old, new in edits:
+            assert old in text, text
+            text = text.replace(old, new)
+        (tmp_path / "converted.py").write_text(text)
+        report = check_files(path, tmp_path / "converted.py", ["Net"], pool=pool, initial=False, eager=False)
+        return report.objects[0]
+
+    return run
+
+
+def said(verdict: ObjectVerdict) -> str:
+    """What the training was done with."""
+    return verdict.stages["behavioral"].observed[-1]
+
+
+def placed(verdict: ObjectVerdict, folder: Path) -> tuple[str, str]:
+    """The two lines of a difference, without what is left of them."""
+    assert (
+        verdict.divergence is not None and verdict.divergence.torch is not None and verdict.divergence.jax is not None
+    )
+    torch, jax = verdict.divergence.torch.line, verdict.divergence.jax.line
+    lines = [(folder / name).read_text().splitlines() for name in ("training.py", "converted.py")]
+    return lines[0][torch - 1].strip(), lines[1][jax - 1].strip()
+
+
+def test_a_right_conversion_is_trained_as_its_file_trains_it(trained: TrainingCheck) -> None:
+    verdict = trained(HEAD + MAIN)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert said(verdict) == (
+        "its own optimizer SGD (line 32), schedule CosineAnnealingLR (line 33), loss CrossEntropyLoss (line 31)"
+    )
+    assert "train loss" in verdict.stages["numeric"].observed
+    assert any("step 8 with the file's own optimizer" in text for text in verdict.stages["behavioral"].observed)
+
+
+MISTAKES = [
+    ("label_smoothing=0.1", "label_smoothing=0.2", "criterion"),
+    ("functools.partial(cross_entropy, label_smoothing=0.1)", "cross_entropy", "criterion"),
+    ("momentum=0.9", "momentum=0.8", "optimizer"),
+    ("momentum=0.9", "momentum=0.9, nesterov=True", "optimizer"),
+    ("add_decayed_weights(5e-2)", "add_decayed_weights(5e-3)", "optimizer"),
+    ("optax.add_decayed_weights(5e-2),", "", "optimizer"),
+    ("cosine_annealing(0.1, 10)", "cosine_annealing(0.1, 11)", "scheduler"),
+    ("cosine_annealing(0.1, 10)", "cosine_annealing(0.01, 10)", "scheduler"),
+    ("cosine_annealing(0.1, 10)", "optax.cosine_decay_schedule(0.1, 10)", "scheduler"),
+    ("momentum=0.9", "momentums=0.9", "optimizer"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "what"), MISTAKES, ids=[f"{old} -> {new}" for old, new, _ in MISTAKES])
+def test_a_mistake_in_the_training_is_seen_at_its_line(
+    trained: TrainingCheck, tmp_path: Path, old: str, new: str, what: str
+) -> None:
+    verdict = trained(HEAD + MAIN, (old, new))
+    assert verdict.verdict is VerdictKind.DIFFERENT
+    torch, jax = placed(verdict, tmp_path)
+    assert torch.startswith(f"{what} = ") and jax.startswith(f"{what} = "), verdict.reason
+
+
+SCRIPT = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=1e-2)
+args = parser.parse_args([])
+model = Net()
+optimizer = optim.AdamW(model.parameters(), lr=args.lr)
+scheduler = StepLR(optimizer, step_size=2, gamma=args.lr)
+for step in range(100):
+    raise RuntimeError("a check trains nothing but its own batches")
+    x, y = torch.randn(4, 5), torch.randint(0, 3, (4,))
+    loss = F.cross_entropy(model(x), y, label_smoothing=0.2)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+"""
+TRAINER = """
+class Trainer:
+    def __init__(self, model, rate, batches):
+        self.model = model
+        self.batches = batches
+        self.optimizer = torch.optim.RMSprop(self.model.parameters(), lr=rate, momentum=0.5)
+        self.criterion = nn.CrossEntropyLoss()
+
+    def run(self):
+        for x, y in self.batches:
+            self.optimizer.zero_grad()
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+
+
+Trainer(Net(), 0.05, []).run()
+"""
+GROUPS = """
+model = Net()
+optimizer = optim.SGD([
+    {"params": model.fc2.parameters(), "lr": 0.01},
+    {"params": model.fc1.parameters()},
+], lr=0.1, momentum=0.9)
+"""
+PART = """
+model = Net()
+optimizer = optim.Adam(model.fc2.parameters(), lr=0.05)
+"""
+PER_BATCH = """
+def main(epochs, train_loader):
+    model = Net()
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    scheduler = OneCycleLR(optimizer, max_lr=0.1, epochs=epochs, steps_per_epoch=len(train_loader))
+    for epoch in range(epochs):
+        for x, y in train_loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+"""
+SHAPES = {
+    "script with argparse": (SCRIPT, "AdamW", "loss cross_entropy"),
+    "trainer": (TRAINER, "RMSprop", "loss CrossEntropyLoss"),
+    "groups": (GROUPS, "SGD", ""),
+    "part of the module": (PART, "Adam", ""),
+    "parameters nobody gives": (PER_BATCH, "Adam", "schedule OneCycleLR"),
+}
+WRONG = {
+    "script with argparse": ("weight_decay=0.01", "weight_decay=0.001"),
+    "trainer": ("decay=0.99", "decay=0.9"),
+    "groups": ("optax.sgd(0.01, momentum=0.9)", "optax.sgd(0.1, momentum=0.9)"),
+    "part of the module": ("optax.adam(0.05)", "optax.adam(0.05, b2=0.99)"),
+    "parameters nobody gives": ("epochs * ", "2 * epochs * "),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_wherever_the_optimizer_is_made(trained: TrainingCheck, shape: str) -> None:
+    source, optimizer, more = SHAPES[shape]
+    verdict = trained(HEAD + source)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert f"its own optimizer {optimizer} " in said(verdict) and more in said(verdict), said(verdict)
+    assert trained(HEAD + source, WRONG[shape]).verdict is VerdictKind.DIFFERENT

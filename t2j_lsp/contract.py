@@ -380,6 +380,14 @@ class ObjectVerdict:
         }
 
 
+@dataclass(frozen=True)
+class NotRun:
+    """A function, method or script of the PyTorch file that trains: no check runs it as a whole."""
+
+    name: str
+    line: int
+
+
 @dataclass
 class CheckReport:
     """The result of ``t2j check``: one verdict for each object and one for all of them."""
@@ -388,6 +396,8 @@ class CheckReport:
     objects: list[ObjectVerdict] = field(default_factory=list)
     device_reason: str | None = None
     """Why it was the CPU, where a GPU was asked for."""
+    not_run: list[NotRun] = field(default_factory=list)
+    """Code that trains, of a file that was checked as a whole."""
 
     @property
     def verdict(self) -> VerdictKind:
@@ -405,4 +415,5 @@ class CheckReport:
             "device": self.device,
             **({"device_reason": self.device_reason} if self.device_reason else {}),
             "objects": [o.to_json() for o in self.objects],
+            "not_run": [asdict(one) for one in self.not_run],
         }

@@ -7,6 +7,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp.contract import NotRun
+
 from .scopes import Scope
 
 RETURNED = "t2j_returned"
@@ -48,6 +50,16 @@ def frames(body: Sequence[ast.stmt], prefix: str = "", owner: str = "") -> Itera
         yield Frame("", None, "", [s for s in _opened(body) if not isinstance(s, kept)])
 
 
+def training_code(scope: Scope) -> list[NotRun]:
+    """The functions and methods that compute gradients, and the script (``<script>``) if it does."""
+    found = []
+    for frame in frames(scope.body):
+        line = next((s.lineno for s in frame.statements if _calls(s, "backward")), None)
+        if line is not None:
+            found.append(NotRun(frame.name or "<script>", frame.function.lineno if frame.function else line))
+    return found
+
+
 class _Own(ast.NodeTransformer):
     """Makes variables of the attributes that an object keeps: ``self.optimizer`` is ``self_optimizer``."""
 
@@ -80,8 +92,12 @@ def _is_main(statement: ast.stmt) -> bool:
 
 def _trains(statement: ast.stmt) -> bool:
     """Whether a statement holds a training step."""
-    calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
-    return any(c.func.attr in ("backward", "step") for c in calls if isinstance(c.func, ast.Attribute))
+    return _calls(statement, "backward", "step")
+
+
+def _calls(statement: ast.stmt, *methods: str) -> bool:
+    calls = (n.func for n in ast.walk(statement) if isinstance(n, ast.Call))
+    return any(f.attr in methods for f in calls if isinstance(f, ast.Attribute))
 
 
 class Imported:

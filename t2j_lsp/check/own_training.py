@@ -55,18 +55,16 @@ class OwnTraining:
         """
         behavioral = judgement.verdict.stages["behavioral"]
         if self.found.torch is None or torch["uncontrolled"].get("train"):
-            behavioral.observed += [f"only Adam: {self.found.problem}"] if self.found.problem else []
+            _only_adam(behavioral, self.found.problem)
             return
         line = self.found.torch.lines[OPTIMIZER]
         ours = self._torch(here)
         if "problem" in ours:
-            behavioral.observed.append(
-                f"only Adam: the optimizer in line {line} can't be made alone: {ours['problem']}"
-            )
+            _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours['problem']}")
             return
         theirs = self._jax(there, ours["told"])
         if theirs.get("problem"):
-            behavioral.observed.append(f"only Adam: that in line {line} was not compared: {theirs['problem']}")
+            _only_adam(behavioral, f"the optimizer in line {line} was not compared: {theirs['problem']}")
             return
         error = theirs["errors"].get(OWN_TRAINING)
         if error is not None:
@@ -132,7 +130,7 @@ class OwnTraining:
         text = f"the training fails: {error['type']}: {error['message']}"
         reason = cannot_say(error)
         if reason is not None:
-            verdict.stages["behavioral"].observed.append(f"only Adam: {reason}")
+            _only_adam(verdict.stages["behavioral"], reason)
             return
         judgement.error = error
         (file, line), (other_file, other_line) = self.found.place("")
@@ -141,6 +139,12 @@ class OwnTraining:
         verdict.stages["behavioral"].result, verdict.stages["behavioral"].reason = Result.FAIL, text
         places = Location(file, line), Location(other_file, own[-1] if own else other_line)
         verdict.divergence = Divergence(*places, text)
+
+
+def _only_adam(stage: StageResult, problem: str) -> None:
+    """Says why the file's own optimizer was not used, if it has one."""
+    if problem:
+        stage.reason = "; ".join(filter(None, [stage.reason, f"trained with Adam only: {problem}"]))
 
 
 def _most(name: str, values: NdArray, group: float) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
 from .filecheck import FileCheck, Settings
+from .frames import training_code
 from .objects import checking_order, find_objects
 from .pool import Pool
 from .recall import Recall
@@ -95,4 +96,5 @@ def check_files(
             pool.close()
     check.settle(verdicts)
     order = list(objects) if objects is not None else [item.name for item in found]
-    return CheckReport(pool.device_name, [verdicts[name] for name in order], pool.fallback)
+    not_run = training_code(torch_side.scope) if objects is None else []
+    return CheckReport(pool.device_name, [verdicts[name] for name in order], pool.fallback, not_run)

@@ -116,6 +116,9 @@ def show(report: CheckReport) -> None:
         for line in _explanation(one):
             print(line)
         show_explanation(one)
+    if report.not_run:
+        where = ", ".join(f"{one.name} (line {one.line})" for one in report.not_run)
+        print(f"not run as a whole: {where}; of code that trains, a check runs the optimizer, schedule and loss")
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
     print(f"device: {report.device}{why}")
     print(report.verdict)

@@ -14,6 +14,28 @@ from t2j_lsp.check.slice import Slicer
 from .conftest import TORCH
 
 CLASSES = {
+    "an image of the size that a linear layer behind a flattening wants": """
+class Digits(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 4, 3), nn.Linear(4 * 5 * 5, 3)
+    def forward(self, x): return self.fc(torch.flatten(F.max_pool2d(self.conv(x), 2), 1))
+""",
+    "what a loop of the script passes": """
+class Recurrent(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.embed, self.lstm = nn.Embedding(9, size), nn.LSTM(size, 6, batch_first=True)
+    def forward(self, x, state): return self.lstm(self.embed(x), state)
+
+model = Recurrent(4)
+ids = torch.arange(40).reshape(2, 20) % 9
+for start in range(0, 20, 5):
+    raise RuntimeError("a check runs no loop of the script")
+    state = (torch.zeros(1, 2, 6), torch.zeros(1, 2, 6))
+    chunk = ids[:, start:start + 5]
+    output, state = model(chunk, state)
+""",
     "a residual connection with as many channels out as in": """
 class Block(nn.Module):
     def __init__(self, inplanes, planes):

@@ -86,6 +86,16 @@ def _opened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
+def own_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The simple statements of a body, with those in loops and conditions, but not those in functions."""
+    for statement in body:
+        inner = [s for part in ("body", "orelse", "finalbody") for s in getattr(statement, part, [])]
+        if not inner:
+            yield statement
+        elif not isinstance(statement, Function | ast.ClassDef):
+            yield from own_statements(inner)
+
+
 def _is_main(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
 

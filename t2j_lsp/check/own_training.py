@@ -63,6 +63,9 @@ class OwnTraining:
             _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours['problem']}")
             return
         theirs = self._jax(there, ours["told"])
+        if theirs.get("loss") and CRITERION in self.found.torch.names:
+            self.found = self.found.without_loss()
+            return self.judge(judgement, torch, here, there)
         if theirs.get("problem"):
             _only_adam(behavioral, f"the optimizer in line {line} was not compared: {theirs['problem']}")
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .calls import calls_of
@@ -46,6 +46,14 @@ class Recipe:
     """What is called to make each: ``torch.optim.SGD``."""
     trained: str = ""
     """In JAX the expression of what ``nnx.Optimizer`` is given: the module, or parts of it."""
+
+    def without(self, kind: str) -> Recipe:
+        """The recipe without one of the things that it makes."""
+
+        def left(entries: dict[str, Any]) -> dict[str, Any]:
+            return {k: v for k, v in entries.items() if k != kind}
+
+        return replace(self, names=left(self.names), lines=left(self.lines), calls=left(self.calls))
 
     def to_plain(self) -> dict[str, Any]:
         return asdict(self)

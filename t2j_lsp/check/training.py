@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .frames import Frame, Imported, frames, mentions
+from .frames import Frame, Imported, frames, mentions, own_statements
 from .objects import CheckedObject
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut
 from .scopes import Scope, bound, changed
@@ -30,6 +30,11 @@ class Training:
     problem: str = ""
     each_update: bool = True
     """Whether the program steps its schedule once for every update, and not once an epoch."""
+
+    def without_loss(self) -> Training:
+        """The same, without the files' own loss."""
+        assert self.torch is not None and self.jax is not None
+        return replace(self, torch=self.torch.without(CRITERION), jax=self.jax.without(CRITERION))
 
     def place(self, observation: str) -> tuple[tuple[str, int], tuple[str, int]]:
         """The lines of both files that an observation is about: files and lines."""
@@ -196,14 +201,28 @@ def _with_loss(ours: Recipe, theirs: Recipe, torch: Scope, jax: Scope, names: Im
 
 
 def _loss_calls(scope: Scope) -> list[tuple[str, ast.Call]]:
-    """Calls that compute a loss of an output and a target, and the names that their values get."""
+    """Calls that compute a loss of an output and a target as they are, and the names that their values get for good."""
     found: list[tuple[str, ast.Call]] = []
-    for node in (n for s in scope.body for n in ast.walk(s)):
-        match node:
-            case ast.Assign([ast.Name(name)], ast.Call(args=[_, _]) as call) if "loss" in name:
-                if all(isinstance(k.value, ast.Constant) for k in call.keywords):
-                    found.append((name, call))
+    nodes = [n for s in scope.body for n in ast.walk(s)]
+    for body in (scope.body, *(n.body for n in nodes if isinstance(n, ast.FunctionDef))):
+        for statement in own_statements(body):
+            match statement:
+                case ast.Assign([ast.Name(name)], ast.Call(args=[output, target]) as call) if "loss" in name:
+                    plain = all(isinstance(k.value, ast.Constant) for k in call.keywords)
+                    again = sum(name in bound(s) for s in own_statements(body)) > 1
+                    if plain and not again and _is_value(output) and _is_value(target):
+                        found.append((name, call))
     return found
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Whether an expression is a variable or what a module gives, not yet reshaped."""
+    match node:
+        case ast.Name() | ast.Attribute():
+            return True
+        case ast.Call(ast.Name() | ast.Attribute(ast.Name("self"))):
+            return True
+    return False
 
 
 def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:

@@ -203,3 +203,97 @@ def test_wherever_the_optimizer_is_made(trained: TrainingCheck, shape: str) -> N
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     assert f"its own optimizer {optimizer} " in said(verdict) and more in said(verdict), said(verdict)
     assert trained(HEAD + source, WRONG[shape]).verdict is VerdictKind.DIFFERENT
+
+
+BY_HAND = """
+import jax
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.fc1 = nnx.Linear(5, 7, rngs=rngs)
+        self.fc2 = nnx.Linear(7, 3, rngs=rngs)
+
+    def __call__(self, x):
+        return self.fc2(jax.nn.relu(self.fc1(x)))
+
+
+def loss_fn(model, x, y):
+    loss = optax.softmax_cross_entropy_with_integer_labels(model(x), y)
+    return loss.mean()
+
+
+def fit(batches, epochs):
+    net = Net(rngs=nnx.Rngs(0))
+    schedule = optax.cosine_decay_schedule(0.01, 100)
+    tx = optax.adamw(schedule, weight_decay=0.1)
+    opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+    for _ in range(epochs):
+        for x, y in batches:
+            loss, grads = nnx.value_and_grad(loss_fn)(net, x, y)
+            opt.update(net, grads)
+"""
+ITS_SOURCE = """
+def train(loader, epochs):
+    model = Net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
+    scheduler = CosineAnnealingLR(optimizer, T_max=100)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+"""
+HAND_EDITS = [
+    ("", "", VerdictKind.EQUIVALENT),
+    (", weight_decay=0.1", "", VerdictKind.DIFFERENT),
+    ("adamw(schedule", "adamw(0.01", VerdictKind.DIFFERENT),
+    ("0.01, 100", "0.01, 99", VerdictKind.DIFFERENT),
+    ("optax.adamw(schedule", "optax.lion(schedule", VerdictKind.DIFFERENT),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "wanted"), HAND_EDITS, ids=[f"{o} -> {n}" for o, n, _ in HAND_EDITS])
+def test_a_training_written_by_hand(pool: Pool, tmp_path: Path, old: str, new: str, wanted: VerdictKind) -> None:
+    path, source = tmp_path / "training.py", HEAD + ITS_SOURCE
+    path.write_text(
+        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
+    )
+    report = check_files(path, BY_HAND.replace(old, new), ["Net"], pool=pool, initial=False, eager=False)
+    assert report.objects[0].verdict is wanted, report.objects[0].reason
+    assert "AdamW (line 21), schedule CosineAnnealingLR (line 22)" in said(report.objects[0])
+
+
+ALONE = [
+    ("optimizer = optim.SGD(model.parameters(), lr=settings())", "name 'settings' is not defined"),
+    ("model.fc2 = nn.Linear(7, 4)\noptimizer = optim.SGD(model.parameters(), lr=0.1)", "alters model"),
+    ("optimizer = optim.LBFGS(model.parameters())", "closure"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), ALONE, ids=[reason for _, reason in ALONE])
+def test_what_cant_be_made_alone_is_said(trained: TrainingCheck, text: str, reason: str) -> None:
+    verdict = trained(f"{HEAD}\nmodel = Net()\n{text}\n")
+    assert verdict.verdict is VerdictKind.EQUIVALENT
+    assert verdict.stages["behavioral"].reason is not None
+    assert verdict.stages["behavioral"].reason.startswith("trained with Adam only: the optimizer in line ")
+    assert reason in verdict.stages["behavioral"].reason
+
+
+def test_a_gradient_that_is_only_rounding_accuses_nobody(trained: TrainingCheck) -> None:
+    """A bias in front of a normalization has none, and Adam makes whole steps of what rounding leaves."""
+    verdict = trained(f"{HEAD}\nmodel = Net()\noptimizer = optim.Adam(model.parameters(), lr=0.1)\n")
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert said(verdict) == "its own optimizer Adam (line 20)"
+
+
+def test_code_that_trains_is_named(pool: Pool, tmp_path: Path) -> None:
+    path = tmp_path / "training.py"
+    path.write_text(HEAD + MAIN)
+    report = check_files(path, translate(HEAD + MAIN).code, pool=pool, stage="spec")
+    assert [(one.name, one.line) for one in report.not_run] == [("train_one_epoch", 20)]
+    assert report.to_json()["not_run"] == [{"name": "train_one_epoch", "line": 20}]

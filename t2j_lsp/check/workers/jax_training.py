@@ -9,7 +9,7 @@ import optax  # type: ignore[import-untyped]
 from flax import nnx
 
 from t2j_lsp.check.digest import digest
-from t2j_lsp.check.inputs import OWN, OWN_TRAINING
+from t2j_lsp.check.inputs import OWN, OWN_TRAINING, Arguments
 
 from .jax_build import program, to_array, to_jax
 from .jax_observe import Session, Shape
@@ -21,7 +21,7 @@ def train(request: dict[str, Any]) -> dict[str, Any]:
     """What the torch side observed, computed here.
 
     The request is one of ``observe`` with a ``recipe`` and what torch ``told``. ``problem`` says why the file's own
-    can't be used.
+    can't be used, ``loss`` whether that is because of the loss.
     """
     try:
         with program(request) as (module, target):
@@ -29,17 +29,18 @@ def train(request: dict[str, Any]) -> dict[str, Any]:
             session.phase("construct", "", session.construct)
             if not isinstance(session.model, nnx.Module):
                 return {"problem": "it is no module"}
-            problems: list[str] = []
+            problems: list[tuple[str, bool]] = []
 
             def work() -> dict[str, Any]:
                 try:
                     return Training(session, request["recipe"], request["told"]).run(request["steps"])
                 except NotConverted as error:
-                    problems.append(str(error))
+                    problems.append((str(error), isinstance(error, NoLoss)))
                     return {}
 
             session.phase(OWN_TRAINING, "train", work)
-            return session.result() | {"problem": problems[0] if problems else None}
+            problem, loss = problems[0] if problems else (None, False)
+            return session.result() | {"problem": problem, "loss": loss}
     except SystemExit as error:
         return {"problem": f"SystemExit: {error}"}
 
@@ -48,12 +49,17 @@ class NotConverted(Exception):
     """The file's own optimizer can't be used here, which says nothing about the conversion."""
 
 
+class NoLoss(NotConverted):
+    """The file's own loss can't be used here: it may give one number for each example, say."""
+
+
 class Training:
     """What a recipe made for the session's model; ``told`` is what the torch side says of its own run."""
 
     def __init__(self, session: Session, recipe: dict[str, Any], told: dict[str, Any]) -> None:
         self.session = session
         self.told = told
+        session.take(Arguments.from_plain(told["inputs"]))
         self.model = session.fresh(train=True)
         try:
             found = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
@@ -69,7 +75,7 @@ class Training:
         self.recipe = recipe
         self.target = None if told["target"] is None else to_jax(told["target"], session.wide)
         if self.target is not None and self.criterion is None:
-            raise NotConverted("it has no loss function of the same name")
+            raise NoLoss("it has no loss function of the same name")
 
     def part(self, whole: Any) -> Any:
         """What the optimizer trains, of the module or of its gradients."""
@@ -79,7 +85,15 @@ class Training:
     def loss(self, output: Any, shape: Shape) -> Any:
         """The file's loss, or the distance from torch's cotangents."""
         if self.target is not None:
-            return self.criterion(output, self.target)
+            try:
+                loss = self.criterion(output, self.target)
+            except Exception as error:
+                if "argument" in str(error):
+                    raise
+                raise NoLoss(f"its loss does not take what torch's does: {error}") from error
+            if np.ndim(loss):
+                raise NoLoss("its loss is not one number")
+            return loss
         return self.session.loss(shape, shape.take(output), squared=True)
 
     def run(self, count: int) -> dict[str, Any]:

@@ -139,31 +139,31 @@ class Runs:
 
     def differentiated(self, mode: str) -> tuple[Any, dict[str, torch.Tensor]]:
         """A call with gradients for every float input that admits them: a loss's class weights don't."""
-        saved = self._save()
+        saved = self.save()
         try:
             return self.call(mode, leaf_gradients=True)
         except RuntimeError:
             count = len(leaves((self.inputs.args, self.inputs.kwargs)))
             for index in range(count):
                 self.fixed = set(range(count)) - {index}
-                self._restore(saved)
+                self.restore(saved)
                 try:
                     self.call(mode, leaf_gradients=True)
                 except RuntimeError:
                     self.undifferentiable.add(index)
         self.fixed = self.undifferentiable
-        self._restore(saved)
+        self.restore(saved)
         return self.call(mode, leaf_gradients=True)
 
     def forward(self) -> dict[str, Any]:
         """The outputs of two calls in evaluation mode, and the buffers afterwards; the state is put back."""
         self.check_control("eval")
-        saved = self._save()
+        saved = self.save()
         found: dict[str, Any] = {}
         for again in ("", " again"):
             found[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
         found |= self.buffers("buffer after eval")
-        self._restore(saved)
+        self.restore(saved)
         return found
 
     def others(self, variants: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Runs:
         Those that fail are left out, but where the user said that they would.
         """
         found: dict[str, Any] = {}
-        first, saved = self.inputs, self._save()
+        first, saved = self.inputs, self.save()
         for name, data in variants.items():
             if self.tapes["eval"] and not name.startswith(RAISING):
                 continue  # Another shape would need other random numbers.
@@ -182,18 +182,18 @@ class Runs:
             except Exception as error:  # noqa: BLE001 - the program may not take them
                 if name.startswith(RAISING):
                     found[name] = raised(error, self.namespace["__file__"])
-            self._restore(saved)
+            self.restore(saved)
         self.inputs = first
         return found
 
     def check_control(self, mode: str) -> None:
         """Finds out whether the tape holds all randomness: the same tape must give the same output."""
-        saved = self._save()
+        saved = self.save()
         outputs = []
         for torch_seed, seed in ((1, 0), (2, 0), (2, 1)):
             torch.manual_seed(torch_seed)
             outputs.append(plain(self.call(mode, seed=seed)[0], to_array))
-            self._restore(saved)
+            self.restore(saved)
         self.uncontrolled[mode] = not self.same(outputs[0], outputs[1])
         if self.tapes[mode]:
             self.varies |= not self.same(outputs[1], outputs[2])
@@ -204,13 +204,14 @@ class Runs:
         left, right = ([leaf for _, leaf in leaves(tree)] for tree in (one, other))
         return _same(left, right, slack)
 
-    def _save(self) -> dict[str, Any] | None:
+    def save(self) -> dict[str, Any] | None:
         """The state, with buffers that ``state_dict`` leaves out."""
         if not isinstance(self.model, nn.Module):
             return None
         return copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
 
-    def _restore(self, saved: dict[str, Any] | None) -> None:
+    def restore(self, saved: dict[str, Any] | None) -> None:
+        """Puts a state back that was saved."""
         if saved is None:
             return
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from t2j_lsp.check.digest import digest
-from t2j_lsp.check.inputs import OWN, Arguments
+from t2j_lsp.check.inputs import OWN, Arguments, map_values
 
 from .making import made
 from .torch_build import build, program, to_array, to_tensor
@@ -29,8 +30,8 @@ def train(request: dict[str, Any]) -> dict[str, Any]:
     The request is one of ``observe`` with a ``recipe``. Told are ``target`` of the loss (None: the loss is the
     distance from the cotangents), ``noise`` (elements of parameters whose gradient is only rounding, by name),
     ``uniform`` (whether there is one learning rate for all), ``metric`` (whether the schedule is told the loss),
-    ``cycled`` (whether it changes the momentum) and ``counts`` of the schedule. ``problem`` says why the file's own
-    can't be used.
+    ``inputs``, ``cycled`` (whether it changes the momentum) and ``counts`` of the schedule. ``problem`` says why the
+    file's own can't be used.
     """
     rng = np.random.default_rng(request["seed"])
     try:
@@ -68,6 +69,8 @@ class Training:
         largest = {name: torch.zeros_like(p) for name, p in named.items()}
         found: dict[str, Any] = {}
         momenta: dict[str, Any] = {}
+        if self.kind in _OF_CLASSES:
+            self.examples()
         for step in range(1, count + 1):
             output = self.runs.call("train")[0]
             if step == 1 and self.criterion is not None:
@@ -102,7 +105,25 @@ class Training:
         if len(later):
             found[f"after {count} steps {OWN}: learning rates"] = later
         told = {"target": to_array(self.target), "noise": noise, "uniform": self.uniform}
+        told["inputs"] = self.runs.inputs.to_plain()
         return {"observed": found, "told": told | {"metric": self.metric, "cycled": cycled, "counts": len(later)}}
+
+    def examples(self) -> None:
+        """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""
+        given, saved = self.runs.inputs, self.runs.save()
+
+        def one(item: Any) -> Any:
+            return item[:, 0] if isinstance(item, np.ndarray) and item.ndim == 3 and item.dtype.kind == "f" else item
+
+        for inputs in (given, Arguments(map_values(given.args, one), map_values(given.kwargs, one))):
+            self.runs.inputs = inputs
+            output = None
+            with contextlib.suppress(Exception):
+                output = self.runs.call("train")[0]
+            self.runs.restore(saved)
+            if isinstance(output, torch.Tensor) and output.ndim != 3:
+                return
+        self.runs.inputs, self.criterion = given, None
 
     def rates_later(self) -> Any:
         """The learning rates of as many further counts of the schedule as it takes to see all of it."""

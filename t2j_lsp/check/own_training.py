@@ -119,6 +119,7 @@ class OwnTraining:
     def _jax(self, request: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
         assert self.found.jax is not None
         part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
+        told = told | {"each_update": self.found.each_update}
         more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": told, "wide": True, "steps": STEPS}
         try:
             found: dict[str, Any] = self.ask("jax", "train", **{**request, **more})

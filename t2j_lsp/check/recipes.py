@@ -18,7 +18,7 @@ from .names import HYPERPARAMETERS
 from .scopes import Scope, Use, bound, changed, uses
 from .slice import Slicer
 
-OPTIMIZER, SCHEDULER, CRITERION = "optimizer", "scheduler", "criterion"
+OPTIMIZER, SCHEDULER, CRITERION, CLIPPING = "optimizer", "scheduler", "criterion", "clipping"
 _LOADER = "[None] * 5"
 _ADDING = frozenset({"add_param_group", "append", "extend", "insert", "update", "setdefault", "add_argument", "add"})
 """Methods whose call makes an object another one; the rest (``step``, ``zero_grad``) belongs to the training."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .frames import Frame, Imported, frames, mentions, own_statements
 from .objects import CheckedObject
-from .recipes import CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut
+from .recipes import CLIPPING, CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut
 from .scopes import Scope, bound, changed
 from .slice import Slicer
 
@@ -73,8 +73,11 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
             converted = replace(cut(jax, there, variable, theirs, ours.given), trained=trained)
             if CRITERION not in wanted:
                 ours, converted = _with_loss(ours, converted, torch.scope, jax.scope, names)
+            ours = _clipping(ours, converted, torch.scope)
         except Refused as error:
             return Training(problem=f"the optimizer in line {line} was not compared: converted, {error}")
+        if SCHEDULER in wanted and len(_stepped(frame, names, torch.scope)) > 1:
+            return Training(problem=f"the optimizer in line {line} has more than one schedule")
         each = _each_update(torch.scope.body, wanted[SCHEDULER][0]) if SCHEDULER in wanted else True
         if not each and SCHEDULER not in theirs:
             each_line = ours.lines.get(SCHEDULER, line)
@@ -238,6 +241,34 @@ def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:
         code=(*recipe.code, function),
         calls={**recipe.calls, CRITERION: dotted},
     )
+
+
+def _clipping(ours: Recipe, theirs: Recipe, scope: Scope) -> Recipe:
+    """Torch's recipe with the program's clipping of gradients, where the converted optimizer has that inside.
+
+    Raises Refused where the two can't be done alike.
+    """
+    text = " ".join(statement for statement, _ in theirs.statements)
+    if "MultiSteps" in text or "apply_every" in text:
+        raise Refused("its optimizer adds gradients up over several updates")
+    calls = [n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    clips = [c for c in calls if ast.unparse(c.func).rpartition(".")[2] in ("clip_grad_norm_", "clip_grad_value_")]
+    if "clip" not in text or not clips:
+        return ours
+    limit = [*(k.value for k in clips[0].keywords), *clips[0].args[1:]]
+    if len(clips) > 1 or len(limit) != 1 or not isinstance(limit[0], ast.Constant):
+        raise Refused("its optimizer clips gradients, by what can't be told from torch's program alone")
+    name = ast.unparse(clips[0].func).rpartition(".")[2]
+    made = f"{CLIPPING} = lambda parameters: __import__('torch').nn.utils.{name}(parameters, {ast.unparse(limit[0])})"
+    return replace(
+        ours, names={**ours.names, CLIPPING: CLIPPING}, statements=(*ours.statements, (made, clips[0].lineno))
+    )
+
+
+def _stepped(frame: Frame, names: Imported, scope: Scope) -> set[str]:
+    """The schedules of a frame that the file steps."""
+    made = {n for _, n, c in frame.assignments() if "lr_scheduler." in names.dotted(c.func)}
+    return {name for name in made if any(_calls(s, "step", name) for s in scope.body)}
 
 
 def _each_update(body: Sequence[ast.stmt], scheduler: str) -> bool:

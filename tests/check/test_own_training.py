@@ -268,6 +268,42 @@ def test_a_training_written_by_hand(pool: Pool, tmp_path: Path, old: str, new: s
     assert "AdamW (line 21), schedule CosineAnnealingLR (line 22)" in said(report.objects[0])
 
 
+CLIPPED = ITS_SOURCE.replace(
+    "            optimizer.step()",
+    "            torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.05)\n            optimizer.step()",
+)
+CLIP = "optax.stateless(lambda g, _: jax.tree.map(lambda x: x * min(0.05 / (optax.tree.norm(g) + 1e-6), 1), g))"
+CLIPS = [
+    ("optax.chain(clip, optax.adamw(schedule, weight_decay=0.1))", VerdictKind.EQUIVALENT),
+    ("optax.chain(optax.clip_by_global_norm(0.5), optax.adamw(schedule, weight_decay=0.1))", VerdictKind.DIFFERENT),
+    ("optax.chain(optax.adamw(schedule, weight_decay=0.1), clip)", VerdictKind.DIFFERENT),
+]
+
+
+@pytest.mark.parametrize(("optimizer", "wanted"), CLIPS, ids=[text for text, _ in CLIPS])
+def test_clipping_inside_the_optimizer(pool: Pool, tmp_path: Path, optimizer: str, wanted: VerdictKind) -> None:
+    path, source = tmp_path / "training.py", HEAD + CLIPPED
+    path.write_text(
+        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
+    )
+    text = BY_HAND.replace("optax.adamw(schedule, weight_decay=0.1)", optimizer)
+    text = text.replace("    tx = ", f"    clip = {CLIP.replace('min(', 'jax.numpy.minimum(')}\n    tx = ")
+    report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
+    assert report.objects[0].verdict is wanted, report.objects[0].reason
+
+
+def test_a_schedule_of_epochs_and_one_of_updates_are_not_compared(pool: Pool, tmp_path: Path) -> None:
+    path = tmp_path / "training.py"
+    source = (HEAD + ITS_SOURCE).replace("            scheduler.step()", "        scheduler.step()")
+    path.write_text(
+        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
+    )
+    for text in (BY_HAND, BY_HAND.replace("schedule = ", "scheduler = ").replace("(schedule,", "(scheduler,")):
+        report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
+        assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
+        assert "once an epoch" in (report.objects[0].stages["behavioral"].reason or "")
+
+
 ALONE = [
     ("optimizer = optim.SGD(model.parameters(), lr=settings())", "name 'settings' is not defined"),
     ("model.fc2 = nn.Linear(7, 4)\noptimizer = optim.SGD(model.parameters(), lr=0.1)", "alters model"),

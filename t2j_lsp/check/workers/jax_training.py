@@ -74,6 +74,8 @@ class Training:
             raise NotConverted(f"its optimizer is a {type(self.optimizer).__name__}, and no nnx.Optimizer")
         self.recipe = recipe
         self.target = None if told["target"] is None else to_jax(told["target"], session.wide)
+        if self.scheduler is not None and not hasattr(self.scheduler, "step") and not told["each_update"]:
+            raise NotConverted("torch's schedule goes on once an epoch, and its own with every update")
         if self.target is not None and self.criterion is None:
             raise NoLoss("it has no loss function of the same name")
 

@@ -55,6 +55,7 @@ class Training:
         self.optimizer: torch.optim.Optimizer = found["optimizer"]
         self.scheduler: Any = found.get("scheduler")
         self.criterion: Any = found.get("criterion")
+        self.clipping: Any = found.get("clipping")
         self.kind: str = recipe["calls"].get("criterion", "").rpartition(".")[2]
         self.target: torch.Tensor | None = None
         held = {id(p) for g in self.optimizer.param_groups for p in g["params"]}
@@ -90,6 +91,8 @@ class Training:
             found[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
             momenta[f"step {step} {OWN}: momentum"] = momentum(self.optimizer)
             found[f"step {step} {OWN}: loss"] = to_array(loss)
+            if self.clipping is not None:
+                self.clipping(self.runs.model.parameters())
             self.optimizer.step()
             if self.scheduler is not None:
                 self.scheduler.step(*((loss.item(),) if self.metric else ()))

@@ -147,6 +147,43 @@ def test_another_initialiser_is_found_at_the_layer(pool: Pool, tmp_path: Path) -
     assert run(pool, tmp_path, wrong, "Net", initial=False).verdict is VerdictKind.EQUIVALENT
 
 
+@pytest.mark.parametrize(("draw", "verdict"), [("normal", VerdictKind.EQUIVALENT), ("uniform", VerdictKind.DIFFERENT)])
+def test_modules_among_the_arguments_are_initialised_anew_each_time(
+    draw: str, verdict: VerdictKind, check: Check
+) -> None:
+    torch = """
+class Mixer(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.mix = nn.Parameter(torch.randn(dim, dim))
+    def forward(self, x):
+        return x @ self.mix
+
+# t2j: args=(Mixer(3),), x=f32[4, 3]
+class Around(nn.Module):
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+    def forward(self, x):
+        return self.fn(x)
+"""
+    jax = f"""
+class Mixer(nnx.Module):
+    def __init__(self, dim, *, rngs):
+        self.mix = nnx.Param(rngs.{draw}((dim, dim)))
+    def __call__(self, x):
+        return x @ self.mix[...]
+
+class Around(nnx.Module):
+    def __init__(self, fn, *, rngs):
+        self.fn = fn
+    def __call__(self, x):
+        return self.fn(x)
+"""
+    found = check(torch, jax, "Around", eager=False)
+    assert found.verdict is verdict, found.reason
+
+
 def test_a_missing_parameter_fails_the_first_stage_and_no_other_runs(pool: Pool, tmp_path: Path) -> None:
     wrong = JAX.replace("self.head = linear(dim, 3, rngs)", "self.tail = linear(dim, 3, rngs)")
     verdict = run(pool, tmp_path, wrong, "Net").objects[0]

@@ -40,6 +40,10 @@ OWN = "with the file's own optimizer"
 """Part of the names of what is observed when a module is trained as its file trains it."""
 OWN_TRAINING = "the training with the file's own optimizer"
 """The phase of the JAX side that observes it."""
+PUSH = 0.01
+"""Every element of the gradients that show a schedule's later counts where no learning rate can be read."""
+METRICS = (*(5.0 - n for n in range(4)), *(1.5 for _ in range(40)), *(1.0 + n for n in range(40)))
+"""What a schedule that watches a loss is told after the training: a loss that falls, stays, and rises."""
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from t2j_lsp.contract import Divergence, Location, Result, StageResult, VerdictKind
 
-from .compare import Allowed, exact, scale_of
+from .compare import exact, scale_of
 from .inputs import OWN_TRAINING
 from .judge import Judgement, cannot_say
 from .objects import CheckedObject
@@ -15,13 +17,15 @@ from .pool import RemoteError
 from .protocol import NdArray
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER
 from .slice import Slicer
-from .stages import aside, compare_all, describe, stage_of, stage_result, trajectory
+from .stages import CARRIED, aside, compare_all, describe, stage_of, stage_result, trajectory
 from .training import training_of
 
 STEPS = 8
 """RAdam changes its step after five, and cosine annealing turns round after T_max."""
 _WORDS = {OPTIMIZER: "optimizer", SCHEDULER: "schedule", CRITERION: "loss"}
-_MOST = 1e-3
+_MOVES = 3
+"""So many times torch's state is moved: what Adam makes of rounding goes one way or the other by chance."""
+_MOST = 1e-4
 """As much of the scale as torch's own steps may make of a move of `ASIDE`: a program's own optimizer may divide small
 gradients by their own size, where the checker's is kept from it. Where they make more of it, nothing is compared."""
 
@@ -62,6 +66,7 @@ class OwnTraining:
         if "problem" in ours:
             _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours['problem']}")
             return
+        self._choose(ours["told"]["classes"])
         theirs = self._jax(there, ours["told"])
         if theirs.get("loss") and CRITERION in self.found.torch.names:
             self.found = self.found.without_loss()
@@ -79,12 +84,13 @@ class OwnTraining:
         self, judgement: Judgement, ours: dict[str, Any], theirs: dict[str, Any], here: dict[str, Any]
     ) -> None:
         verdict, observed = judgement.verdict, ours["observed"]
-        allowed: Allowed = exact
-        if compare_all(observed, theirs).differences:
-            moved = self._torch({**here, "state": aside(here["state"])}).get("observed", {})
-            allowed = trajectory(exact, observed, moved, _MOST)
-            chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
-            observed = {name: tree for name, tree in observed.items() if name not in chaotic}
+        allowed: Callable[[str, NdArray, float], float] = _clipped if self.found.clips_without_divisor else exact
+        if compare_all(observed, theirs, (), allowed).differences:
+            for seed in range(_MOVES):
+                moved = self._torch({**here, "state": aside(here["state"], seed)}).get("observed", {})
+                chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
+                observed = {name: tree for name, tree in observed.items() if name not in chaotic}
+                allowed = trajectory(allowed, observed, moved, CARRIED * _MOST)
         for stage in ("numeric", "behavioral"):
             found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, theirs, (), allowed)
             if found.observed:
@@ -97,14 +103,23 @@ class OwnTraining:
                 verdict.divergence = Divergence(*places, verdict.reason)
         verdict.stages["behavioral"].observed.append(self._with(ours["told"]))
 
+    def _choose(self, classes: dict[str, str]) -> None:
+        """Notes which of several optimizers and schedules the run made."""
+        torch, jax = self.found.torch, self.found.jax
+        assert torch is not None and jax is not None
+        for kind, called in classes.items():
+            number = torch.chosen(kind, called)
+            torch, jax = torch.at(kind, number), jax.at(kind, number)
+            torch = replace(torch, calls={**torch.calls, kind: called})
+        self.found = replace(self.found, torch=torch, jax=jax)
+
     def _with(self, told: dict[str, Any]) -> str:
         """What the training was done with: ``its own optimizer SGD (line 12), schedule StepLR (line 13)``."""
         assert self.found.torch is not None
         recipe = self.found.torch
         used = [k for k in recipe.lines if k != CRITERION or told["target"] is not None]
-        return "its own " + ", ".join(
-            f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used
-        )
+        text = ", ".join(f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used)
+        return f"its own {text}" + "".join(f", without {what}" for what in self.found.left_out)
 
     def _torch(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self.found.torch is not None
@@ -114,6 +129,8 @@ class OwnTraining:
             found: dict[str, Any] = self.ask("torch", "train", **{**request, **more})
         except RemoteError as error:
             return {"problem": str(error)}
+        if "problem" in found:
+            found["problem"] = re.sub(r"'self_(\w+)'", r"'self.\1'", found["problem"])
         return found
 
     def _jax(self, request: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
@@ -149,6 +166,11 @@ def _only_adam(stage: StageResult, problem: str) -> None:
     """Says why the file's own optimizer was not used, if it has one."""
     if problem:
         stage.reason = "; ".join(filter(None, [stage.reason, f"trained with Adam only: {problem}"]))
+
+
+def _clipped(name: str, values: NdArray, group: float) -> float:
+    """Torch adds 1e-6 to the norm that it divides by, and `optax.clip_by_global_norm` does not."""
+    return max(exact(name, values, group), 1e-5 * scale_of(values, group))
 
 
 def _most(name: str, values: NdArray, group: float) -> float:

@@ -8,6 +8,7 @@ name suggests: the same on both sides.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -44,8 +45,24 @@ class Recipe:
     code: tuple[str, ...] = ()
     calls: dict[str, str] = field(default_factory=dict)
     """What is called to make each: ``torch.optim.SGD``."""
+    choices: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    """Where one of several is made, what is called for each, and the line."""
+    ignored: int | None = None
+    """The class that the loss ignores, where the program says which."""
     trained: str = ""
     """In JAX the expression of what ``nnx.Optimizer`` is given: the module, or parts of it."""
+
+    def chosen(self, kind: str, called: str) -> int:
+        """Which of several is the one that a run made, by what was called."""
+        return next((i for i, (name, _) in enumerate(self.choices.get(kind, ())) if name == called), 0)
+
+    def at(self, kind: str, number: int) -> Recipe:
+        """The recipe with the line of the choice that a run made."""
+        choices = self.choices.get(kind, ())
+        if number >= len(choices):
+            return self
+        name, line = choices[number]
+        return replace(self, lines={**self.lines, kind: line}, calls={**self.calls, kind: name})
 
     def without(self, kind: str) -> Recipe:
         """The recipe without one of the things that it makes."""
@@ -64,7 +81,11 @@ class Refused(Exception):
 
 
 def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[str, str] | None = None) -> Recipe:
-    """The statements that the wanted ones need. Raises Refused."""
+    """The statements that the wanted ones need. Raises Refused.
+
+    ``given`` are torch's expressions for what nothing tells, for the converted file.
+    """
+    converted = given is not None
     last = max(index for _, index, _ in wanted.values())
     first = min(index for _, index, _ in wanted.values())
     needed, chosen = {name for name, _, _ in wanted.values()}, set[int]()
@@ -73,11 +94,14 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
         if index < first and _alters(statement, model):
             raise Refused(f"line {statement.lineno} alters {model}")
         binds = set(bound(statement)) & needed
-        if binds or (set(changed(statement)) & needed and _adds(statement)) or _freezes(statement, model):
+        if binds or (set(changed(statement)) & needed and _adds(statement)) or _freezes(statement, model, side.scope):
             if model in bound(statement):
                 raise Refused(f"line {statement.lineno} makes {model}, too")
             chosen.add(index)
             needed |= set() if _is_loader(statement) else {u.name for u in uses(statement, False)} - {model}
+    left = next((i for i in sorted(chosen) if converted and _is_torch(frame.statements[i])), None)
+    if left is not None:
+        raise Refused(f"line {frame.statements[left].lineno} is still PyTorch")
     local = {n for i in chosen for n in bound(frame.statements[i])} | {model}
     reads = [u for i in chosen if not _is_loader(frame.statements[i]) for u in uses(frame.statements[i], False)]
     parameters = _parameters(frame.function) if frame.function else []
@@ -92,7 +116,28 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
         given,
         (*sorted(outside), *given.values()),
         {kind: dotted for kind, (_, _, dotted) in wanted.items()},
+        {kind: _choices(frame.statements[i], name) for kind, (name, i, _) in wanted.items()},
+        ignored_by(frame.statements[wanted[CRITERION][1]]) if CRITERION in wanted else None,
     )
+
+
+def ignored_by(node: ast.AST) -> int | None:
+    """The number that is given as ``ignore_index``."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.keyword) and part.arg == "ignore_index":
+            with contextlib.suppress(ValueError):
+                return int(ast.literal_eval(part.value))
+    return None
+
+
+def _choices(statement: ast.stmt, name: str) -> tuple[tuple[str, int], ...]:
+    """The calls in a statement whose value gets a name."""
+    found = []
+    for node in ast.walk(statement):
+        match node:
+            case ast.Assign([ast.Name(target)], ast.Call(function)) if target == name:
+                found.append((ast.unparse(function).rpartition(".")[2], node.lineno))
+    return tuple(sorted(found, key=lambda choice: choice[1]))
 
 
 def _line_of(statement: ast.stmt, name: str) -> int:
@@ -132,11 +177,28 @@ def _alters(statement: ast.stmt, model: str) -> bool:
     return False
 
 
-def _freezes(statement: ast.stmt, model: str) -> bool:
-    return mentions(statement, model) and any(
+def _freezes(statement: ast.stmt, model: str, scope: Scope) -> bool:
+    """Whether a statement freezes parts of the module, itself or by a function of the file."""
+    if not mentions(statement, model):
+        return False
+    match statement:
+        case ast.Expr(ast.Call(ast.Name(name))):
+            return any(_sets_gradients(s) for s in scope.statements(name))
+    return _sets_gradients(statement)
+
+
+def _sets_gradients(statement: ast.stmt) -> bool:
+    return any(
         isinstance(n, ast.Attribute) and n.attr in ("requires_grad", "requires_grad_") and _is_done(n, statement)
         for n in ast.walk(statement)
     )
+
+
+def _is_torch(statement: ast.stmt) -> bool:
+    """Whether a statement of a converted file was left as it is."""
+    attributes = {n.attr for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+    return bool(attributes & {"parameters", "named_parameters", "requires_grad", "requires_grad_"} or "torch" in names)
 
 
 def _is_done(node: ast.Attribute, statement: ast.stmt) -> bool:

@@ -125,7 +125,7 @@ class Conditioning:
 
 ASIDE = 1e-12
 """How far torch's state is moved, relative to each value, to see what optimizer steps make of rounding."""
-_CARRIED = 10
+CARRIED = 10
 _MOST_CARRIED = 1e-6
 
 
@@ -134,7 +134,7 @@ def trajectory(
     observed: Mapping[str, Any],
     moved: Mapping[str, Any],
     most: float = _MOST_CARRIED,
-) -> Allowed:
+) -> Callable[[str, NdArray, float], float]:
     """The bound after optimizer steps, in float64: that of ``meaning``, or what steps make of rounding.
 
     Gradients that agree to 1e-13 part on the way where Adam divides a small one by its own size. ``moved`` is what
@@ -149,7 +149,7 @@ def trajectory(
 
     def allowed(name: str, values: NdArray, group: float) -> float:
         bound = most * scale_of(values, group)
-        return max(meaning(name, values, group), min(_CARRIED * carried.get(name, 0.0), bound))
+        return max(meaning(name, values, group), min(CARRIED * carried.get(name, 0.0), bound))
 
     return allowed
 
@@ -159,9 +159,9 @@ def is_float(array: Any) -> bool:
     return array.dtype in (np.float32, np.float64)
 
 
-def aside(state: Mapping[str, Any]) -> dict[str, Any]:
+def aside(state: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """A state whose floats are moved by up to `ASIDE` of themselves."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     return {name: array * (1 + ASIDE * rng.uniform(-1, 1, array.shape)) if is_float(array) else array
             for name, array in state.items()}  # fmt: skip
 

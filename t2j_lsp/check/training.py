@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .frames import Frame, Imported, frames, mentions, own_statements
 from .objects import CheckedObject
-from .recipes import CLIPPING, CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut
+from .recipes import CLIPPING, CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut, ignored_by
 from .scopes import Scope, bound, changed
 from .slice import Slicer
 
@@ -30,6 +31,15 @@ class Training:
     problem: str = ""
     each_update: bool = True
     """Whether the program steps its schedule once for every update, and not once an epoch."""
+    left_out: tuple[str, ...] = ()
+    """What the program does with gradients that is not done."""
+
+    @property
+    def clips_without_divisor(self) -> bool:
+        """Whether torch's clipping of gradients is compared with optax's."""
+        texts = [text for text, _ in self.jax.statements] if self.jax is not None else []
+        clips = any("clip_by_global_norm" in text for text in texts)
+        return clips and self.torch is not None and CLIPPING in self.torch.names
 
     def without_loss(self) -> Training:
         """The same, without the files' own loss."""
@@ -40,7 +50,7 @@ class Training:
         """The lines of both files that an observation is about: files and lines."""
         assert self.torch is not None and self.jax is not None
         kind = OPTIMIZER
-        if observation.rpartition(": ")[2] in ("learning rate", "learning rates", "momentum"):
+        if re.search(r": (learning rates?|momentum|course of .*)$", observation):
             kind = SCHEDULER
         elif observation == "train loss":
             kind = CRITERION
@@ -76,15 +86,21 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
             ours = _clipping(ours, converted, torch.scope)
         except Refused as error:
             return Training(problem=f"the optimizer in line {line} was not compared: converted, {error}")
+        if _sets_rate(torch.scope):
+            return Training(problem=f"the optimizer in line {line} gets its learning rates from the training loop")
         if SCHEDULER in wanted and len(_stepped(frame, names, torch.scope)) > 1:
             return Training(problem=f"the optimizer in line {line} has more than one schedule")
         each = _each_update(torch.scope.body, wanted[SCHEDULER][0]) if SCHEDULER in wanted else True
+        moved = SCHEDULER in theirs and each != _steps_inside(jax.scope.body, theirs[SCHEDULER][0], each)
+        if moved:
+            each_line = ours.lines.get(SCHEDULER, line)
+            return Training(problem=f"the schedule in line {each_line} is stepped elsewhere in the converted loop")
         if not each and SCHEDULER not in theirs:
             each_line = ours.lines.get(SCHEDULER, line)
             return Training(
                 problem=f"the schedule in line {each_line} goes on once an epoch; the converted one is in the optimizer"
             )
-        return Training(ours, converted, "", each)
+        return Training(ours, converted, "", each, _left_out(torch.scope, ours))
     return Training()
 
 
@@ -92,13 +108,21 @@ def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject)
     """The statement that makes the optimizer of this class's module; the module's name; what else is made there."""
     made = [(i, n, c, names.dotted(c.func)) for i, n, c in frame.assignments()]
     for index, name, call, dotted in made:
-        if not dotted.startswith("torch.optim.") or "lr_scheduler" in dotted:
+        if _makes_optimizer(names, side.scope, dotted):
+            model = next((a.id for a in call.args if isinstance(a, ast.Name)), None)
+        elif dotted.startswith("torch.optim.") and "lr_scheduler" not in dotted:
+            model = _parameters_of(frame, index, call)
+        else:
             continue
-        model = _parameters_of(frame, index, call)
         if model is None or not _is_of(frame, names, side, item, model):
             continue
         wanted: Wanted = {OPTIMIZER: (name, index, dotted)}
-        schedules = [(n, i, d) for i, n, c, d in made if "lr_scheduler." in d and i >= index and mentions(c, name)]
+        stepped = {n for _, n, _, _ in made if any(_calls(s, "step", n) for s in side.scope.body)}
+        schedules = [
+            (n, i, d or ast.unparse(c.func))
+            for i, n, c, d in made
+            if ("lr_scheduler." in d or n in stepped) and n != name and i >= index and mentions(c, name)
+        ]
         whole = [(n, i, d) for i, n, c, d in made if "lr_scheduler." in d and any(mentions(c, s[0]) for s in schedules)]
         if schedules:
             wanted[SCHEDULER] = (whole or schedules)[-1]
@@ -107,6 +131,16 @@ def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject)
             wanted[CRITERION] = next(iter(losses.values()))
         return index, model, wanted
     return None
+
+
+def _makes_optimizer(names: Imported, scope: Scope, function: str) -> bool:
+    """Whether a function of the file returns an optimizer under some condition, for what it is called with."""
+    for statement in scope.statements(function):
+        if isinstance(statement, ast.FunctionDef) and not isinstance(statement.body[-1], ast.Return):
+            returned = [n.value for n in ast.walk(statement) if isinstance(n, ast.Return)]
+            calls = [v.func for v in returned if isinstance(v, ast.Call)]
+            return any(d.startswith("torch.optim.") and "lr_scheduler" not in d for d in map(names.dotted, calls))
+    return False
 
 
 def _parameters_of(frame: Frame, index: int, call: ast.Call) -> str | None:
@@ -132,10 +166,16 @@ def _is_of(frame: Frame, names: Imported, side: Slicer, item: CheckedObject, mod
         return frame.owner == item.name
     for _, name, call in frame.assignments():
         if name == model and (inner := _made_by(call)) is not None:
-            return inner == item.name
+            return inner == item.name or item.name in _returned(side.scope, inner)
     classes = {s.name: s for s in side.scope.body if isinstance(s, ast.ClassDef) and "Module" in ast.unparse(s)}
     inside = {n.id for s in classes.values() for n in ast.walk(s) if isinstance(n, ast.Name)} - {"Module"}
     return [name for name in classes if name not in inside] == [item.name]
+
+
+def _returned(scope: Scope, function: str) -> set[str]:
+    """What is called for the value that a function of the file returns."""
+    nodes = [n for s in scope.statements(function) if isinstance(s, ast.FunctionDef) for n in ast.walk(s)]
+    return {c for n in nodes if isinstance(n, ast.Return) and isinstance(n.value, ast.Call) if (c := _made_by(n.value))}
 
 
 def _made_by(call: ast.Call) -> str | None:
@@ -240,6 +280,7 @@ def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:
         statements=(*recipe.statements, (text, call.lineno)),
         code=(*recipe.code, function),
         calls={**recipe.calls, CRITERION: dotted},
+        ignored=ignored_by(call),
     )
 
 
@@ -265,10 +306,38 @@ def _clipping(ours: Recipe, theirs: Recipe, scope: Scope) -> Recipe:
     )
 
 
+def _sets_rate(scope: Scope) -> bool:
+    """Whether a program sets learning rates itself: ``group["lr"] = rate``."""
+    nodes = (
+        n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+    )
+    return any(isinstance(n.slice, ast.Constant) and n.slice.value == "lr" for n in nodes)
+
+
+def _left_out(scope: Scope, ours: Recipe) -> tuple[str, ...]:
+    """The clipping of gradients that stays with the program's loop."""
+    calls = (n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call))
+    clips = [c.lineno for c in calls if ast.unparse(c.func).rpartition(".")[2].startswith("clip_grad_")]
+    return (f"the clipping in line {clips[0]}",) if clips and CLIPPING not in ours.names else ()
+
+
 def _stepped(frame: Frame, names: Imported, scope: Scope) -> set[str]:
     """The schedules of a frame that the file steps."""
     made = {n for _, n, c in frame.assignments() if "lr_scheduler." in names.dotted(c.func)}
     return {name for name in made if any(_calls(s, "step", name) for s in scope.body)}
+
+
+def _steps_inside(body: Sequence[ast.stmt], scheduler: str, otherwise: bool) -> bool:
+    """Whether a converted schedule is stepped with every update: in a loop in another, with no loop in it.
+
+    ``otherwise`` where the loops don't tell.
+    """
+    loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
+    stepping = [n for n in loops if _calls(n, "step", scheduler)]
+    if len(stepping) > 1:
+        return True
+    inner = [n for n in ast.walk(stepping[0]) if isinstance(n, ast.For | ast.While)] if stepping else []
+    return False if len(inner) > 1 else otherwise
 
 
 def _each_update(body: Sequence[ast.stmt], scheduler: str) -> bool:

@@ -354,3 +354,29 @@ def test_modules_that_ask_for_a_version_load_their_state(check: Check) -> None:
     )
     verdict = check(f"{torch}{LOADING}    _version = 2\n", jax, initial=False)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+TABLE = """
+class Positions(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.table = torch.arange(dim) / dim
+        self.parts = [torch.ones(dim), {"half": torch.full((dim,), 0.5)}]
+    def forward(self, x): return self.fc(x) + self.table * self.parts[1]["half"] + self.parts[0]
+"""
+ITS_TABLE = """
+class Positions(nnx.Module):
+    def __init__(self, dim, *, rngs):
+        self.fc = nnx.Linear(dim, dim, rngs=rngs)
+        self.table = jnp.arange(dim) / dim
+        self.parts = nnx.data([jnp.ones(dim), {"half": jnp.full((dim,), 0.5)}])
+    def __call__(self, x): return self.fc(x) + self.table * self.parts[1]["half"] + self.parts[0]
+"""
+
+
+def test_a_table_that_a_constructor_computes_and_keeps_as_an_array(check: Check) -> None:
+    """Modules are built without computing their initial values, where nothing else is lost by that."""
+    assert check(TABLE, ITS_TABLE, initial=False).verdict is VerdictKind.EQUIVALENT
+    wrong = ITS_TABLE.replace("jnp.arange(dim) /", "jnp.arange(1, dim + 1) /")
+    assert check(TABLE, wrong, initial=False).verdict is VerdictKind.DIFFERENT

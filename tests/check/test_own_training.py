@@ -180,7 +180,54 @@ def main(epochs, train_loader):
             optimizer.step()
             scheduler.step()
 """
+CHOSEN = """
+def get_optimizer(model, name, rate=0.1):
+    if name == "sgd":
+        return optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    elif name == "rmsprop":
+        return optim.RMSprop(model.parameters(), lr=rate)
+
+
+def build():
+    return Net()
+
+
+net = build()
+net = net.to("cpu")
+optimizer = get_optimizer(net, "sgd")
+"""
+BRANCHES = """
+use_sgd = False
+model = Net()
+if use_sgd:
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+else:
+    optimizer = optim.Adagrad(model.parameters(), lr=0.1)
+"""
+LIGHTNING = """
+    def configure_optimizers(self):
+        optimizer = optim.AdamW(self.parameters(), lr=0.01)
+        return {"optimizer": optimizer, "lr_scheduler": StepLR(optimizer, step_size=2)}
+"""
+WARM = """
+def warm(optimizer, steps):
+    return optim.lr_scheduler.LambdaLR(optimizer, lambda count: min(1.0, (count + 1) / steps))
+
+
+model = Net()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+scheduler = warm(optimizer, 20)
+for epoch in range(3):
+    for x, y in []:
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+"""
 SHAPES = {
+    "a function that chooses": (CHOSEN, "SGD", ""),
+    "branches": (BRANCHES, "Adagrad", "(line 24)"),
+    "a method of the module": (LIGHTNING, "AdamW", ""),
+    "a schedule from a function": (WARM, "SGD", "schedule LambdaLR"),
     "script with argparse": (SCRIPT, "AdamW", "loss cross_entropy"),
     "trainer": (TRAINER, "RMSprop", "loss CrossEntropyLoss"),
     "groups": (GROUPS, "SGD", ""),
@@ -188,6 +235,10 @@ SHAPES = {
     "parameters nobody gives": (PER_BATCH, "Adam", "schedule OneCycleLR"),
 }
 WRONG = {
+    "a function that chooses": ("momentum=0.9", "momentum=0.8"),
+    "branches": ("scale_by_learning_rate(0.1)", "scale_by_learning_rate(0.2)"),
+    "a method of the module": ("weight_decay=0.01", "weight_decay=0.02"),
+    "a schedule from a function": ("(count + 1)", "(count + 2)"),
     "script with argparse": ("weight_decay=0.01", "weight_decay=0.001"),
     "trainer": ("decay=0.99", "decay=0.9"),
     "groups": ("optax.sgd(0.01, momentum=0.9)", "optax.sgd(0.1, momentum=0.9)"),
@@ -248,8 +299,19 @@ def train(loader, epochs):
             optimizer.step()
             scheduler.step()
 """
+
+
+def without_norm(source: str) -> str:
+    """The program with a module that needs no helper in JAX."""
+    return source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("        self.bn = nn.BatchNorm1d(7)\n", "")
+
+
 HAND_EDITS = [
     ("", "", VerdictKind.EQUIVALENT),
+    ("wrt=nnx.Param", "wrt=nnx.All(nnx.Param)", VerdictKind.EQUIVALENT),
+    ("nnx.Optimizer(net, tx, wrt=nnx.Param)", "nnx.ModelAndOptimizer(net, tx)", VerdictKind.EQUIVALENT),
+    ("optax.adamw(schedule,", "optax.inject_hyperparams(optax.adamw)(schedule,", VerdictKind.EQUIVALENT),
+    ("cosine_decay_schedule(0.01, 100)", "cosine_decay_schedule(0.01, 100, alpha=0.1)", VerdictKind.DIFFERENT),
     (", weight_decay=0.1", "", VerdictKind.DIFFERENT),
     ("adamw(schedule", "adamw(0.01", VerdictKind.DIFFERENT),
     ("0.01, 100", "0.01, 99", VerdictKind.DIFFERENT),
@@ -260,12 +322,10 @@ HAND_EDITS = [
 @pytest.mark.parametrize(("old", "new", "wanted"), HAND_EDITS, ids=[f"{o} -> {n}" for o, n, _ in HAND_EDITS])
 def test_a_training_written_by_hand(pool: Pool, tmp_path: Path, old: str, new: str, wanted: VerdictKind) -> None:
     path, source = tmp_path / "training.py", HEAD + ITS_SOURCE
-    path.write_text(
-        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
-    )
+    path.write_text(without_norm(source))
     report = check_files(path, BY_HAND.replace(old, new), ["Net"], pool=pool, initial=False, eager=False)
     assert report.objects[0].verdict is wanted, report.objects[0].reason
-    assert "AdamW (line 21), schedule CosineAnnealingLR (line 22)" in said(report.objects[0])
+    assert "AdamW (line 20), schedule CosineAnnealingLR (line 21)" in said(report.objects[0])
 
 
 CLIPPED = ITS_SOURCE.replace(
@@ -283,21 +343,53 @@ CLIPS = [
 @pytest.mark.parametrize(("optimizer", "wanted"), CLIPS, ids=[text for text, _ in CLIPS])
 def test_clipping_inside_the_optimizer(pool: Pool, tmp_path: Path, optimizer: str, wanted: VerdictKind) -> None:
     path, source = tmp_path / "training.py", HEAD + CLIPPED
-    path.write_text(
-        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
-    )
+    path.write_text(without_norm(source))
     text = BY_HAND.replace("optax.adamw(schedule, weight_decay=0.1)", optimizer)
     text = text.replace("    tx = ", f"    clip = {CLIP.replace('min(', 'jax.numpy.minimum(')}\n    tx = ")
     report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
     assert report.objects[0].verdict is wanted, report.objects[0].reason
 
 
+STEPS = [
+    ("optax.exponential_decay(0.01, 30, 0.1, staircase=True)", VerdictKind.EQUIVALENT),
+    ("optax.exponential_decay(0.01, 30, 0.5, staircase=True)", VerdictKind.DIFFERENT),
+    ("optax.exponential_decay(0.01, 10, 0.1, staircase=True)", VerdictKind.DIFFERENT),
+    ("0.01", VerdictKind.DIFFERENT),
+]
+
+
+@pytest.mark.parametrize(("schedule", "wanted"), STEPS, ids=[text for text, _ in STEPS])
+def test_a_schedule_inside_the_optimizer_is_followed_to_its_end(
+    pool: Pool, tmp_path: Path, schedule: str, wanted: VerdictKind
+) -> None:
+    """Nothing happens in the eight updates of the training."""
+    source = (HEAD + ITS_SOURCE).replace("CosineAnnealingLR(optimizer, T_max=100)", "StepLR(optimizer, 30)")
+    (tmp_path / "training.py").write_text(without_norm(source))
+    text = BY_HAND.replace("optax.cosine_decay_schedule(0.01, 100)", schedule)
+    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False)
+    assert report.objects[0].verdict is wanted, report.objects[0].reason
+
+
+LOSSES = [
+    ("loss = optax.losses.softmax_cross_entropy_with_integer_labels(y, model(x))", ""),
+    ("loss = loss_of(model, (x, y))", "def loss_of(model, batch):\n    x, y = batch\n    return model(x).mean()\n"),
+]
+
+
+@pytest.mark.parametrize(("line", "more"), LOSSES, ids=[line for line, _ in LOSSES])
+def test_a_loss_that_is_called_otherwise_accuses_nobody(pool: Pool, tmp_path: Path, line: str, more: str) -> None:
+    (tmp_path / "training.py").write_text(without_norm(HEAD + ITS_SOURCE))
+    old = "loss = optax.softmax_cross_entropy_with_integer_labels(model(x), y)"
+    text = BY_HAND.replace(old, line).replace("def loss_fn", f"{more}\n\ndef loss_fn")
+    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False)
+    assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
+    assert "loss" not in said(report.objects[0])
+
+
 def test_a_schedule_of_epochs_and_one_of_updates_are_not_compared(pool: Pool, tmp_path: Path) -> None:
     path = tmp_path / "training.py"
     source = (HEAD + ITS_SOURCE).replace("            scheduler.step()", "        scheduler.step()")
-    path.write_text(
-        source.replace("self.bn(self.fc1(x))", "self.fc1(x)").replace("self.bn = nn.BatchNorm1d(7)", "pass")
-    )
+    path.write_text(without_norm(source))
     for text in (BY_HAND, BY_HAND.replace("schedule = ", "scheduler = ").replace("(schedule,", "(scheduler,")):
         report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
         assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
@@ -307,7 +399,11 @@ def test_a_schedule_of_epochs_and_one_of_updates_are_not_compared(pool: Pool, tm
 ALONE = [
     ("optimizer = optim.SGD(model.parameters(), lr=settings())", "name 'settings' is not defined"),
     ("model.fc2 = nn.Linear(7, 4)\noptimizer = optim.SGD(model.parameters(), lr=0.1)", "alters model"),
-    ("optimizer = optim.LBFGS(model.parameters())", "closure"),
+    ("optimizer = optim.LBFGS(model.parameters())", "is still PyTorch"),
+    (
+        "optimizer = optim.SGD(model.parameters(), lr=0.1)\nfor group in optimizer.param_groups: group['lr'] = 0.2",
+        "learning rates from the training loop",
+    ),
 ]
 
 

@@ -173,8 +173,16 @@ def _outlined(create: Callable[[], Any], request: dict[str, Any]) -> Any | None:
     for index, (_, node) in enumerate(nnx.iter_graph(model)):
         if isinstance(node, nnx.RngKey | nnx.RngCount) and isinstance(node.get_value(), jax.ShapeDtypeStruct):
             _start(node, index)
-    values = jax.tree.leaves(nnx.state(model))
-    return None if any(isinstance(v, jax.ShapeDtypeStruct) for v in values) else model
+    values = [*jax.tree.leaves(nnx.state(model)), *_plain(model)]
+    return None if any(isinstance(v, jax.ShapeDtypeStruct | jax.core.Tracer) for v in values) else model
+
+
+def _plain(model: nnx.Module) -> Iterator[Any]:
+    """What the modules hold beside their variables: tables that a constructor computed, in containers too."""
+    for _, node in nnx.iter_graph(model):
+        if isinstance(node, nnx.Pytree):
+            held = [v for v in vars(node).values() if not isinstance(v, nnx.Pytree | nnx.Variable)]
+            yield from jax.tree.leaves(held)
 
 
 def _start(variable: nnx.Variable[Any], index: int) -> None:

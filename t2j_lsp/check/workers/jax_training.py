@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 from flax import nnx
 
 from t2j_lsp.check.digest import digest
-from t2j_lsp.check.inputs import OWN, OWN_TRAINING, Arguments
+from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PUSH, Arguments
 
 from .jax_build import program, to_array, to_jax
 from .jax_observe import Session, Shape
@@ -53,6 +55,13 @@ class NoLoss(NotConverted):
     """The file's own loss can't be used here: it may give one number for each example, say."""
 
 
+def _widen_counts(optimizer: nnx.Optimizer[Any]) -> None:
+    """Makes the counts of updates 64 bits wide: optax's schedules of a narrow count are float32."""
+    for _, variable in nnx.iter_graph(optimizer):
+        if isinstance(variable, nnx.Variable) and getattr(variable.get_value(), "dtype", None) == np.int32:
+            variable.set_value(variable.get_value().astype(np.int64))
+
+
 class Training:
     """What a recipe made for the session's model; ``told`` is what the torch side says of its own run."""
 
@@ -64,6 +73,8 @@ class Training:
         try:
             found = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
         except (NameError, ImportError) as error:
+            if getattr(error, "name", None) in ("jax", "jnp", "nnx", "optax"):
+                raise  # It would fail in the program, too.
             raise NotConverted(f"{type(error).__name__}: {error}") from error
         self.optimizer: Any = found["optimizer"]
         self.scheduler: Any = found.get("scheduler")
@@ -72,6 +83,8 @@ class Training:
             self.optimizer = nnx.Optimizer(self.model, self.optimizer, wrt=nnx.Param)
         if not isinstance(self.optimizer, nnx.Optimizer):
             raise NotConverted(f"its optimizer is a {type(self.optimizer).__name__}, and no nnx.Optimizer")
+        if session.wide:
+            _widen_counts(self.optimizer)
         self.recipe = recipe
         self.target = None if told["target"] is None else to_jax(told["target"], session.wide)
         if self.scheduler is not None and not hasattr(self.scheduler, "step") and not told["each_update"]:
@@ -129,6 +142,9 @@ class Training:
                 here = np.where(self.told["noise"].get(name, False), 0, np.asarray(entry.value()))
                 found[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
         found |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
+        followed = self.told["followed"]
+        if self.told["course"] and not hasattr(self.scheduler, "step"):
+            found[f"after {count} steps {OWN}: course of {followed}"] = self.course(followed)
         later = self.rates_later()
         if later is not None:
             found[f"after {count} steps {OWN}: learning rates"] = later
@@ -146,16 +162,36 @@ class Training:
         return np.asarray([min(every), max(every)]) if telling else None
 
     def hyperparameters(self, name: str) -> list[float]:
-        """The values that the optimizer's state keeps under a name, where `optax.inject_hyperparams` put them."""
-        found = optax.tree.get_all_with_path(self.optimizer.opt_state, name)
-        return [float(value[...]) for _, value in found]
+        """The values that the optimizer's state keeps under a name, where `optax.inject_hyperparams` put them.
+
+        None where a schedule gives them: the state then holds those of the update before.
+        """
+        found = [value for _, value in optax.tree.get_all_with_path(self.optimizer.opt_state, name)]
+        numbers = [v for v in found if isinstance(v, nnx.Variable) and np.ndim(v[...]) == 0]
+        return [float(v[...]) for v in numbers] if len(numbers) == len(found) else []
+
+    def course(self, followed: str) -> Any:
+        """The mean of a parameter as the optimizer goes on under gradients that are all the same."""
+        entry = names_of(self.model)[followed]
+
+        def push(model: Any, optimizer: Any, arrays: list[Any]) -> None:
+            grads = jax.tree.map(lambda p: jnp.full_like(p, PUSH), nnx.state(model, optimizer.wrt))
+            alone = isinstance(optimizer, nnx.ModelAndOptimizer)
+            optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
+
+        run = nnx.jit(push)
+        found = []
+        for _ in range(self.told["course"]):
+            run(self.model, self.optimizer, [])
+            found.append(float(np.mean(np.asarray(entry.value()))))
+        return np.asarray(found)
 
     def rates_later(self) -> Any:
         """As many further learning rates as torch gave; None where there is no telling."""
         found = []
-        for _ in range(self.told["counts"]):
+        for number in range(self.told["counts"]):
             if not hasattr(self.scheduler, "step"):
                 return None
-            self.scheduler.step()
+            self.step(METRICS[number] if self.told["metric"] else 0.0)
             found.append(self.rate())
         return np.asarray(found).reshape(-1, 2) if found and found[0] is not None else None

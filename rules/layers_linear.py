@@ -41,6 +41,9 @@ layer(
     "torch.nn.Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,"
     " scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None)",
     "nnx.Embed({num_embeddings}, {embedding_dim}, embedding_init=nnx.initializers.normal(1.0), rngs={rngs})",
+    # The table is a Linear's weight (out, in): the Linear's fan-in is its last axis.
+    on_linear="nnx.Embed({num_embeddings}, {embedding_dim},"
+    ' embedding_init=nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform"), rngs={rngs})',
     base="nnx.Embed",
     attributes={"weight": "embedding"},
 )

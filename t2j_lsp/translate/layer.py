@@ -44,6 +44,8 @@ class LayerRule:
     note: str | None
     jax: str
     subject: str = "layers"
+    on_linear: Build | None = None
+    """The direct form of a table that a Linear's parameter replaces at once: with the Linear's initial values."""
 
     @property
     def name(self) -> str:
@@ -78,6 +80,7 @@ def layer(
     fidelity: Fidelity = EXACT,
     note: str | None = None,
     jax: str | None = None,
+    on_linear: str | Build | None = None,
 ) -> LayerRule:
     """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
 
@@ -102,6 +105,7 @@ def layer(
         note=note,
         jax=shown,
         subject=_subject(),
+        on_linear=_build(on_linear),
     )
     LAYERS[signature.name] = made
     facts._LAYERS.add(signature.name)

@@ -9,6 +9,7 @@ from .binding import arguments_of, bind
 from .context import Context
 from .factory import FactoryKeywords
 from .facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
+from .infer_state import dotted
 from .layer import LAYERS, LayerRule
 from .module_methods import ModuleMethods
 from .needs import Needs
@@ -16,6 +17,7 @@ from .precedence import ATOM, Piece, bracket
 from .rule import Call, CannotHoist, Refusal
 from .site import CallSite, rngs_expression
 
+_TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 LAYOUTS = {"kernel": ("torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")}
 
 
@@ -56,6 +58,8 @@ class LayerCalls(ModuleMethods):
         build = layer.direct
         if node in self.ctx.layout.channels_last and layer.channels_last is not None:
             build = layer.channels_last
+        if layer.on_linear is not None and self.is_linears_table(node):
+            build = layer.on_linear
         if layer.name == "torch.nn.Sequential":
             return self._sequential(node)
         if layer.name == "torch.nn.ModuleList" and len(node.args) == 1 and not node.keywords:
@@ -75,6 +79,27 @@ class LayerCalls(ModuleMethods):
             self.ctx.gap(node, layer.name, "refused", result.reason)
             return self.copy_arguments(node)
         return result
+
+    def is_linears_table(self, node: ast.Call | None) -> bool:
+        """Whether a statement behind an Embedding's constructor, in its block, makes a Linear's parameter its table."""
+        if node is None or len(node.args) > 2 or any(k.arg not in _TABLE for k in node.keywords):
+            return False
+        statement: ast.AST | None = node
+        while statement is not None and not isinstance(statement, ast.stmt):
+            if isinstance(statement, ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.Lambda):
+                return False  # One of several.
+            statement = self.ctx.parents.get(statement)
+        block = self.ctx.block_of(statement) if statement is not None else None
+        for other in block or []:
+            match other:
+                case ast.Assign(
+                    targets=[ast.Attribute(value=into, attr="weight")],
+                    value=ast.Attribute(value=ast.Attribute() as source, attr="weight"),
+                ) if dotted(into):
+                    table, linear = self.ctx.fact(into), self.ctx.fact(source)
+                    if isinstance(table, Layer) and table.node is node and isinstance(linear, Layer):
+                        return linear.name == "torch.nn.Linear"
+        return False
 
     def _module_list(self, node: ast.Call, items: ast.expr) -> Piece:
         """nnx.List in the layout of the call. A generator's own text has the call's brackets."""

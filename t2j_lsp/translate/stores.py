@@ -279,11 +279,12 @@ class Stores:
             return True
         names = {into.name, source.name}
         if names == {"torch.nn.Embedding", "torch.nn.Linear"}:
-            linear, embedding = (target.value, node.value.value)
-            layer = into
             if into.name == "torch.nn.Embedding":
-                linear, embedding, layer = embedding, linear, source
-            return self._tie_linear(node, linear, embedding, layer)
+                if not self.renderer.is_linears_table(into.node):
+                    reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
+                    self.ctx.note(node, "weight tying", "close", reason)
+                return self._tie_linear(node, node.value.value, target.value, source)
+            return self._tie_linear(node, target.value, node.value.value, into)
         attribute = LAYERS[into.name].attributes.get("weight", "weight")
         if into.name != source.name or into.name not in LAYERS:
             self.ctx.gap(node, "weight tying", "unsure", "these two layers keep their weights in different layouts")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
 from .convert import body, expect, expect_same, run
 
 
@@ -132,6 +135,43 @@ def test_weight_tying_is_one_parameter() -> None:
     """)
     assert "self.head = TiedLinear(self.wte.embedding)" in code
     assert "nnx.Linear" not in code
+
+
+TIED = """\
+import torch.nn as nn
+
+
+class LM(nn.Module):
+    def __init__(self, vocab: int, dim: int):
+        super().__init__()
+        self.parts = nn.ModuleDict(dict(wte=nn.Embedding(vocab, dim), wpe=nn.Embedding(9, dim)))
+        self.head = nn.Linear(dim, vocab, bias=False)
+        {here}
+
+    {method}
+
+    def forward(self, ids):
+        return self.head(self.parts.wte(ids))
+"""
+
+
+def test_a_table_that_a_linears_weight_replaces_starts_as_the_linear_does() -> None:
+    translation = translate(TIED.format(here="self.parts.wte.weight = self.head.weight", method=""), Options())
+    code = " ".join(translation.code.split()).replace("( ", "(").replace(" )", ")")
+    linear = 'nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform")'
+    assert f"wte=nnx.Embed(vocab, dim, embedding_init={linear}, rngs=rngs" in code
+    assert "wpe=nnx.Embed(9, dim, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)" in code
+    assert "self.head = TiedLinear(self.parts.wte.embedding)" in code
+    assert not translation.findings
+
+
+def test_where_it_is_not_sure_that_the_table_is_replaced_its_initial_values_are_said_to_be_its_own() -> None:
+    method = "def tie(self):\n        self.parts.wte.weight = self.head.weight"
+    translation = translate(TIED.format(here="self.tie()", method=method), Options())
+    assert "variance_scaling" not in translation.code.split("class LM")[1]
+    assert [f.reason for f in translation.findings if f.name == "weight tying"] == [
+        "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
+    ]
 
 
 def test_an_attribute_that_is_none_first_may_hold_data_later() -> None:

@@ -19,7 +19,7 @@ from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
 from .localise import Alignment
-from .locate import Locator, is_wide
+from .locate import Locator, is_wide, unfinished
 from .objects import CheckedObject, find_objects
 from .own_training import OwnTraining
 from .plans import constructor, plans_for
@@ -200,6 +200,11 @@ class FileCheck:
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
+        raised, place = judgement.error, judgement.verdict.divergence
+        if raised is not None and raised.get("bases") and place is not None and place.jax is not None:
+            left = unfinished(self.jax_side.text, place.jax.line) if place.jax.file == str(self.jax_side.path) else None
+            if left is not None:
+                return unchecked(item.name, f"the conversion is not complete: line {place.jax.line}: {left}")
         return judgement.verdict
 
     def _cutter(self, other: Counterpart, code: list[str]) -> Callable[[Slicer], dict[str, Any]]:

@@ -99,9 +99,9 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
                 raise Refused(f"line {statement.lineno} makes {model}, too")
             chosen.add(index)
             needed |= set() if _is_loader(statement) else {u.name for u in uses(statement, False)} - {model}
-    left = next((i for i in sorted(chosen) if converted and _is_torch(frame.statements[i])), None)
-    if left is not None:
-        raise Refused(f"line {frame.statements[left].lineno} is still PyTorch")
+    for statement in (frame.statements[i] for i in sorted(chosen)):
+        if converted and (_is_torch(statement) or _freezes(statement, model, side.scope)):
+            raise Refused(f"line {statement.lineno} is still PyTorch")
     local = {n for i in chosen for n in bound(frame.statements[i])} | {model}
     reads = [u for i in chosen if not _is_loader(frame.statements[i]) for u in uses(frame.statements[i], False)]
     parameters = _parameters(frame.function) if frame.function else []

@@ -380,3 +380,28 @@ def test_a_table_that_a_constructor_computes_and_keeps_as_an_array(check: Check)
     assert check(TABLE, ITS_TABLE, initial=False).verdict is VerdictKind.EQUIVALENT
     wrong = ITS_TABLE.replace("jnp.arange(dim) /", "jnp.arange(1, dim + 1) /")
     assert check(TABLE, wrong, initial=False).verdict is VerdictKind.DIFFERENT
+
+
+FROZEN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        for p in self.fc.parameters(): p.requires_grad = False
+    def forward(self, x): return self.fc(x)
+"""
+ITS_LOOP = """
+class Net(nnx.Module):
+    def __init__(self, *, rngs):
+        self.fc = nnx.Linear(3, 4, rngs=rngs)
+        # NOTE
+        for p in self.fc.parameters(): p.requires_grad = False
+    def __call__(self, x): return self.fc(x)
+"""
+
+
+def test_what_the_rules_left_and_cant_run_is_no_mistake(check: Check) -> None:
+    left = check(FROZEN, ITS_LOOP.replace("NOTE", "TODO(t2j): parameters are frozen"))
+    assert left.verdict is VerdictKind.UNCHECKED
+    assert left.reason == "the conversion is not complete: line 13: parameters are frozen"
+    assert check(FROZEN, ITS_LOOP).verdict is VerdictKind.DIFFERENT

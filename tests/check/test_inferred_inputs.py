@@ -146,3 +146,17 @@ ASKING = {
 def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: Path) -> None:
     text = f"class Net(nn.Module):\n    {ASKING[what]}\n    def forward(self, x): return self.encoder(x)\n"
     assert "problems" in found(text, pool, tmp_path / "model.py")
+
+
+def test_bags_are_in_order(pool: Pool, tmp_path: Path) -> None:
+    """Where they are not, torch computes something all the same, and not the same each time."""
+    bags = """
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.EmbeddingBag(20, 8)
+    def forward(self, ids, offsets): return self.embed(ids, offsets)
+"""
+    assert "[0 2 5]" in str(found(bags, pool, tmp_path / "model.py")["shown"])
+    stated = bags.replace("class", "# t2j: ids=0 <= i64[8] < 3, offsets=torch.tensor([0, 4, 2])\nclass")
+    assert "must not decrease" in str(found(stated, pool, tmp_path / "stated.py")["problems"])

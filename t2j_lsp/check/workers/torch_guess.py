@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
@@ -33,6 +34,7 @@ _CHANNEL_NAMES = re.compile(r"channels|chs|features|dim|planes|size")
 _MOST_ELEMENTS = 2_000_000
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
+OUT_OF_ORDER = "the offsets of an embedding bag must not decrease"
 
 
 class Guesser:
@@ -303,6 +305,11 @@ def _image(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec(spec.dtype, (*spec.shape[:2], size, size), spec.low, spec.high)] if len(spec.shape) == 4 else []
 
 
+def _offsets(spec: Spec, match: re.Match[str]) -> list[Any]:
+    """Where bags start in a list of ids."""
+    return [np.array([0, 2, 5])] if spec.dtype == "int64" and len(spec.shape) == 1 else []
+
+
 def _larger(spec: Spec, match: re.Match[str]) -> list[Spec]:
     """Images of four times the size, for networks that halve them often."""
     if len(spec.shape) != 4 or max(spec.shape[2:]) > 128:
@@ -319,7 +326,8 @@ _RANKS = r"Expected .*?(\d)D \(batched\)|expected (?:a )?(\d)D|expected (\d)-?[d
 _LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indices must be long"
 _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
 
-_REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Spec]]], ...] = (
+_REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
+    (f"^{OUT_OF_ORDER}$|offsets\\[\\S+\\] (?:has to be 0|can not be greater)", _offsets),
     (r"to have (\d+) channels, but got (\d+)", _channels),
     (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
     (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import torch
 from torch import nn
+from torch.nn import functional
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, Plan, draw, map_values
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .torch_build import build, program, realise, to_array
-from .torch_guess import Guesser
+from .torch_guess import OUT_OF_ORDER, Guesser
 from .torch_lengths import shrunk, unpaired
 from .torch_parts import Parts
 
@@ -209,10 +213,24 @@ def drawn_arguments(arguments: Arguments, rng: np.random.Generator) -> Arguments
 def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
     """One call in training mode, then one in evaluation mode."""
     output = None
-    for train in (True, False):
-        if isinstance(model, nn.Module):
-            model.train(train)
-        args = realise(inputs.args, namespace, wide)
-        kwargs = realise(inputs.kwargs, namespace, wide)
-        output = model(*args, **kwargs)
+    with mock.patch.object(functional, "embedding_bag", _in_order(functional.embedding_bag)):
+        for train in (True, False):
+            if isinstance(model, nn.Module):
+                model.train(train)
+            args = realise(inputs.args, namespace, wide)
+            kwargs = realise(inputs.kwargs, namespace, wide)
+            output = model(*args, **kwargs)
     return output
+
+
+def _in_order(embedding_bag: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, refusing bags out of order: torch takes them, and what it computes then means nothing."""
+
+    @functools.wraps(embedding_bag)
+    def checked(input: Any, weight: Any, offsets: Any = None, *args: Any, **kwargs: Any) -> Any:
+        whole = isinstance(offsets, torch.Tensor) and offsets.dtype in (torch.int32, torch.int64)
+        if whole and offsets.ndim == 1 and bool((offsets.diff() < 0).any()):
+            raise ValueError(OUT_OF_ORDER)
+        return embedding_bag(input, weight, offsets, *args, **kwargs)
+
+    return checked

@@ -172,6 +172,8 @@ class FlowInference(ExpressionInference):
                     owner.cls.info.assign(target.attr, _kept(owner.cls.info, target.attr, fact), self.current)
                     if value is not None and self.current is not None and self.current.may_be_none(value):
                         owner.cls.info.nullable.add(target.attr)
+                    if is_tensor(fact) and dotted(target) and owner.cls.info.attribute(target.attr) == UNKNOWN:
+                        env[dotted(target)] = fact  # Elsewhere something else; here, a tensor from now on.
             case ast.Subscript():
                 container = self.expr(target.value, env)
                 self.expr(target.slice, env)

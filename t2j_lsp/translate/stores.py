@@ -217,6 +217,10 @@ class Stores:
         if self._none_first(node, target, owner):
             self.ctx.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
             return True
+        if self._empty_first(node, target, owner):
+            text = self.ctx.source.segment(node.value)
+            self.ctx.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
+            return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             return self._container_attribute(node, target, element(value))
         return False
@@ -255,6 +259,18 @@ class Stores:
         if not (is_tensor(attribute) or is_module(attribute)):
             return False
         return isinstance(self.ctx.parents.get(node), ast.FunctionDef)
+
+    def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+        """``self.x = []`` in a module's constructor, where another method assigns an array to the attribute."""
+        value, info = node.value, owner.cls.info
+        empty = (
+            isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
+        )
+        function = self.ctx.function
+        if not empty or not info.is_module or function is None or function.name != "__init__":
+            return False
+        said = info.said.get(target.attr, {})
+        return any(is_tensor(fact) for author, fact in said.items() if author is not function)
 
     def _data_store(self, node: ast.Assign, target: ast.Attribute) -> bool:
         parameter = self.renderer.parameter(target.value)

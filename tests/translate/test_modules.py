@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
 
@@ -187,6 +189,27 @@ def test_an_attribute_that_is_none_first_may_hold_data_later() -> None:
             return x if self.extra is None else self.extra(x)
     """)
     assert "self.extra = nnx.data(None)" in code
+
+
+@pytest.mark.parametrize("empty", ["[]", "()", "{}"])
+def test_an_attribute_that_is_an_empty_list_first_is_data_and_then_a_tensor(empty: str) -> None:
+    code = body(f"""
+    class Loss(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.targets = {empty}  # no memory yet
+            self.names = {empty}
+
+        def forward(self, x):
+            self.targets = torch.zeros_like(x)
+            if self.names:
+                self.targets = self.targets.mul(2).add(1)
+            return -self.targets.mul(x)
+    """)
+    assert f"self.targets = nnx.data({empty})  # no memory yet" in code
+    assert f"self.names = {empty}\n" in code
+    assert "self.targets = self.targets * 2 + 1" in code
+    assert "return -(self.targets * x)" in code
 
 
 def test_containers() -> None:

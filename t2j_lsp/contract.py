@@ -415,5 +415,5 @@ class CheckReport:
             "device": self.device,
             **({"device_reason": self.device_reason} if self.device_reason else {}),
             "objects": [o.to_json() for o in self.objects],
-            "not_run": [asdict(one) for one in self.not_run],
+            **({"not_run": [asdict(one) for one in self.not_run]} if self.not_run else {}),
         }

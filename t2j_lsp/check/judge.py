@@ -72,7 +72,8 @@ def judge(
     failed = result["errors"].get("construct")
     if failed is not None:
         return _failed(judgement, "spec", "it can't be built with torch's state", failed)
-    conditioning = Conditioning(torch[64]["observed"], torch[32]["observed"] if 32 in torch else torch[64]["observed"])
+    narrow = torch[32]["observed"] if 32 in torch else torch[64]["observed"]
+    conditioning = Conditioning(torch[64]["observed"], narrow, torch[64]["elements"])
     skip, reasons = _uncontrolled(torch[64])
     unpaired = {p: d["text"] for p, draws in result["draws"].items() for d in draws if d["kind"] == "kind"}
     result = {**result, "observed": {p: o for p, o in result["observed"].items() if p not in unpaired}}

@@ -29,6 +29,8 @@ ILL = 1e-3
 """Where torch's own float32 and float64 part by more than this part of the scale, nothing can be decided."""
 FLOAT32 = 2e-5
 """Difference always allowed in float32, as a part of the tensor's scale."""
+LONG_SUM = 1e-6
+"""Times the root of the number of inputs' elements to each of a result: what a sum in another order may be off."""
 FACTOR = 64
 """JAX in float32 may be this much farther from the truth (torch in float64) than torch in float32 is."""
 
@@ -71,7 +73,9 @@ def group_of(name: str) -> str:
 class Conditioning:
     """How far torch in float32 is from torch in float64, by leaf: what rounding alone does to it."""
 
-    def __init__(self, wide: Mapping[str, Any], narrow: Mapping[str, Any]) -> None:
+    def __init__(self, wide: Mapping[str, Any], narrow: Mapping[str, Any], elements: int = 0) -> None:
+        self.elements = elements
+        """The number of elements of the largest input."""
         self.errors: dict[str, float] = {}
         self.ill: set[str] = set()
         """Observations that nothing can be decided about."""
@@ -116,7 +120,8 @@ class Conditioning:
 
     def precision(self, name: str, values: NdArray, group: float) -> float | NdArray:
         """The bound in the user's precision."""
-        bound = max(FACTOR * self.errors.get(name, 0.0), FLOAT32 * scale_of(values, group), 1e-7)
+        summed: float = LONG_SUM * (self.elements / max(values.size, 1)) ** 0.5
+        bound = max(FACTOR * self.errors.get(name, 0.0), max(FLOAT32, summed) * scale_of(values, group), 1e-7)
         if name not in self.rounded:
             return bound
         each: NdArray = np.minimum(bound, UNITS * last_place(values, self.rounded[name]))

@@ -405,3 +405,13 @@ def test_what_the_rules_left_and_cant_run_is_no_mistake(check: Check) -> None:
     assert left.verdict is VerdictKind.UNCHECKED
     assert left.reason == "the conversion is not complete: line 13: parameters are frozen"
     assert check(FROZEN, ITS_LOOP).verdict is VerdictKind.DIFFERENT
+
+
+LONG = "# t2j: x=f32[4, 3, 17, 19]\ndef f(x): return torch.log((1 - torch.sigmoid(x)).clamp(min=1e-8)).sum()\n"
+ITS_LONG = "def f(x): return jnp.log(jnp.maximum(1 - jax.nn.sigmoid(x), 1e-8)).sum()\n"
+
+
+def test_a_long_sum_in_float32_may_be_off_by_what_its_order_makes(check: Check) -> None:
+    """Far from zero all 3,876 numbers are the same: XLA on the CPU adds one after the other, PyTorch in parts."""
+    assert check(LONG, ITS_LONG).verdict is VerdictKind.EQUIVALENT
+    assert check(LONG, ITS_LONG.replace("1e-8", "1.01e-8")).verdict is VerdictKind.DIFFERENT

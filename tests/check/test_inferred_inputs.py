@@ -10,8 +10,9 @@ from t2j_lsp.check.filecheck import FileCheck, Settings
 from t2j_lsp.check.objects import find_objects
 from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.slice import Slicer
+from t2j_lsp.contract import VerdictKind
 
-from .conftest import TORCH
+from .conftest import TORCH, Check
 
 CLASSES = {
     "an image of the size that a linear layer behind a flattening wants": """
@@ -160,3 +161,14 @@ class Bags(nn.Module):
     assert "[0 2 5]" in str(found(bags, pool, tmp_path / "model.py")["shown"])
     stated = bags.replace("class", "# t2j: ids=0 <= i64[8] < 3, offsets=torch.tensor([0, 4, 2])\nclass")
     assert "must not decrease" in str(found(stated, pool, tmp_path / "stated.py")["problems"])
+
+
+def test_tensors_among_the_constructors_arguments_are_the_same_on_both_sides(check: Check) -> None:
+    torch = "class Masked(nn.Module):\n    def __init__(self, mask):\n        super().__init__()\n"
+    torch += "        self.register_buffer('mask', mask)\n    def forward(self, x): return x * self.mask\n"
+    torch += "net = Masked(torch.tensor([1.0, 0.5, 0.1]))\nout = net(torch.randn(4, 3))\n"
+    jax = "class Masked(nnx.Module):\n    def __init__(self, mask, *, rngs=None):\n"
+    jax += "        self.mask = Fixed(mask)\n    def __call__(self, x): return x * self.mask[...]\n"
+    jax = "class Fixed(nnx.Variable):\n    pass\n\n" + jax
+    assert check(torch, jax).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.replace("x * self", "x + self")).verdict is VerdictKind.DIFFERENT

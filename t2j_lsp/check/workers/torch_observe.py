@@ -12,7 +12,7 @@ from torch import nn
 
 from t2j_lsp.check.digest import compact, digest
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
-from t2j_lsp.check.protocol import leaves, plain
+from t2j_lsp.check.protocol import RawArray, leaves, plain
 
 from . import torch_device
 from .serve import raised
@@ -48,6 +48,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
         return result | {
             "observed": observed,
             "cotangents": runs.cotangents,
+            "elements": runs.elements(),
             "tapes": runs.tapes,
             "halves": _mentions_half(request),
             "uncontrolled": runs.uncontrolled,
@@ -114,6 +115,11 @@ class Runs:
         self.fixed: set[int] = set()
         """Places of inputs that are called without gradients."""
         self.undifferentiable: set[int] = set()
+
+    def elements(self) -> int:
+        """The number of elements of the largest input."""
+        arrays = (item for _, item in leaves((self.inputs.args, self.inputs.kwargs)))
+        return max((int(np.prod(a.shape)) for a in arrays if isinstance(a, np.ndarray | RawArray)), default=0)
 
     def call(self, mode: str, leaf_gradients: bool = False, seed: int = 0) -> tuple[Any, dict[str, torch.Tensor]]:
         """The output, and the float inputs as leaves of the graph, by their place among the arguments."""

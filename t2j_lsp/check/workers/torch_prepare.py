@@ -46,7 +46,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         with program(request) as (module, target), Parts(request["slice"]) as parts:
             rng = np.random.default_rng(request["seed"])
             try:
-                init = _evaluated(plan.init, vars(module))
+                init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
                 model = build(target, init, vars(module), request["wide"], rng)
             except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
                 problems.append(f"{target.__name__}({plan.init}): {_text(error)}")
@@ -131,14 +131,14 @@ def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
     return Arguments(value)
 
 
-def _computed(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
+def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "") -> Arguments:
     """Arguments in which expressions of the program's that give tensors or plain data are these values.
 
-    The other side could not evaluate them, or would compute them in its own precision.
+    Only those that name ``naming``. The other side could not evaluate them, or would compute them in its own precision.
     """
 
     def leaf(item: Any) -> Any:
-        if not isinstance(item, Code):
+        if not isinstance(item, Code) or naming not in item.text:
             return item
         value = plain(realise(item, namespace, False), to_array)
         whole = all(not isinstance(v, Opaque | Record) for _, v in leaves(value))

@@ -13,7 +13,7 @@ from .compare import exact, scale_of
 from .inputs import OWN_TRAINING
 from .judge import Judgement, cannot_say
 from .objects import CheckedObject
-from .pool import RemoteError
+from .pool import Cancelled, RemoteError, WorkerError
 from .protocol import NdArray
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER
 from .slice import Slicer
@@ -125,10 +125,7 @@ class OwnTraining:
         assert self.found.torch is not None
         part = self.sides[0].cut(self.names[0], [*self.code[0], *self.found.torch.code]).to_plain()
         more = {"slice": part, "recipe": self.found.torch.to_plain(), "wide": True, "steps": STEPS}
-        try:
-            found: dict[str, Any] = self.ask("torch", "train", **{**request, **more})
-        except RemoteError as error:
-            return {"problem": str(error)}
+        found = self._asked("torch", {**request, **more})
         if "problem" in found:
             found["problem"] = re.sub(r"'self_(\w+)'", r"'self.\1'", found["problem"])
         return found
@@ -138,9 +135,15 @@ class OwnTraining:
         part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
         told = told | {"each_update": self.found.each_update}
         more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": told, "wide": True, "steps": STEPS}
+        return self._asked("jax", {**request, **more})
+
+    def _asked(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        """A worker's answer; what ends a worker here is no verdict on the module, which has been compared by then."""
         try:
-            found: dict[str, Any] = self.ask("jax", "train", **{**request, **more})
-        except RemoteError as error:
+            found: dict[str, Any] = self.ask(kind, "train", **request)
+        except Cancelled:
+            raise
+        except (RemoteError, WorkerError) as error:
             return {"problem": str(error)}
         return found
 

@@ -429,3 +429,13 @@ def test_code_that_trains_is_named(pool: Pool, tmp_path: Path) -> None:
     report = check_files(path, translate(HEAD + MAIN).code, pool=pool, stage="spec")
     assert [(one.name, one.line) for one in report.not_run] == [("train_one_epoch", 20)]
     assert report.to_json()["not_run"] == [{"name": "train_one_epoch", "line": 20}]
+
+
+def test_a_training_without_end_leaves_the_verdict_on_the_module(pool: Pool, tmp_path: Path) -> None:
+    source = f"{HEAD}\ndef rate():\n    while True: pass\n\n"
+    source += "model = Net()\noptimizer = optim.SGD(model.parameters(), rate())\n"
+    path = tmp_path / "training.py"
+    path.write_text(source)
+    report = check_files(path, translate(source).code, ["Net"], pool=pool, initial=False, eager=False, timeout=20)
+    assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
+    assert "the torch side did not finish in 20 s" in (report.objects[0].stages["behavioral"].reason or "")

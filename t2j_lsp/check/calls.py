@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .scopes import Scope
@@ -140,21 +140,21 @@ def _assigned(body: tuple[ast.stmt, ...], name: str) -> ast.expr | None:
 
 def _bodies(body: list[ast.stmt]) -> Iterator[tuple[_Function | None, tuple[ast.stmt, ...]]]:
     """Every function with its statements, and the module's own."""
-    yield None, tuple(_flat(body))
+    yield None, tuple(flat(body))
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, _Function):
-                yield node, tuple(_flat(node.body))
+                yield node, tuple(flat(node.body))
 
 
-def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements with those inside ``if``, ``for`` and so on, but not inside functions and classes."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         inner = [s for part in ("body", "orelse", "finalbody") for s in getattr(statement, part, [])]
         if inner:
-            yield from _flat(inner)
+            yield from flat(inner)
         else:
             yield statement
 
@@ -170,7 +170,7 @@ def _frames(scope: Scope, function: _Function | None, body: tuple[ast.stmt, ...]
     if function is None:
         yield Frame(None, body, {})
         return
-    defaults = _defaults(function)
+    defaults = defaults_of(function)
     if depth < _MAX_DEPTH and function.name in scope.bindings:
         for number, found in enumerate(calls_of(scope, function.name, depth + 1)):
             if number >= _MAX_CALLS:
@@ -181,7 +181,8 @@ def _frames(scope: Scope, function: _Function | None, body: tuple[ast.stmt, ...]
     yield Frame(function, body, defaults)
 
 
-def _defaults(function: _Function) -> dict[str, ast.expr]:
+def defaults_of(function: _Function) -> dict[str, ast.expr]:
+    """The expressions that a function's parameters have by default."""
     names = [*function.args.posonlyargs, *function.args.args]
     given = function.args.defaults
     found = {a.arg: d for a, d in zip(names[len(names) - len(given) :], given, strict=True)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import NotRun
 
-from .scopes import Scope
+from .scopes import Scope, is_main_guard
 
 RETURNED = "t2j_returned"
 """The name of what a function makes and returns at once."""
@@ -54,7 +54,7 @@ def training_code(scope: Scope) -> list[NotRun]:
     """The functions and methods that compute gradients, and the script (``<script>``) if it does."""
     found = []
     for frame in frames(scope.body):
-        line = next((s.lineno for s in frame.statements if _calls(s, "backward")), None)
+        line = next((s.lineno for s in frame.statements if calls_method(s, "backward")), None)
         if line is not None:
             found.append(NotRun(frame.name or "<script>", frame.function.lineno if frame.function else line))
     return found
@@ -77,7 +77,11 @@ def _opened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """
     for statement in body:
         inner = getattr(statement, "body", None)
-        if inner and not isinstance(statement, Function | ast.ClassDef) and (_trains(statement) or _is_main(statement)):
+        if (
+            inner
+            and not isinstance(statement, Function | ast.ClassDef)
+            and (_trains(statement) or is_main_guard(statement))
+        ):
             yield from _opened(inner)
         elif isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
             named = ast.Assign([ast.Name(RETURNED, ast.Store())], statement.value)
@@ -86,28 +90,18 @@ def _opened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def own_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The simple statements of a body, with those in loops and conditions, but not those in functions."""
-    for statement in body:
-        inner = [s for part in ("body", "orelse", "finalbody") for s in getattr(statement, part, [])]
-        if not inner:
-            yield statement
-        elif not isinstance(statement, Function | ast.ClassDef):
-            yield from own_statements(inner)
-
-
-def _is_main(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
-
-
 def _trains(statement: ast.stmt) -> bool:
     """Whether a statement holds a training step."""
-    return _calls(statement, "backward", "step")
+    return calls_method(statement, "backward", "step")
 
 
-def _calls(statement: ast.stmt, *methods: str) -> bool:
-    calls = (n.func for n in ast.walk(statement) if isinstance(n, ast.Call))
-    return any(f.attr in methods for f in calls if isinstance(f, ast.Attribute))
+def calls_method(node: ast.AST, *methods: str, owner: str = "") -> bool:
+    """Whether a method of one of these names is called, of the variable ``owner`` if it is given."""
+    functions = [n.func for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return any(
+        f.attr in methods and (not owner or ast.unparse(f.value).replace("self.", "self_") == owner)
+        for f in functions if isinstance(f, ast.Attribute)
+    )  # fmt: skip
 
 
 class Imported:

@@ -21,6 +21,7 @@ from .stages import (
     mode_of,
     stage_of,
     stage_result,
+    together,
     trajectory,
 )  # fmt: skip
 
@@ -216,11 +217,7 @@ def _generation(judgement: Judgement, found: Generation | None) -> None:
         return
     judgement.undecided += found.undecided
     if found.comparison.observed:
-        own = stage_result(found.comparison)
-        stage.result, stage.reason = own.result, own.reason
-        stage.observed += own.observed
-        stage.max_abs_err = max((e for e in (stage.max_abs_err, own.max_abs_err) if e is not None), default=None)
-        stage.max_rel_err = max((e for e in (stage.max_rel_err, own.max_rel_err) if e is not None), default=None)
+        together(stage, stage_result(found.comparison))
     if found.reasons and stage.reason != NOTHING:
         how = "only partly compared" if found.comparison.observed else "not compared"
         stage.reason = "; ".join([*filter(None, [stage.reason]), f"generate was {how}: {'; '.join(found.reasons)}"])

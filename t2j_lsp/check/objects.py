@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .frames import mentions
 from .inputs import CommentError, comments_for
 from .slice import Slicer
 
@@ -50,7 +51,7 @@ class CheckedObject:
 
     def uses(self, name: str) -> bool:
         """Whether its text names something."""
-        return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(self.node))
+        return mentions(self.node, name)
 
     def _method(self, name: str) -> ast.FunctionDef | None:
         if not isinstance(self.node, ast.ClassDef):

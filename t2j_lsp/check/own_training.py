@@ -17,7 +17,7 @@ from .pool import Cancelled, RemoteError, WorkerError
 from .protocol import NdArray
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER
 from .slice import Slicer
-from .stages import CARRIED, aside, compare_all, describe, stage_of, stage_result, trajectory
+from .stages import CARRIED, aside, compare_all, describe, stage_of, stage_result, together, trajectory
 from .training import training_of
 
 STEPS = 8
@@ -94,7 +94,7 @@ class OwnTraining:
         for stage in ("numeric", "behavioral"):
             found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, theirs, (), allowed)
             if found.observed:
-                verdict.stages[stage] = _together(verdict.stages[stage], stage_result(found))
+                verdict.stages[stage] = together(verdict.stages[stage], stage_result(found))
             if found.differences and judgement.difference is None:
                 judgement.difference, judgement.differences = found.differences[0], found.differences
                 verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, describe(found.differences)
@@ -178,15 +178,3 @@ def _clipped(name: str, values: NdArray, group: float) -> float:
 
 def _most(name: str, values: NdArray, group: float) -> float:
     return _MOST * scale_of(values, group)
-
-
-def _together(first: StageResult, second: StageResult) -> StageResult:
-    """A stage's result with what was observed later."""
-    if second.result is Result.FAIL or first.result is Result.NOT_RUN:
-        first.result, first.reason = second.result, second.reason
-    first.observed += second.observed
-    pairs = ((first.max_abs_err, second.max_abs_err), (first.max_rel_err, second.max_rel_err))
-    first.max_abs_err, first.max_rel_err = (
-        max((e for e in pair if e is not None), default=None) for pair in pairs
-    )  # fmt: skip
-    return first

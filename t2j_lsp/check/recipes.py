@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from .calls import calls_of
+from .calls import calls_of, defaults_of
 from .frames import Frame, Function, mentions
 from .names import HYPERPARAMETERS
 from .scopes import Scope, Use, bound, changed, uses
@@ -224,8 +224,7 @@ def _given(
     if function is None or not asked - {"self"}:
         return found
     positional = [*function.args.posonlyargs, *function.args.args]
-    defaults = dict(zip([a.arg for a in positional][::-1], function.args.defaults[::-1], strict=False))
-    defaults |= {a.arg: d for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d}
+    defaults = defaults_of(function)
     made = frame.name == f"{frame.owner}.__init__"
     called = next(calls_of(scope, frame.owner if made else frame.name), None)
     names = [a.arg for a in positional][made:]

@@ -76,7 +76,8 @@ def _is_training(statement: ast.stmt) -> bool:
     )
 
 
-def _is_main_guard(node: ast.AST) -> bool:
+def is_main_guard(node: ast.AST) -> bool:
+    """Whether a statement is ``if __name__ == "__main__"``."""
     return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
 
 
@@ -85,7 +86,7 @@ def _level(node: ast.stmt) -> Iterator[ast.AST]:
     todo: list[ast.AST] = [node]
     while todo:
         item = todo.pop(0)
-        if _is_main_guard(item):
+        if is_main_guard(item):
             continue
         yield item
         if not isinstance(item, _INNER):
@@ -145,7 +146,7 @@ class _Uses(ast.NodeVisitor):
             self.found.append(Use(name, attributes))
 
     def visit_If(self, node: ast.If) -> None:
-        if not _is_main_guard(node):
+        if not is_main_guard(node):
             self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:

@@ -249,6 +249,18 @@ def stage_result(comparison: Comparison) -> StageResult:
     return StageResult(result, reason, comparison.max_abs_err, comparison.max_rel_err, summarise(comparison.observed))
 
 
+def together(first: StageResult, second: StageResult) -> StageResult:
+    """A stage's result with what was observed later."""
+    if second.result is Result.FAIL or first.result is Result.NOT_RUN:
+        first.result, first.reason = second.result, second.reason
+    first.observed += second.observed
+    pairs = ((first.max_abs_err, second.max_abs_err), (first.max_rel_err, second.max_rel_err))
+    first.max_abs_err, first.max_rel_err = (
+        max((e for e in pair if e is not None), default=None) for pair in pairs
+    )  # fmt: skip
+    return first
+
+
 def describe(differences: list[Difference]) -> str:
     """The first difference, and how many more observations differ."""
     others = len({d.name for d in differences} - {differences[0].name})

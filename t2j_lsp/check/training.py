@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .frames import Frame, Imported, frames, mentions, own_statements
+from .calls import flat
+from .frames import Frame, Imported, calls_method, frames, mentions
 from .objects import CheckedObject
 from .recipes import CLIPPING, CRITERION, OPTIMIZER, SCHEDULER, Recipe, Refused, Wanted, cut, ignored_by
 from .scopes import Scope, bound, changed
@@ -114,10 +115,10 @@ def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject)
             model = _parameters_of(frame, index, call)
         else:
             continue
-        if model is None or not _is_of(frame, names, side, item, model):
+        if model is None or not _is_of(frame, side, item, model):
             continue
         wanted: Wanted = {OPTIMIZER: (name, index, dotted)}
-        stepped = {n for _, n, _, _ in made if any(_calls(s, "step", n) for s in side.scope.body)}
+        stepped = {n for _, n, _, _ in made if any(calls_method(s, "step", owner=n) for s in side.scope.body)}
         schedules = [
             (n, i, d or ast.unparse(c.func))
             for i, n, c, d in made
@@ -160,7 +161,7 @@ def _parameters_of(frame: Frame, index: int, call: ast.Call) -> str | None:
     return None
 
 
-def _is_of(frame: Frame, names: Imported, side: Slicer, item: CheckedObject, model: str) -> bool:
+def _is_of(frame: Frame, side: Slicer, item: CheckedObject, model: str) -> bool:
     """Whether a variable of a frame holds a module of the class."""
     if model == "self":
         return frame.owner == item.name
@@ -248,11 +249,11 @@ def _loss_calls(scope: Scope) -> list[tuple[str, ast.Call]]:
     found: list[tuple[str, ast.Call]] = []
     nodes = [n for s in scope.body for n in ast.walk(s)]
     for body in (scope.body, *(n.body for n in nodes if isinstance(n, ast.FunctionDef))):
-        for statement in own_statements(body):
+        for statement in flat(body):
             match statement:
                 case ast.Assign([ast.Name(name)], ast.Call(args=[output, target]) as call) if "loss" in name:
                     plain = all(isinstance(k.value, ast.Constant) for k in call.keywords)
-                    again = sum(name in bound(s) for s in own_statements(body)) > 1
+                    again = sum(name in bound(s) for s in flat(body)) > 1
                     if plain and not again and _is_value(output) and _is_value(target):
                         found.append((name, call))
     return found
@@ -324,7 +325,7 @@ def _left_out(scope: Scope, ours: Recipe) -> tuple[str, ...]:
 def _stepped(frame: Frame, names: Imported, scope: Scope) -> set[str]:
     """The schedules of a frame that the file steps."""
     made = {n for _, n, c in frame.assignments() if "lr_scheduler." in names.dotted(c.func)}
-    return {name for name in made if any(_calls(s, "step", name) for s in scope.body)}
+    return {name for name in made if any(calls_method(s, "step", owner=name) for s in scope.body)}
 
 
 def _steps_inside(body: Sequence[ast.stmt], scheduler: str, otherwise: bool) -> bool:
@@ -333,7 +334,7 @@ def _steps_inside(body: Sequence[ast.stmt], scheduler: str, otherwise: bool) -> 
     ``otherwise`` where the loops don't tell.
     """
     loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
-    stepping = [n for n in loops if _calls(n, "step", scheduler)]
+    stepping = [n for n in loops if calls_method(n, "step", owner=scheduler)]
     if len(stepping) > 1:
         return True
     inner = [n for n in ast.walk(stepping[0]) if isinstance(n, ast.For | ast.While)] if stepping else []
@@ -343,21 +344,12 @@ def _steps_inside(body: Sequence[ast.stmt], scheduler: str, otherwise: bool) -> 
 def _each_update(body: Sequence[ast.stmt], scheduler: str) -> bool:
     """Whether the innermost loop that steps the schedule is one that computes gradients."""
     loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For | ast.While)]
-    stepping = [n for n in loops if _calls(n, "step", scheduler)]
+    stepping = [n for n in loops if calls_method(n, "step", owner=scheduler)]
     innermost = [n for n in stepping if not any(o is not n and o in stepping for o in ast.walk(n))]
     nested = (o for n in innermost for o in ast.walk(n) if isinstance(o, ast.For | ast.While) and o is not n)
     inner = {id(o) for o in nested}
     for loop in innermost:
         own = (n for n in ast.walk(loop) if id(n) not in inner)
-        if any(_calls(n, "backward") for n in own if isinstance(n, ast.stmt) and n is not loop):
-            return not any(_calls(o, "backward") for o in ast.walk(loop) if id(o) in inner)
-    return False
-
-
-def _calls(node: ast.AST, method: str, owner: str = "") -> bool:
-    for part in ast.walk(node):
-        match part:
-            case ast.Call(ast.Attribute(ast.expr() as value, attr)) if attr == method:
-                if not owner or ast.unparse(value).replace("self.", "self_") == owner:
-                    return True
+        if any(calls_method(n, "backward") for n in own if isinstance(n, ast.stmt) and n is not loop):
+            return not any(calls_method(o, "backward") for o in ast.walk(loop) if id(o) in inner)
     return False

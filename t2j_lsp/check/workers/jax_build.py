@@ -54,14 +54,18 @@ def to_jax(array: Array, wide: bool) -> jax.Array:
 _TORCH = ("nn", "torch.nn", "F", "torch", "nn.functional", "torch.nn.functional")
 
 
+FIXED = "nnx.Rngs(0)"
+
+
 class _Converted(ast.NodeTransformer):
     """An expression of the torch file as it is in the converted one.
 
     ``nn.BatchNorm2d`` is ``BatchNorm2d``, and what needs random numbers gets them.
     """
 
-    def __init__(self, namespace: dict[str, Any]) -> None:
+    def __init__(self, namespace: dict[str, Any], rngs: str) -> None:
         self.namespace = namespace
+        self.rngs = rngs
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if ast.unparse(node.value) in _TORCH and node.attr in self.namespace:
@@ -72,22 +76,25 @@ class _Converted(ast.NodeTransformer):
         self.generic_visit(node)
         function = self.namespace.get(node.func.id) if isinstance(node.func, ast.Name) else None
         if callable(function) and takes_rngs(function) and all(k.arg != "rngs" for k in node.keywords):
-            node.keywords.append(ast.keyword("rngs", ast.parse("nnx.Rngs(0)", mode="eval").body))
+            node.keywords.append(ast.keyword("rngs", ast.parse(self.rngs, mode="eval").body))
         return node
 
 
-def evaluate(text: str, namespace: dict[str, Any]) -> Any:
+def evaluate(text: str, namespace: dict[str, Any], rngs: str = FIXED) -> Any:
     """An expression of the torch file, evaluated in the converted file's namespace."""
-    tree = ast.fix_missing_locations(_Converted(namespace).visit(ast.parse(text, mode="eval")))
+    tree = ast.fix_missing_locations(_Converted(namespace, rngs).visit(ast.parse(text, mode="eval")))
     return eval(compile(tree, "<arguments>", "eval"), {"functools": functools, "nnx": nnx, **namespace})
 
 
-def realise(value: Any, namespace: dict[str, Any], wide: bool) -> Any:
-    """Arguments as the program gets them: code evaluated, arrays as JAX arrays."""
+def realise(value: Any, namespace: dict[str, Any], wide: bool, rngs: str = FIXED) -> Any:
+    """Arguments as the program gets them: code evaluated, arrays as JAX arrays.
+
+    ``rngs`` is the expression of the generator that modules among them draw from.
+    """
 
     def leaf(item: Any) -> Any:
         if isinstance(item, Code):
-            return evaluate(item.text, namespace)
+            return evaluate(item.text, namespace, rngs)
         return to_jax(item, wide) if isinstance(item, np.ndarray | RawArray) else item
 
     return map_values(value, leaf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import jax
@@ -11,26 +10,14 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.initial import picked
-from t2j_lsp.check.inputs import Arguments, Code, map_values
+from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.weights import torch_names
 
-from .jax_build import _Converted, program, realise, takes_rngs
+from .jax_build import program, realise, takes_rngs
 
 EAGER = 48
 """Constructions at most, where the constructor can't be compiled."""
 _RNGS = "_t2j_rngs"
-
-
-class _Seeded(_Converted):
-    """An expression among the arguments, whose calls draw from the construction's generator instead of a fixed one."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        given = {id(k) for k in node.keywords}
-        call = super().visit_Call(node)
-        for keyword in node.keywords:
-            if id(keyword) not in given:
-                keyword.value = ast.Name(_RNGS, ast.Load())
-        return call
 
 
 def initial(request: dict[str, Any]) -> dict[str, Any]:
@@ -38,19 +25,12 @@ def initial(request: dict[str, Any]) -> dict[str, Any]:
     init = Arguments.from_plain(request["init"])
     with program(request) as (module, target):
 
-        def seeded(item: Any) -> Any:
-            if not isinstance(item, Code):
-                return item
-            return Code(ast.unparse(_Seeded(vars(module)).visit(ast.parse(item.text, mode="eval"))))
-
-        given, named = map_values(init.args, seeded), map_values(init.kwargs, seeded)
-
         def create(seed: Any) -> Any:
             # Modules among the arguments are built anew each time, as torch's are.
             rngs = nnx.Rngs(jax.random.key(seed))
             namespace = {**vars(module), _RNGS: rngs}
-            args = realise(given, namespace, request["wide"])
-            kwargs = realise(named, namespace, request["wide"])
+            args = realise(init.args, namespace, request["wide"], _RNGS)
+            kwargs = realise(init.kwargs, namespace, request["wide"], _RNGS)
             if takes_rngs(target):
                 kwargs["rngs"] = rngs
             return target(*args, **kwargs)

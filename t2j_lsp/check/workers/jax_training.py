@@ -97,6 +97,11 @@ class Training:
         text, name = self.recipe["trained"], self.recipe["names"]["model"]
         return whole if text in ("", name) else eval(text, {name: whole})
 
+    def update(self, model: Any, optimizer: Any, grads: Any) -> None:
+        """One update of what the optimizer trains."""
+        alone = isinstance(optimizer, nnx.ModelAndOptimizer)
+        optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
+
     def loss(self, output: Any, shape: Shape) -> Any:
         """The file's loss, or the distance from torch's cotangents."""
         if self.target is not None:
@@ -120,8 +125,7 @@ class Training:
                 return self.loss(session.call(model, arrays), shape)
 
             value, grads = nnx.value_and_grad(loss, argnums=nnx.DiffState(0, optimizer.wrt))(model)
-            alone = isinstance(optimizer, nnx.ModelAndOptimizer)
-            optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
+            self.update(model, optimizer, grads)
             return value
 
         run = session.compiled_update(update, (self.model, self.optimizer, session.arrays))
@@ -176,8 +180,7 @@ class Training:
 
         def push(model: Any, optimizer: Any, arrays: list[Any]) -> None:
             grads = jax.tree.map(lambda p: jnp.full_like(p, PUSH), nnx.state(model, optimizer.wrt))
-            alone = isinstance(optimizer, nnx.ModelAndOptimizer)
-            optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
+            self.update(model, optimizer, grads)
 
         run = nnx.jit(push)
         found = []

@@ -15,15 +15,8 @@ _PASSED = (
 )  # fmt: skip
 
 
-def cache_folder() -> Path:
-    """Where compiled XLA programs are kept between runs: ``T2J_CACHE``, or the user's cache folder."""
-    chosen = os.environ.get("T2J_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
-    return Path(chosen) if chosen else Path(base) / "t2j"
-
-
-def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[str, str]:
-    """All variables of a worker on a device, ``cpu`` or ``gpu``.
+def worker_environment(kind: str, device: str, scratch: str, tag: str, cache: Path | None = None) -> dict[str, str]:
+    """All variables of a worker on a device, ``cpu`` or ``gpu``; ``cache`` is the folder for compiled programs.
 
     Keys and tokens of the user's are not among them; its home is the scratch folder.
     """
@@ -46,14 +39,13 @@ def worker_environment(kind: str, device: str, scratch: str, tag: str) -> dict[s
         # Scripted and compiled functions run as the Python they were written as.
         names |= {"PYTORCH_JIT": "0", "TORCH_COMPILE_DISABLE": "1", "TORCHDYNAMO_DISABLE": "1"}
     else:
-        cache = cache_folder() / "xla"
-        names |= {
-            "JAX_DEFAULT_MATMUL_PRECISION": "highest",
-            "JAX_COMPILATION_CACHE_DIR": str(cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
+        names |= {"JAX_DEFAULT_MATMUL_PRECISION": "highest", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        if cache is not None:
+            names |= {
+                "JAX_COMPILATION_CACHE_DIR": str(cache),
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+            }
         if device != "gpu":
             # Programs run a few times on small inputs: compile time is what a check waits for. And XLA's algebraic
             # simplifier would hide NaN gradients that the same code gives without jit (0 * inf becomes 0).

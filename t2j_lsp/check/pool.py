@@ -6,11 +6,9 @@ import contextlib
 import os
 import secrets
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -19,9 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from .compile_cache import open_cache, trim
 from .environment import worker_environment
 from .processes import kill_tagged, resident, tree
 from .protocol import ProtocolError, frame, read_frame
+from .scratch import Scratch
 
 Kind = Literal["torch", "jax"]
 _START = Path(__file__).parent / "workers" / "start.py"
@@ -66,24 +66,29 @@ ON_GPU = Limits(memory=16 * 1024**3, growth=6 * 1024**3)
 class Worker:
     """One process. Not thread-safe: `Pool` holds a lock around each request."""
 
-    def __init__(self, kind: Kind, python: str, device: str, limits: Limits) -> None:
+    def __init__(self, kind: Kind, python: str, device: str, limits: Limits, cache: Path | None = None) -> None:
         self.kind = kind
         self.limits = limits
         self.tag = secrets.token_bytes(8)
-        self.scratch = tempfile.mkdtemp(prefix=f"t2j-{kind}-")
+        self._scratch = Scratch(kind)
+        self.scratch = self._scratch.path
         self.count = 0
         self.dirty = False
         """Whether the worker is to be replaced: a program left something running in it."""
         command = [python, "-P", str(_START), kind, self.tag.hex(), self.scratch]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.scratch,
-            env=worker_environment(kind, device, self.scratch, self.tag.hex()),
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.scratch,
+                env=worker_environment(kind, device, self.scratch, self.tag.hex(), cache),
+                start_new_session=True,
+            )
+        except OSError:
+            self._scratch.remove()
+            raise
         assert self.process.stdin is not None and self.process.stdout is not None
         os.set_blocking(self.process.stdin.fileno(), False)
         os.set_blocking(self.process.stdout.fileno(), False)
@@ -168,11 +173,15 @@ class Worker:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
         kill_tagged(self.tag.hex())
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._scratch.remove()
 
 
 class Pool:
-    """A torch worker and a JAX worker, for use from any thread. Use as a context manager, or call `close`."""
+    """A torch worker and a JAX worker, for use from any thread. Use as a context manager, or call `close`.
+
+    A pool is for checks of one project: what a program changes in a worker, or plants in the folder of compiled
+    programs, reaches no other. Without a project, compiled programs are not kept.
+    """
 
     def __init__(
         self,
@@ -180,7 +189,9 @@ class Pool:
         jax_python: str | None = None,
         device: str = "auto",
         limits: Limits | None = None,
+        project: Path | None = None,
     ) -> None:
+        self.project = project
         self._pythons: dict[Kind, str] = {"torch": torch_python or sys.executable, "jax": jax_python or sys.executable}
         self.device = device
         """What was asked for: ``auto``, ``cpu`` or ``gpu``."""
@@ -260,7 +271,8 @@ class Pool:
             worker = None
         if worker is None:
             try:
-                worker = Worker(kind, self._pythons[kind], self._where, self.limits)
+                cache = open_cache(self.project) if kind == "jax" and self.project is not None else None
+                worker = Worker(kind, self._pythons[kind], self._where, self.limits, cache)
             except OSError as error:
                 raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
             self._workers[kind] = worker
@@ -300,3 +312,5 @@ class Pool:
         for kind, lock in self._locks.items():
             with lock:
                 self._drop(kind)
+        if self.project is not None:
+            trim()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
+from .compile_cache import project_of
 from .filecheck import FileCheck, Settings
 from .frames import training_code
 from .objects import checking_order, find_objects
@@ -78,7 +79,7 @@ def check_files(
     settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes)
     found = find_objects(torch_side, objects)
     own = pool is None
-    pool = pool or Pool(torch_python, jax_python, device)
+    pool = pool or Pool(torch_python, jax_python, device, project=project_of(source))
     unknown = [name for name in objects or () if all(item.name != name for item in found)]
     if unknown:
         raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")

@@ -21,6 +21,7 @@ from typing import Any
 
 from ... import __version__
 from ...api import convert, convert_file
+from ...check.compile_cache import project_of
 from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
 from ...check.pool import Pool, RemoteError, WorkerError
@@ -58,10 +59,12 @@ class Checker:
         """Whether the running check is not wanted any more."""
 
     def workers(self, request: dict[str, Any]) -> RecordingPool:
+        """Warm workers: those of the last check, where that was one of the same project and the same settings."""
+        project = project_of(Path(request["source"]))
         wanted = (request["torch_python"] or None, request["jax_python"] or None, request["device"])
-        if self.pool is None or self._made_for != wanted:
+        if self.pool is None or self._made_for != (*wanted, project):
             self.close()
-            self.pool, self._made_for = RecordingPool(*wanted), wanted
+            self.pool, self._made_for = RecordingPool(*wanted, project=project), (*wanted, project)
             self.pool.start()
         return self.pool
 

@@ -67,7 +67,7 @@ def test_a_gap_is_marked_listed_and_exit_code_1(project: Path, capsys: pytest.Ca
     assert "src/pkg/gap.py:9:5: gap: torch.Tensor.register_hook: " in err
     report = read_json(project / "report.json")
     assert list(report) == ["version", "source", "target", "converted", "gaps", "notes", "helpers"]
-    assert (report["version"], report["source"], report["target"]) == (1, "src/pkg/gap.py", "out.py")
+    assert (report["version"], report["source"], report["target"]) == (2, "src/pkg/gap.py", "out.py")
     (gap,) = report["gaps"]
     assert list(gap) == ["line", "column", "end_line", "end_column", "name", "code", "reason"]
     assert (gap["line"], gap["column"], gap["name"]) == (9, 4, "torch.Tensor.register_hook")

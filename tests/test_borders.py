@@ -67,7 +67,7 @@ BORDERS = (
         JAX | TORCH | {"numpy", "ml_dtypes"},
     ),
     Border("t2j_lsp.assist", ("t2j_lsp.contract",), frozenset({"openai"})),
-    Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol", "psutil"})),
+    Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
     Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),
     Border("t2j_lsp.merge"),
     Border("t2j_lsp.written"),

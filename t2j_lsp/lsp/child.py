@@ -12,10 +12,10 @@ LIMIT = 64 * 1024
 """Bytes of a line that is read, where nothing else is said."""
 
 
-async def start_child(module: str, limit: int = LIMIT) -> asyncio.subprocess.Process:
+async def start_child(module: str, limit: int = LIMIT, python: str = sys.executable) -> asyncio.subprocess.Process:
     """A process that runs a module of ours and talks over its standard streams. It leads a group of its own."""
     return await asyncio.create_subprocess_exec(
-        sys.executable,
+        python,
         "-P",
         "-m",
         module,

@@ -90,9 +90,10 @@ class Client:
         log: Path | None = None,
         env: dict[str, str] | None = None,
         program: Sequence[str] = ("-m", "t2j_lsp", "serve"),
+        python: Path | str = sys.executable,
     ) -> None:
-        command = [sys.executable, *program, *(["--tcp", "127.0.0.1:0"] if tcp else [])]
-        variables = {**os.environ, **(env or {}), "PYTHONPATH": str(ROOT)}
+        command = [str(python), *program, *(["--tcp", "127.0.0.1:0"] if tcp else [])]
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         self.started = time.perf_counter()
         self._log = open(log, "wb") if log is not None else None  # noqa: SIM115 - closed with the client
         errors = subprocess.PIPE if tcp else self._log

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from t2j_lsp.lsp.checking.pausing import BY_BATTERY, BY_COMMAND, Pause, sensors_battery
+from t2j_lsp.lsp.checking.battery import from_pmset, from_supplies, plugged_in
+from t2j_lsp.lsp.checking.pausing import BY_BATTERY, BY_COMMAND, Pause
 
 from .client import Client
 from .pairs import Pair
@@ -20,12 +20,10 @@ SMALL = "import torch\n\n\ndef scale(x: torch.Tensor):\n    return x * 3\n"
 STATUS, CHECKED = "t2j/status", "t2j/checked"
 LAUNCHER = """
 import os, pathlib, sys
-from collections import namedtuple
 from t2j_lsp.lsp.checking import service
 
-sbattery = namedtuple("sbattery", "percent secsleft power_plugged")
 state = pathlib.Path(os.environ["T2J_TEST_BATTERY"])
-service.CheckService.battery = staticmethod(lambda: sbattery(50, 3600, state.read_text() == "plugged"))
+service.CheckService.battery = staticmethod(lambda: state.read_text() == "plugged")
 service.LOOK = 0.05
 from t2j_lsp.cli import main
 sys.exit(main(["serve"]))
@@ -195,11 +193,8 @@ def test_a_burst_of_edits_is_checked_once(client: Client, tmp_path: Path) -> Non
     assert checks(client, since) == [made.uri, other.uri]
 
 
-Battery = namedtuple("Battery", "percent secsleft power_plugged")
-
-
-@pytest.mark.parametrize("known", [None, Battery(50, 0, None), Battery(50, 0, True), object()])
-def test_without_a_sure_sign_of_a_battery_nothing_waits(known: Any) -> None:
+@pytest.mark.parametrize("known", [None, True])
+def test_without_a_sure_sign_of_a_battery_nothing_waits(known: bool | None) -> None:
     pause = Pause(lambda: known)
     asyncio.run(pause.look(allowed=False))
     assert pause.reason is None
@@ -207,7 +202,7 @@ def test_without_a_sure_sign_of_a_battery_nothing_waits(known: Any) -> None:
 
 def test_a_resume_on_battery_holds_until_the_machine_was_plugged_in() -> None:
     state = {"plugged": False}
-    pause = Pause(lambda: Battery(50, 0, state["plugged"]))
+    pause = Pause(lambda: state["plugged"])
 
     def reason() -> str | None:
         asyncio.run(pause.look(allowed=False))
@@ -232,7 +227,42 @@ def test_a_battery_that_cant_be_read_holds_nothing_up() -> None:
     assert pause.reason is None
 
 
-def test_psutil_is_asked_for_the_battery() -> None:
-    psutil = pytest.importorskip("psutil")
-    found, known = sensors_battery(), getattr(psutil, "sensors_battery", lambda: None)()
-    assert getattr(found, "power_plugged", None) == getattr(known, "power_plugged", None)
+MAINS = {"type": "Mains", "online": "1"}
+UNPLUGGED = {**MAINS, "online": "0"}
+DISCHARGING = {"type": "Battery", "status": "Discharging"}
+MOUSE = {"type": "Battery", "status": "Discharging", "scope": "Device"}
+USB = {"type": "USB", "online": "1"}
+
+
+@pytest.mark.parametrize(
+    ("supplies", "plugged"),
+    [
+        ({}, None),
+        ({"AC": MAINS}, None),
+        ({"mouse": MOUSE}, None),
+        ({"AC": MAINS, "BAT0": {"type": "Battery", "status": "Full"}}, True),
+        ({"AC": UNPLUGGED, "BAT0": DISCHARGING}, False),
+        ({"ADP1": MAINS, "BAT0": DISCHARGING}, True),
+        ({"AC": UNPLUGGED, "USB": USB, "BAT0": {"type": "Battery", "status": "Not charging"}}, True),
+        ({"BAT0": {"type": "Battery", "status": "Charging"}, "BAT1": DISCHARGING}, False),
+        ({"BAT0": {"type": "Battery", "status": "Unknown"}}, None),
+    ],
+)
+def test_linux_says_it_in_files(supplies: dict[str, dict[str, str]], plugged: bool | None, tmp_path: Path) -> None:
+    for name, files in supplies.items():
+        (tmp_path / name).mkdir()
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(f"{text}\n")
+    assert from_supplies(tmp_path) is plugged
+
+
+def test_a_machine_without_the_files_says_nothing(tmp_path: Path) -> None:
+    assert from_supplies(tmp_path / "power_supply") is None
+    assert plugged_in() in (True, False, None)
+
+
+def test_macos_says_it_in_the_first_line_of_pmset() -> None:
+    battery = " -InternalBattery-0 (id=1)\t95%; discharging; 4:00 remaining present: true\n"
+    assert from_pmset(f"Now drawing from 'Battery Power'\n{battery}") is False
+    assert from_pmset("Now drawing from 'AC Power'\n") is True
+    assert from_pmset("") is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
 from collections.abc import Callable
-from typing import Any
 
 log = logging.getLogger("t2j.lsp")
 
@@ -14,19 +14,10 @@ LOOK = 20.0
 BY_COMMAND, BY_BATTERY = "by command", "on battery"
 
 
-def sensors_battery() -> Any:
-    """What psutil knows of the battery: an object with ``power_plugged``; None without a battery, or without psutil."""
-    try:
-        import psutil  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return None
-    return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-
-
 class Pause:
-    """The two reasons to wait. ``battery`` is asked off the event loop."""
+    """The two reasons to wait. ``battery`` says whether the machine is plugged in, and is asked off the event loop."""
 
-    def __init__(self, battery: Callable[[], Any]) -> None:
+    def __init__(self, battery: Callable[[], bool | None]) -> None:
         self.battery = battery
         self.by_command = False
         self.on_battery = False
@@ -48,10 +39,10 @@ class Pause:
     async def look(self, allowed: bool) -> None:
         """Look at the battery; ``allowed`` is the setting that lets checks run on it."""
         try:
-            battery = await asyncio.to_thread(self.battery)
-        except (OSError, RuntimeError, NotImplementedError, ValueError) as error:
+            plugged = await asyncio.to_thread(self.battery)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             log.warning("the battery can't be read: %s", type(error).__name__)
-            battery = None
-        unplugged = getattr(battery, "power_plugged", None) is False
+            plugged = None
+        unplugged = plugged is False
         self._despite_battery &= unplugged
         self.on_battery = unplugged and not allowed and not self._despite_battery

@@ -60,8 +60,8 @@ class Checker:
 
     def workers(self, request: dict[str, Any]) -> RecordingPool:
         """Warm workers: those of the last check, where that was one of the same project and the same settings."""
-        project = project_of(Path(request["source"]))
-        wanted = (request["torch_python"] or None, request["jax_python"] or None, request["device"])
+        project, sides = project_of(Path(request["source"])), request["run_by"]
+        wanted = (sides["torch_python"], sides["jax_python"], request["device"])
         if self.pool is None or self._made_for != (*wanted, project):
             self.close()
             self.pool, self._made_for = RecordingPool(*wanted, project=project), (*wanted, project)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from ...contract import T2JError
@@ -18,11 +21,26 @@ CANCEL_GRACE = 5.0
 LIMIT = 64 * 1024 * 1024
 
 
+def interpreter(jax_python: str | None) -> str:
+    """Where the check process runs: what compares arrays needs numpy. The server's own interpreter where that has it.
+
+    Else the JAX side's, since jax brings numpy: a server that comes with an extension carries no compiled package.
+    Raises T2JError where neither is there.
+    """
+    importlib.invalidate_caches()
+    if find_spec("numpy") is not None:
+        return sys.executable
+    if jax_python and jax_python != sys.executable:
+        return jax_python
+    raise T2JError(f"checks need numpy, torch, jax, flax and optax, and {sys.executable} has no numpy")
+
+
 class CheckProcess:
     """One process, which runs one check at a time. Not for use from several tasks."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
+        self._python = ""
         self._count = 0
         self._running = False
         self.stopped = False
@@ -41,17 +59,25 @@ class CheckProcess:
         self._count += 1
         self._running, self.stopped = True, False
         try:
-            process = await self._started()
+            process = await self._started(interpreter(request["jax_python"]))
             if self.stopped:
                 return None
-            self._send({"id": self._count, "operation": "check", **request})
+            # An interpreter that is not set is the server's, wherever the check process runs.
+            sides = {name: request[name] or sys.executable for name in ("torch_python", "jax_python")}
+            self._send({"id": self._count, "operation": "check", **request, "run_by": sides})
             return await self._answer(process, progress)
         finally:
             self._running = False
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _started(self, python: str) -> asyncio.subprocess.Process:
+        if self.alive and self._python != python:
+            await self.end()
         if self._process is None or not self.alive:
-            self._process = await start_child("t2j_lsp.lsp.checking.process", LIMIT)
+            try:
+                self._process = await start_child("t2j_lsp.lsp.checking.process", LIMIT, python)
+            except OSError as error:
+                raise T2JError(f"{python} can't be run: {error.strerror}") from error
+            self._python = python
         return self._process
 
     async def _answer(
@@ -64,6 +90,9 @@ class CheckProcess:
                 await process.wait()
                 if self.stopped:
                     return None
+                if self._python != sys.executable and process.returncode == 1:
+                    needs = "needs Python 3.11 or later, jax, flax and optax"
+                    raise T2JError(f"a check can't start in {self._python}: the JAX side's interpreter {needs}")
                 raise T2JError("the check process ended; the next check starts another one")
             answer = json.loads(line)
             if answer.get("id") != self._count:

@@ -21,8 +21,9 @@ from ...verdict_store import Stored, asked_of
 from ..documents import Program
 from ..paths import to_path
 from ..progress import Progress
+from .battery import plugged_in
 from .pairs import Pairs
-from .pausing import LOOK, Pause, sensors_battery
+from .pausing import LOOK, Pause
 from .requests import Request
 from .runner import CheckProcess
 from .verdicts import Checked, Found, diagnostics_of, found_of, overall, restored
@@ -39,7 +40,7 @@ CHECKED = "t2j/checked"
 class CheckService:
     """The queue of checks and the process that runs them. Everything here happens on the event loop."""
 
-    battery: Callable[[], Any] = staticmethod(sensors_battery)
+    battery: Callable[[], bool | None] = staticmethod(plugged_in)
 
     def __init__(self, server: Server) -> None:
         self.server = server

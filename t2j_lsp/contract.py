@@ -489,6 +489,39 @@ def file_verdict(kinds: Iterable[str], coverage: Coverage | None) -> VerdictKind
     return VerdictKind.EQUIVALENT
 
 
+Holder = Literal["namespace", "bubblewrap", "landlock", "seccomp", "python", "watched", "none"]
+"""What holds one part of a check's containment, the strongest where there are several.
+
+``namespace``: a view of the system made for the check by the kernel; ``bubblewrap``: the same, made by that tool;
+``landlock``: the kernel's rules on files, TCP and signals; ``seccomp``: a filter of system calls; ``python``: audit
+hooks, which native code gets around; ``watched``: the checker measures and ends it; ``none``: nothing.
+"""
+
+
+@dataclass(frozen=True)
+class Containment:
+    """How a check was shut in on this system, and what this system does not hold."""
+
+    files: Holder
+    """Changes of files elsewhere than in the check's own folders."""
+    reads: Holder
+    """Reading files that are not the interpreter's, the project's, or named in the settings."""
+    network: Holder
+    """The network, and the unix sockets of other programs."""
+    processes: Holder
+    """Processes that outlive the check, and signals to others."""
+    memory: Holder
+    not_held: tuple[str, ...] = ()
+    """What this system does not hold, in plain sentences without a full stop; empty where all of it is held."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "not_held": list(self.not_held)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Containment:
+        return Containment(**{**data, "not_held": tuple(data["not_held"])})
+
+
 @dataclass
 class CheckReport:
     """The result of ``t2j check``: one verdict for each object and one for all of them."""
@@ -501,6 +534,8 @@ class CheckReport:
     """Code that trains, of a file that was checked as a whole."""
     coverage: Coverage | None = None
     """What the verdict covers; None where objects were named, which the verdict is then on."""
+    containment: Containment | None = None
+    """How the code that ran was shut in; None where nothing ran."""
 
     @property
     def verdict(self) -> VerdictKind:
@@ -520,4 +555,5 @@ class CheckReport:
             "objects": [o.to_json() for o in self.objects],
             **({"not_run": [asdict(one) for one in self.not_run]} if self.not_run else {}),
             **({"coverage": self.coverage.to_json()} if self.coverage is not None else {}),
+            **({"containment": self.containment.to_json()} if self.containment else {}),
         }

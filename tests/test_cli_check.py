@@ -12,6 +12,7 @@ from t2j_lsp.cli import main
 from t2j_lsp.commands.check import show
 from t2j_lsp.contract import (
     CheckReport,
+    Containment,
     Divergence,
     Location,
     ObjectVerdict,
@@ -60,6 +61,13 @@ def test_a_report_without_objects_is_unchecked(capsys: pytest.CaptureFixture[str
     assert shown.endswith("device: cpu\nunchecked\n")
 
 
+def test_a_report_says_what_this_system_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    held = Containment("landlock", "landlock", "seccomp", "python", "watched", ("processes may stay", "and more"))
+    show(CheckReport("cpu", [ObjectVerdict("f", VerdictKind.EQUIVALENT)], containment=held))
+    assert capsys.readouterr().out.endswith("device: cpu\nnot held here: processes may stay; and more\nequivalent\n")
+    assert Containment.from_json(held.to_json()) == held
+
+
 @pytest.mark.parametrize(("jax", "status", "verdict"), [(RIGHT, 0, "equivalent"), (WRONG, 1, "different")])
 def test_a_right_and_a_wrong_conversion(
     jax: str, status: int, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -71,8 +79,9 @@ def test_a_right_and_a_wrong_conversion(
     assert main(arguments) == status
     assert capsys.readouterr().out.splitlines()[-1] == verdict
     form = json.loads(report.read_text())
-    assert list(form) == ["version", "verdict", "device", "objects"]
+    assert list(form) == ["version", "verdict", "device", "objects", "containment"]
     assert (form["verdict"], form["device"]) == (verdict, "cpu")
+    assert list(form["containment"]) == ["files", "reads", "network", "processes", "memory", "not_held"]
     (one,) = form["objects"]
     assert list(one) == ["name", "verdict", "reason", "stages", "divergence"]
     assert list(one["stages"]) == ["spec", "numeric", "behavioral"]

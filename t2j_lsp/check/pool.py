@@ -17,7 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from t2j_lsp.contract import Containment
+
 from .compile_cache import open_cache, trim
+from .containment import containment_of
 from .environment import worker_environment
 from .processes import kill_tagged, resident, tree
 from .protocol import ProtocolError, frame, read_frame
@@ -306,6 +309,12 @@ class Pool:
         """What both sides ran on: ``cpu``, or ``gpu`` with its name."""
         names = {hello["device"] for hello in self.hello.values()} - {"cpu"}
         return f"gpu: {' and '.join(sorted(names))}" if names and self._where == "gpu" else "cpu"
+
+    @property
+    def containment(self) -> Containment | None:
+        """How the workers are shut in, by the weaker of the two; None before one answered."""
+        found = [containment_of(hello["layers"]) for hello in self.hello.values()]
+        return max(found, key=lambda one: len(one.not_held), default=None)
 
     def close(self) -> None:
         """Ends both workers."""

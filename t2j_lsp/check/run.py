@@ -98,4 +98,5 @@ def check_files(
     check.settle(verdicts)
     order = list(objects) if objects is not None else [item.name for item in found]
     not_run = training_code(torch_side.scope) if objects is None else []
-    return CheckReport(pool.device_name, [verdicts[name] for name in order], pool.fallback, not_run)
+    judged = [verdicts[name] for name in order]
+    return CheckReport(pool.device_name, judged, pool.fallback, not_run, pool.containment)

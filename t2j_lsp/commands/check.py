@@ -121,6 +121,8 @@ def show(report: CheckReport) -> None:
         print(f"not run as a whole: {where}; of code that trains, a check runs the optimizer, schedule and loss")
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
     print(f"device: {report.device}{why}")
+    if report.containment is not None and report.containment.not_held:
+        print(f"not held here: {'; '.join(report.containment.not_held)}")
     print(report.verdict)
 
 

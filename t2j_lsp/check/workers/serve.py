@@ -24,7 +24,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, scratch: str, containe
     """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
     module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_worker")
     handlers: dict[str, Handler] = dict(module.HANDLERS)
-    handlers["hello"] = lambda request: {**module.hello(), "contained": contained}
+    handlers["hello"] = lambda request: {**module.hello(), "layers": []}
     guard.install([scratch, os.environ.get("JAX_COMPILATION_CACHE_DIR", "")])
     with os.fdopen(receive, "rb") as source:
 

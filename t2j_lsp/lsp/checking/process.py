@@ -120,7 +120,8 @@ class Checker:
         if converted is not None and not self.cancelled():
             about = {"device": device, "names": list(digests), "neighbours": beside}
             _record(request, source, converted, verdicts, about)
-        found = {"shapes": shapes, "explanations": explanations}
+        found: dict[str, Any] = {"shapes": shapes, "explanations": explanations}
+        found["containment"] = pool.containment.to_json() if pool.containment else None
         return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **found}
 
     def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:

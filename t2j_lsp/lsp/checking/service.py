@@ -309,7 +309,8 @@ class CheckService:
         shapes = {int(line): found for line, found in answer["shapes"].items()}
         found = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
         reason = answer["device_reason"]
-        return Checked(merged, answer["device"], False, None, found, shapes, revision, device_reason=reason)
+        about = {"device_reason": reason, "containment": answer["containment"]}
+        return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
 
     def _merged(self, source: str, answer: dict[str, Any], objects: list[str] | None) -> list[dict[str, Any]]:
         """The new verdicts, among those on other objects of the file that still hold."""
@@ -359,6 +360,7 @@ class CheckService:
             "problem": state.problem,
             "device": state.device,
             "deviceReason": state.device_reason,
+            "containment": state.containment,
             "objects": state.verdicts,
         }
 

@@ -53,6 +53,8 @@ class Checked:
     """The source's revision that ``shapes`` are about."""
     device_reason: str | None = None
     """Why it was the CPU, where a GPU was asked for."""
+    containment: dict[str, Any] | None = None
+    """How the code was shut in, as in the report; None where none ran in this session."""
 
 
 def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:

@@ -1,0 +1,54 @@
+"""What this system holds of a check's containment: asked of it without starting a check, and said in plain words."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from t2j_lsp.contract import Containment, Holder
+
+_START = Path(__file__).parent / "workers" / "start.py"
+_NOT_HELD = {
+    "files": "native code can change your files",
+    "reads": "native code can read your files",
+    "network": "native code can use the network and the sockets of other programs",
+    "processes": "native code can leave processes running and end others of yours",
+    "memory": "memory is not measured",
+}
+_HOLDERS: dict[str, tuple[Holder, ...]] = {
+    "files": ("namespace", "bubblewrap", "landlock"),
+    "reads": ("namespace", "bubblewrap", "landlock"),
+    "network": ("namespace", "bubblewrap", "seccomp"),
+    "processes": ("namespace", "bubblewrap", "seccomp"),
+}
+"""By what each part is held, the first that there is."""
+
+
+def containment_of(layers: Collection[str]) -> Containment:
+    """The containment that these layers give."""
+    held: dict[str, Holder] = {
+        part: next((one for one in holders if one in layers), "python") for part, holders in _HOLDERS.items()
+    }
+    held["memory"] = "watched" if Path("/proc/self/statm").exists() else "none"
+    weak = tuple(text for part, text in _NOT_HELD.items() if held[part] in ("python", "none"))
+    return Containment(**held, not_held=weak)
+
+
+@functools.cache
+def layers(python: str | None = None) -> tuple[str, ...]:
+    """The layers that this system offers to an interpreter: tried in a process that ends at once."""
+    command = [python or sys.executable, "-I", "-S", str(_START), "probe"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        return tuple(json.loads(run.stdout))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ()
+
+
+def probe(python: str | None = None) -> Containment:
+    """How checks are shut in on this system. Starts no check; takes some ten milliseconds, once."""
+    return containment_of(layers(python))

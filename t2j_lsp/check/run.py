@@ -99,4 +99,4 @@ def check_files(
     order = list(objects) if objects is not None else [item.name for item in found]
     not_run = training_code(torch_side.scope) if objects is None else []
     judged = [verdicts[name] for name in order]
-    return CheckReport(pool.device_name, judged, pool.fallback, not_run, pool.containment)
+    return CheckReport(pool.device_name, judged, pool.fallback, not_run, containment=pool.containment)

@@ -1,21 +1,23 @@
 """How long a check takes, cold and warm, beside the design's numbers, and what dominates it.
 
-    python -m benchmarks.check_times [--repeats 3] [--device gpu]
+    python -m benchmarks.check_times [--repeats 3] [--device gpu] [--source FILE]
 
-A LeNet is converted and checked in all stages: first with fresh workers, which have to import their frameworks, then
-with the same workers again. The table gives the seconds of every request to a worker; the rest is this process's. XLA's
-programs are kept on disk between runs (``T2J_CACHE``); a temporary folder is used here, so that the first check
-compiles all of them.
+A LeNet, or FILE, is converted and checked in all stages: first with fresh workers, which have to import their
+frameworks, then with the same workers again. The table gives the seconds of every request to a worker; the rest is this
+process's. All of it runs in a new home folder, three times over: on a machine where nothing was checked before, then
+with the compiled programs that this left, and then with no folder to keep programs in.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,8 @@ BARS = {"cold": 10.0, "warm": 2.0}
 class TimedPool(Pool):
     """A pool that adds up the time of its requests."""
 
-    def __init__(self, device: str = "cpu") -> None:
-        super().__init__(device=device)
+    def __init__(self, device: str = "cpu", project: Path | None = None) -> None:
+        super().__init__(device=device, project=project)
         self.seconds: dict[str, float] = defaultdict(float)
 
     def request(self, kind: Kind, operation: str, *args: Any, **message: Any) -> Any:
@@ -69,33 +71,51 @@ def timed(source: Path, code: str, pool: TimedPool) -> tuple[float, dict[str, fl
     """Seconds of one check, and those of its requests."""
     pool.seconds.clear()
     start = time.perf_counter()
-    (verdict,) = check_files(source, code, pool=pool).objects
+    report = check_files(source, code, pool=pool)
     taken = time.perf_counter() - start
-    if verdict.verdict is not VerdictKind.EQUIVALENT:
-        raise SystemExit(f"{verdict.verdict}: {verdict.reason}")
+    for verdict in report.objects:
+        if verdict.verdict is not VerdictKind.EQUIVALENT:
+            raise SystemExit(f"{verdict.name}: {verdict.verdict}: {verdict.reason}")
     return taken, dict(pool.seconds)
 
 
 Timed = tuple[float, dict[str, float]]
 
 
-def cold_and_warm(device: str, repeats: int) -> tuple[dict[str, Timed], str]:
-    """The times of a first check in fresh workers and the best of some more, and the device of both sides."""
-    before = os.environ.get("T2J_CACHE")
+@contextlib.contextmanager
+def new_home() -> Iterator[Path]:
+    """A home folder with nothing in it."""
+    names = ("HOME", "XDG_CACHE_HOME", "T2J_CACHE")
+    before = {name: os.environ.get(name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["T2J_CACHE"] = folder
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ["HOME"] = folder
         try:
+            yield Path(folder)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def cold_and_warm(
+    device: str, repeats: int, source: Path | None = None, project: Path | None = None
+) -> tuple[dict[str, Timed], str]:
+    """The times of a first check in fresh workers and the best of some more, and the device of both sides.
+
+    ``project`` keeps compiled programs, in the cache folder of the environment; without it there are none.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if source is None:
             source = Path(folder, "lenet.py")
             source.write_text(LENET, encoding="utf-8")
-            code = convert_file(source, Options()).translation.code
-            with TimedPool(device) as pool:
-                cold = timed(source, code, pool)
-                warm = min(timed(source, code, pool) for _ in range(repeats))
-                where = pool.device_name + (f" ({pool.fallback})" if pool.fallback else "")
-        finally:
-            os.environ.pop("T2J_CACHE")
-            if before is not None:
-                os.environ["T2J_CACHE"] = before
+        code = convert_file(source, Options()).translation.code
+        with TimedPool(device, project) as pool:
+            cold = timed(source, code, pool)
+            warm = min(timed(source, code, pool) for _ in range(repeats))
+            where = pool.device_name + (f" ({pool.fallback})" if pool.fallback else "")
     return {"cold": cold, "warm": warm}, where
 
 
@@ -104,14 +124,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Time a cold and a warm check.")
     parser.add_argument("--repeats", type=int, default=3, help="warm checks; the best counts (3)")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--source", type=Path, help="a PyTorch file to check instead of a LeNet")
     options = parser.parse_args(arguments)
-    times, where = cold_and_warm(options.device, options.repeats)
-    print(f"device: {where}")
-    for name, (seconds, parts) in times.items():
-        print(f"{name}: {seconds:5.2f} s (bar {BARS[name]:.0f} s)")
-        rest = seconds - sum(parts.values())
-        for what, part in sorted({**parts, "this process": rest}.items(), key=lambda item: -item[1]):
-            print(f"  {part:6.2f} s  {100 * part / seconds:4.0f} %  {what}")
+    with new_home() as home:
+        cases = {"first on a new machine": home, "again, with the programs of the first": home, "no cache": None}
+        for case, project in cases.items():
+            times, where = cold_and_warm(options.device, options.repeats, options.source, project)
+            kept = [one for one in home.rglob("*") if one.is_file()]
+            size = sum(one.stat().st_size for one in kept) / 1024**2
+            print(f"{case} (device: {where}; {len(kept)} files kept, {size:.1f} MB)")
+            for name, (seconds, parts) in times.items():
+                bar = f" (bar {BARS[name]:.0f} s)" if options.source is None else ""
+                print(f"  {name}: {seconds:5.2f} s{bar}")
+                rest = seconds - sum(parts.values())
+                for what, part in sorted({**parts, "this process": rest}.items(), key=lambda item: -item[1]):
+                    print(f"    {part:6.2f} s  {100 * part / seconds:4.0f} %  {what}")
     return 0
 
 

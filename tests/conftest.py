@@ -32,9 +32,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 @pytest.fixture(autouse=True, scope="session")
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What t2j remembers, it remembers in a folder of the test run."""
+    """What t2j remembers and keeps, it has in folders of the test run; to a check, all its files are one project."""
+    (tmp_path_factory.getbasetemp() / "setup.cfg").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("T2J_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

@@ -17,6 +17,7 @@ from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.scratch import Scratch, remove_abandoned
 from t2j_lsp.contract import VerdictKind
+from tests.lsp.client import Client
 
 
 @pytest.fixture
@@ -41,17 +42,19 @@ def test_the_first_check_on_a_new_machine_fills_the_cache_of_its_project_alone(c
     assert open_cache(tmp_path / "other") != folder
 
 
-def test_a_project_is_the_innermost_folder_that_looks_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = tmp_path / "work" / "inner"
-    (inner / "models").mkdir(parents=True)
-    source = inner / "models" / "net.py"
-    assert project_of(source) == inner / "models"
-    (tmp_path / "work" / ".git").mkdir()
-    assert project_of(source) == tmp_path / "work"
-    (inner / "pyproject.toml").touch()
-    assert project_of(source) == inner
-    monkeypatch.setenv("HOME", str(inner))
-    assert project_of(source) == tmp_path / "work", "a home folder is no project"
+def test_a_project_is_the_innermost_folder_that_looks_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder).resolve() / "work"
+        inner = work / "inner"
+        (inner / "models").mkdir(parents=True)
+        source = inner / "models" / "net.py"
+        assert project_of(source) == inner / "models"
+        (work / ".git").mkdir()
+        assert project_of(source) == work
+        (inner / "pyproject.toml").touch()
+        assert project_of(source) == inner
+        monkeypatch.setenv("HOME", str(inner))
+        assert project_of(source) == work, "a home folder is no project"
 
 
 def test_above_the_limit_the_programs_used_longest_ago_go(
@@ -152,3 +155,21 @@ def test_a_killed_check_leaves_no_folder_once_the_next_has_started(tmp_path: Pat
     while any(tmp_path.iterdir()) and time.monotonic() < deadline:
         os.sched_yield()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_language_server_removes_the_folders_of_a_killed_one_as_it_starts(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert killed.stdout is not None
+    left = Path(killed.stdout.readline().strip())
+    killed.kill()
+    killed.communicate()
+    assert left.is_dir()
+    with Client(env=environment) as client:
+        client.initialize()
+        deadline = time.monotonic() + 20
+        while left.exists() and time.monotonic() < deadline:
+            client.request("t2j/workspace")
+        assert not left.exists()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from ...check.scratch import remove_abandoned
 from ..paths import to_path
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ def register(server: Server) -> None:
     @server.feature(types.INITIALIZED)
     def initialized(_: Any) -> None:
         server.spawn(_subscribe(server))
+        server.spawn(asyncio.to_thread(remove_abandoned))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:

@@ -92,11 +92,19 @@ def test_the_wheel_holds_the_package_with_rules_and_retrieval_inside_and_nothing
     assert not [name for name in names - info if "test" in name or not name.endswith((".py", ".html", "py.typed"))]
 
 
+def test_the_wheel_names_its_license_and_holds_the_text(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA")]
+        (text,) = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/licenses/LICENSE")]
+    assert "License-Expression: Apache-2.0" in metadata
+    assert text == (ROOT / "LICENSE").read_text()
+
+
 def test_the_sdist_holds_what_the_tests_and_the_commands_need(dist: Path) -> None:
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "Makefile", "rules/__init__.py", "retrieval/__init__.py"} <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "rules/__init__.py", "retrieval/__init__.py"} <= names
     assert {"tests/test_packaging.py", "examples/residual_net.py"} <= names
     assert not [name for name in names if name.startswith((".venv", ".git/"))]
 

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
             raise
-        raise T2JError("the language server needs pygls: pip install 't2j-lsp[lsp]'") from None
+        raise T2JError("the language server needs two packages: pip install 'pygls>=2' 'lsprotocol>=2025'") from None
     address = None
     if arguments.tcp:
         host, _, port = arguments.tcp.rpartition(":")

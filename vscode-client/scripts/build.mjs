@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-export const bundleExtension = () =>
+/** @param {{sourcemap?: boolean}} options sourcemap: for a debugger; it is as large as the bundle. */
+export const bundleExtension = ({ sourcemap = true } = {}) =>
   build({
     absWorkingDir: dirname(dirname(fileURLToPath(import.meta.url))),
     entryPoints: ["src/extension.ts"],
@@ -15,7 +16,8 @@ export const bundleExtension = () =>
     format: "cjs",
     external: ["vscode"],
     minify: true,
-    sourcemap: true,
+    sourcemap,
+    metafile: true,
     logLevel: "warning",
   });
 

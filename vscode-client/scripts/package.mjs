@@ -1,15 +1,26 @@
 /**
  * Makes the .vsix: bundles the extension, and the t2j of this checkout with what its server needs.
  *
- *   node scripts/package.mjs [--out FILE] [--no-libs]
+ *   node scripts/package.mjs [--out FILE]
  *
- * PYTHON names the interpreter that runs pip (python3 otherwise), PIP_FLAGS goes to pip. Packages in pure Python go to
- * bundled/libs and fit every interpreter; those with C code go to bundled/native and fit the Python version and platform that
- * bundle.json names. --no-libs leaves the packages out, and keeps t2j's wheel.
+ * PYTHON names the interpreter that runs pip (python3 otherwise), PIP_FLAGS goes to pip. The server needs packages in pure Python
+ * alone, so one .vsix fits every platform: pip is asked for such wheels only, and fails where there is none. What checks need
+ * besides, numpy first of all, is there where torch and jax are.
  */
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -18,57 +29,88 @@ import { bundleExtension } from "./build.mjs";
 const extension = dirname(dirname(fileURLToPath(import.meta.url)));
 const checkout = dirname(extension);
 const bundled = join(extension, "bundled");
+const dist = join(extension, "dist");
 const python = process.env.PYTHON ?? "python3";
 const pipFlags = (process.env.PIP_FLAGS ?? "").split(/\s+/).filter(Boolean);
-const { values } = parseArgs({ options: { out: { type: "string" }, "no-libs": { type: "boolean", default: false } } });
+const { values } = parseArgs({ options: { out: { type: "string" } } });
 
 const run = (program, args, cwd = extension) =>
   execFileSync(program, args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
 const pip = (...args) => run(python, ["-m", "pip", "--quiet", "--disable-pip-version-check", ...args], checkout);
 
-for (const made of ["wheels", "libs", "native", "bundle.json"]) {
-  rmSync(join(bundled, made), { recursive: true, force: true });
+for (const made of [join(bundled, "libs"), join(bundled, "bundle.json"), dist]) {
+  rmSync(made, { recursive: true, force: true });
 }
-pip("wheel", "--no-deps", "--wheel-dir", join(bundled, "wheels"), ".");
-const wheel = readdirSync(join(bundled, "wheels"))[0];
-const tag = JSON.parse(execFileSync(python, [join(bundled, "tool", "probe.py")], { encoding: "utf8" })).tag;
-if (!values["no-libs"]) {
-  const all = join(bundled, "libs");
-  pip("install", ...pipFlags, "--no-compile", "--target", all, `${join(bundled, "wheels", wheel)}[lsp]`);
-  // Scripts name the interpreter of this machine.
-  rmSync(join(all, "bin"), { recursive: true, force: true });
-  separateNative(all, join(bundled, "native"));
+mkdirSync(dist);
+const version = bundleServer(join(bundled, "libs"));
+writeFileSync(join(bundled, "bundle.json"), `${JSON.stringify({ version }, null, 2)}\n`);
+writeFileSync(join(dist, "ThirdPartyNotices.txt"), notices(await bundleExtension({ sourcemap: false })));
+writeFileSync(join(dist, "README.md"), withPictures(readFileSync(join(extension, "README.md"), "utf8")));
+for (const name of ["LICENSE", "CHANGELOG.md"]) {
+  copyFileSync(join(checkout, name), join(extension, name));
 }
-const version = wheel.split("-")[1];
-writeFileSync(
-  join(bundled, "bundle.json"),
-  `${JSON.stringify({ tag, version, wheel }, null, 2)}
-`,
-);
-await bundleExtension();
 const out = resolve(values.out ?? join(extension, "t2j.vsix"));
 run(process.execPath, [
   join(extension, "node_modules", "@vscode", "vsce", "vsce"),
   "package",
   "--no-dependencies",
   "--allow-missing-repository",
-  "--skip-license",
   "--no-update-package-json",
+  "--readme-path",
+  "dist/README.md",
   "--out",
   out,
 ]);
-console.log(`packaged: ${out} (t2j ${version}, those with C code for ${tag})`);
+console.log(`packaged: ${out} (t2j ${version})`);
 
-/** Move distributions that hold C code to a folder of their own. */
-function separateNative(from, to) {
-  mkdirSync(to, { recursive: true });
-  for (const info of readdirSync(from).filter((name) => name.endsWith(".dist-info"))) {
-    const record = readFileSync(join(from, info, "RECORD"), "utf8").split("\n");
-    const files = record.map((line) => line.split(",")[0]).filter((file) => file && !file.startsWith(".."));
-    if (files.some((file) => /\.(so|pyd|dylib)$/.test(file))) {
-      for (const top of new Set(files.map((file) => file.split("/")[0]))) {
-        renameSync(join(from, top), join(to, top));
-      }
+/** Put t2j and the packages of its server into a folder; t2j's version. */
+function bundleServer(to) {
+  const scratch = mkdtempSync(join(tmpdir(), "t2j-wheel-"));
+  try {
+    pip("wheel", "--no-deps", "--wheel-dir", scratch, ".");
+    const [wheel] = readdirSync(scratch);
+    const pure = ["--only-binary", ":all:", "--platform", "any", "--python-version", "3.11", "--no-compile"];
+    pip("install", ...pure, "--no-deps", "--target", to, join(scratch, wheel));
+    pip("install", ...pipFlags, ...pure, "--target", to, ...serverPackages());
+    // Scripts name the interpreter of this machine, and pip notes where the wheel lay.
+    rmSync(join(to, "bin"), { recursive: true, force: true });
+    for (const info of readdirSync(to).filter((name) => name.endsWith(".dist-info"))) {
+      rmSync(join(to, info, "direct_url.json"), { force: true });
     }
+    // The pages that hovers and diagnostics link to.
+    const pages = (file) => statSync(file).isDirectory() || file.endsWith(".md");
+    cpSync(join(checkout, "docs"), join(to, "docs"), { recursive: true, filter: pages });
+    rmSync(join(to, "docs", "decisions"), { recursive: true });
+    return wheel.split("-")[1];
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** The requirements of pyproject's extra "lsp". */
+function serverPackages() {
+  const read = "import json, tomllib; print(json.dumps(tomllib.load(open('pyproject.toml', 'rb'))))";
+  const project = JSON.parse(execFileSync(python, ["-c", read], { cwd: checkout, encoding: "utf8" })).project;
+  return project["optional-dependencies"].lsp;
+}
+
+/** The licenses of the npm packages whose code is in the extension's script; those of Python packages lie beside their code. */
+function notices({ metafile }) {
+  const inside = Object.keys(metafile.inputs).map((file) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
+  const folders = [...new Set(inside.filter(Boolean))].sort();
+  const texts = folders.map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(extension, folder, "package.json"), "utf8"));
+    const file = readdirSync(join(extension, folder)).find((one) => /^licen[cs]e/i.test(one));
+    const text = file ? readFileSync(join(extension, folder, file), "utf8").trim() : `License: ${license}`;
+    return `${name} ${version}\n\n${text}\n`;
+  });
+  return `dist/extension.js holds code of these packages.\n\n${texts.join(`\n${"-".repeat(80)}\n\n`)}`;
+}
+
+/** The page with its pictures inside: the editor shows an extension's page without the files beside it. */
+function withPictures(page) {
+  return page.replace(/(!\[[^\]]*\])\((media\/[^)]+\.png)\)/g, (_, title, file) => {
+    const data = readFileSync(join(extension, file)).toString("base64");
+    return `${title}(data:image/png;base64,${data})`;
+  });
 }

@@ -24,7 +24,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const running = new Server(context, consent, log, traffic);
   server = running;
   const status = new StatusItem(running);
-  const installer = new Installer(context, running);
+  const installer = new Installer(running);
   const previews = new Previews(running, consent);
   const panel = new DifferencePanel(running, consent);
   const migration = new MigrationView(running, consent);

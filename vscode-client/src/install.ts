@@ -1,7 +1,6 @@
 /** Installs what is missing, in a terminal that the user sees, and lets the user choose interpreters. */
 
 import * as vscode from "vscode";
-import { readBundle } from "./bundle";
 import { pipCommand } from "./launch";
 import type { Problem, Server } from "./server";
 
@@ -13,10 +12,7 @@ const LOGS = "Show Logs";
 export class Installer {
   private readonly told = new Set<string>();
 
-  constructor(
-    private readonly context: vscode.ExtensionContext,
-    private readonly server: Server,
-  ) {}
+  constructor(private readonly server: Server) {}
 
   async tell(problem: Problem): Promise<void> {
     if (this.told.has(problem.text)) {
@@ -45,13 +41,9 @@ export class Installer {
       await vscode.window.showWarningMessage("Packages are installed in trusted workspaces only.");
       return;
     }
-    const bundle = readBundle(this.context.extensionPath);
-    const packages = problem.packages.map((name) =>
-      name.startsWith("t2j-lsp") && bundle ? `${bundle.wheel}${name.slice("t2j-lsp".length)}` : name,
-    );
     const terminal = vscode.window.createTerminal({ name: "t2j: install" });
     terminal.show();
-    terminal.sendText(pipCommand(problem.python, packages, process.platform === "win32"), true);
+    terminal.sendText(pipCommand(problem.python, problem.packages, process.platform === "win32"), true);
     this.told.clear();
     const again = "Restart the Server";
     const text = "When the installation in the terminal is done, restart the t2j server.";

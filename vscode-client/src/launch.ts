@@ -4,15 +4,13 @@ import type { Environment } from "./python";
 
 export type ImportStrategy = "useBundled" | "fromEnvironment";
 
-/** The packages in the extension, by `bundled/bundle.json`: pure Python for every interpreter, and some with C code. */
+/** The t2j in the extension, by `bundled/bundle.json`: packages in pure Python, for every interpreter. */
 export interface Bundle {
-  /** The interpreter and platform that the packages with C code fit. */
-  tag: string;
   version: string;
 }
 
 /** `folders`: those of the bundle that go on Python's path, below `bundled/`. */
-export type Launch = { kind: "run"; folders: string[] } | { kind: "missing"; packages: string[]; why: string };
+export type Launch = { kind: "run"; folders: string[] } | { kind: "missing"; why: string };
 
 /** Packages that one interpreter lacks. */
 export interface Missing {
@@ -27,39 +25,30 @@ const SERVER_PACKAGES = ["t2j-lsp", "pygls", "lsprotocol"] as const;
 export function chooseLaunch(environment: Environment, strategy: ImportStrategy, bundle: Bundle | undefined): Launch {
   const [major, minor] = environment.version;
   if (major < 3 || (major === 3 && minor < 11)) {
-    return { kind: "missing", packages: [], why: `${NEEDED}, and this is ${major}.${minor}` };
+    return { kind: "missing", why: `${NEEDED}, and this is ${major}.${minor}` };
   }
   const absent = SERVER_PACKAGES.filter((name) => !environment.packages[name]);
-  if (!absent.length && (strategy === "fromEnvironment" || !bundle)) {
+  if (bundle && (strategy === "useBundled" || absent.length)) {
+    return { kind: "run", folders: ["libs"] };
+  }
+  if (!absent.length) {
     return { kind: "run", folders: [] };
   }
-  if (bundle) {
-    const native = !environment.packages.numpy && bundle.tag === environment.tag;
-    return { kind: "run", folders: native ? ["libs", "native"] : ["libs"] };
-  }
-  return { kind: "missing", packages: ["t2j-lsp[lsp]"], why: `${absent.join(", ")} not installed in it` };
+  return { kind: "missing", why: `${absent.join(", ")} not installed in it, and this extension was built without t2j` };
 }
 
-/** What checks would lack in the interpreters of the server and of both sides. `hasNumpy`: the server's, bundled or not. */
-export function missingForChecks(
-  server: { environment: Environment; hasNumpy: boolean },
-  torchSide: Environment,
-  jaxSide: Environment,
-): Missing[] {
+/**
+ * What checks would lack in the interpreters of both sides. Arrays are compared with the numpy of the server's interpreter or of
+ * the JAX side's, where jax brings it: nothing else is asked of the server's.
+ */
+export function missingForChecks(torchSide: Environment, jaxSide: Environment): Missing[] {
   const wanted = new Map<string, Set<string>>();
   const want = (side: Environment, packages: string[]) => {
-    const known = wanted.get(side.python) ?? new Set();
-    wanted.set(side.python, new Set([...known, ...packages]));
+    const lacking = packages.filter((name) => !side.packages[name]);
+    wanted.set(side.python, new Set([...(wanted.get(side.python) ?? []), ...lacking]));
   };
-  want(
-    torchSide,
-    ["torch", "numpy"].filter((name) => !torchSide.packages[name]),
-  );
-  want(
-    jaxSide,
-    ["jax", "flax", "optax"].filter((name) => !jaxSide.packages[name]),
-  );
-  want(server.environment, server.hasNumpy ? [] : ["numpy"]);
+  want(torchSide, ["torch", "numpy"]);
+  want(jaxSide, ["jax", "flax", "optax"]);
   return [...wanted]
     .map(([python, packages]) => ({ python, packages: [...packages] }))
     .filter(({ packages }) => packages.length);

@@ -14,8 +14,6 @@ const PROBE_TIMEOUT = 20_000;
 export interface Environment {
   python: string;
   version: [number, number, number];
-  /** Interpreter and platform, as in wheel names: packages with C code fit one tag. */
-  tag: string;
   /** Versions of distributions; null where one is not there. */
   packages: Record<string, string | null>;
 }

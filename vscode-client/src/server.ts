@@ -126,11 +126,10 @@ export class Server implements vscode.Disposable {
     this.log.info(`Interpreter from the ${python.from}: ${environment.python}`, JSON.stringify(environment.packages));
     const bundle = readBundle(this.context.extensionPath);
     const configuration = vscode.workspace.getConfiguration("t2j");
-    const strategy = configuration.get<ImportStrategy>("importStrategy", "fromEnvironment");
-    const launch = chooseLaunch(environment, strategy, bundle?.hasLibs ? bundle : undefined);
+    const strategy = configuration.get<ImportStrategy>("importStrategy", "useBundled");
+    const launch = chooseLaunch(environment, strategy, bundle);
     if (launch.kind === "missing") {
-      const text = `t2j can't run in ${environment.python}: ${launch.why}.`;
-      this.failed({ text, python: environment.python, packages: launch.packages });
+      this.failed({ text: `t2j can't run in ${environment.python}: ${launch.why}.`, packages: [] });
       return;
     }
     this.folders = launch.folders.map((name) => this.context.asAbsolutePath(path.join("bundled", name)));
@@ -138,8 +137,7 @@ export class Server implements vscode.Disposable {
       launch.folders.length ? `Server: the bundled t2j ${bundle?.version}` : "Server: the environment's t2j",
     );
     await this.startClient(environment.python, configuration.get<string[]>("serverArguments", []));
-    const hasNumpy = Boolean(environment.packages.numpy) || launch.folders.includes("native");
-    void this.reportMissing({ environment, hasNumpy }, tool);
+    void this.reportMissing(environment, tool);
   }
 
   private async startClient(python: string, more: string[]): Promise<void> {
@@ -221,14 +219,14 @@ export class Server implements vscode.Disposable {
   }
 
   /** Say what checks will lack. The server runs all the same. */
-  private async reportMissing(server: { environment: Environment; hasNumpy: boolean }, tool: string): Promise<void> {
+  private async reportMissing(server: Environment, tool: string): Promise<void> {
     const configuration = vscode.workspace.getConfiguration("t2j.check");
     const look = async (name: string): Promise<Environment> => {
       const set = expand(configuration.get<string>(name, "").trim());
-      return set ? probe(set, tool) : server.environment;
+      return set ? probe(set, tool) : server;
     };
     try {
-      const missing = missingForChecks(server, await look("torchPython"), await look("jaxPython"));
+      const missing = missingForChecks(await look("torchPython"), await look("jaxPython"));
       for (const { python, packages } of missing) {
         this.problem = { text: `Checks need ${packages.join(", ")} in ${python}.`, python, packages };
         this.statusChanged.fire(this.problem);

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import sysconfig
 
 PACKAGES = ("t2j-lsp", "pygls", "lsprotocol", "torch", "jax", "flax", "optax", "numpy")
 
@@ -23,7 +22,6 @@ print(
         {
             "python": sys.executable,
             "version": list(sys.version_info[:3]),
-            "tag": f"cp{sys.version_info[0]}{sys.version_info[1]}-{sysconfig.get_platform()}",
             "packages": {name: version(name) for name in PACKAGES},
         }
     )

@@ -21,17 +21,20 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test("the Python extension's interpreter runs the server", { timeout: TIMEOUT }, async () => {
+test("the Python extension's interpreter runs the server, with its own t2j where that is wanted", {
+  timeout: TIMEOUT,
+}, async () => {
   const stub = pythonExtension(process.env.T2J_PYTHON);
   const options = {
     files: { "net.py": NET },
     extensions: [stub, process.env.T2J_VSIX],
-    settings: { "t2j.interpreter": "" },
+    settings: { "t2j.interpreter": "", "t2j.importStrategy": "fromEnvironment" },
   };
   await within("python extension", options, async (code) => {
     await code.openFile("net.py");
     await code.lens("Convert to JAX");
     assert.match(code.log(), /Interpreter from the Python extension/);
+    assert.match(code.log(), /Server: the environment's t2j/);
   });
 });
 

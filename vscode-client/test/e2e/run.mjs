@@ -4,12 +4,13 @@
  *   node test/e2e/run.mjs [--if-possible] [PATTERN]      PATTERN: tests whose names match it
  *
  * T2J_PYTHON names the interpreter that has t2j, torch and jax (.venv of the checkout otherwise), T2J_VSIX the package (t2j.vsix
- * otherwise; `make vsix` makes it). Where a part is not there and can't be installed, one line says which, and the exit code is
+ * otherwise; `make vsix` makes it). The server is the package's, as for users; T2J_IMPORT_STRATEGY=fromEnvironment takes the
+ * interpreter's, so that edits of Python files need no new package. Where a part is not there and can't be installed, one line says which, and the exit code is
  * 3, or 0 with --if-possible.
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { browser, codeServer, extension, MissingPart } from "./parts.mjs";
@@ -35,6 +36,7 @@ try {
   console.log(`end-to-end tests in VS Code not run: ${error.message}`);
   process.exit(values["if-possible"] ? 0 : 3);
 }
+warnOfOldPackage();
 rmSync(results, { recursive: true, force: true });
 mkdirSync(results, { recursive: true });
 process.env.T2J_RESULTS = results;
@@ -53,4 +55,16 @@ function there(file, how) {
     throw new MissingPart(`${file} is not there (${how})`);
   }
   return file;
+}
+
+/** Edits since the package was made are not in it. */
+function warnOfOldPackage() {
+  const checkout = dirname(extension);
+  const made = statSync(process.env.T2J_VSIX).mtimeMs;
+  const inside = [join(extension, "src"), join(checkout, "t2j_lsp"), join(checkout, "rules")];
+  const files = inside.flatMap((home) => readdirSync(home, { recursive: true }).map((name) => join(home, name)));
+  const newer = files.filter((file) => /\.(ts|py)$/.test(file) && statSync(file).mtimeMs > made);
+  if (newer.length) {
+    console.log(`${process.env.T2J_VSIX} is older than ${newer.length} files, such as ${newer[0]}: make vsix`);
+  }
 }

@@ -64,7 +64,8 @@ export class Workbench {
     const trust = trusted
       ? { "security.workspace.trust.enabled": false }
       : { "security.workspace.trust.startupPrompt": "never" };
-    const own = { "t2j.interpreter": process.env.T2J_PYTHON, "t2j.check.delay": 0.2 };
+    const strategy = process.env.T2J_IMPORT_STRATEGY ? { "t2j.importStrategy": process.env.T2J_IMPORT_STRATEGY } : {};
+    const own = { "t2j.interpreter": process.env.T2J_PYTHON, "t2j.check.delay": 0.2, ...strategy };
     writeJson(join(data, "User", "settings.json"), { ...QUIET, ...trust });
     // In a browser, settings about this machine are taken from the server's file alone.
     writeJson(join(data, "Machine", "settings.json"), { ...own, ...settings });

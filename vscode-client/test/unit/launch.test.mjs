@@ -8,49 +8,38 @@ const FULL = { "t2j-lsp": "1", pygls: "2", lsprotocol: "1", torch: "2", jax: "1"
 const environment = (packages = FULL, changes = {}) => ({
   python: "/env/bin/python",
   version: [3, 11, 7],
-  tag: "cp311-linux-x86_64",
   packages,
   ...changes,
 });
-const bundle = { tag: "cp311-linux-x86_64", version: "1" };
+const bundle = { version: "1" };
 
-test("the environment's t2j runs unless the bundled one is wanted", () => {
-  assert.deepEqual(chooseLaunch(environment(), "fromEnvironment", bundle), { kind: "run", folders: [] });
+test("the bundled t2j runs unless the environment's is wanted and there", () => {
   assert.deepEqual(chooseLaunch(environment(), "useBundled", bundle), { kind: "run", folders: ["libs"] });
+  assert.deepEqual(chooseLaunch(environment(), "fromEnvironment", bundle), { kind: "run", folders: [] });
+  assert.deepEqual(chooseLaunch(environment({}), "fromEnvironment", bundle), { kind: "run", folders: ["libs"] });
   assert.deepEqual(chooseLaunch(environment(), "useBundled", undefined), { kind: "run", folders: [] });
 });
 
-test("the bundle stands in, with packages of C code only where they fit and lack", () => {
-  const bare = environment({});
-  assert.deepEqual(chooseLaunch(bare, "fromEnvironment", bundle), { kind: "run", folders: ["libs", "native"] });
-  const other = environment({}, { tag: "cp312-macosx_14_0_arm64" });
-  assert.deepEqual(chooseLaunch(other, "fromEnvironment", bundle), { kind: "run", folders: ["libs"] });
-  const numpy = environment({ numpy: "2" });
-  assert.deepEqual(chooseLaunch(numpy, "fromEnvironment", bundle), { kind: "run", folders: ["libs"] });
-});
-
-test("what is missing is named, with the package that mends it", () => {
+test("where nothing can run, it is said why", () => {
   const launch = chooseLaunch(environment({ ...FULL, pygls: null }), "fromEnvironment", undefined);
-  assert.deepEqual(launch, { kind: "missing", packages: ["t2j-lsp[lsp]"], why: "pygls not installed in it" });
+  assert.deepEqual(launch, {
+    kind: "missing",
+    why: "pygls not installed in it, and this extension was built without t2j",
+  });
   const old = chooseLaunch(environment(FULL, { version: [3, 10, 1] }), "useBundled", bundle);
-  assert.equal(old.kind, "missing");
-  assert.match(old.why, /3\.11 or later is needed, and this is 3\.10/);
+  assert.deepEqual(old, { kind: "missing", why: "Python 3.11 or later is needed, and this is 3.10" });
 });
 
 test("what checks lack is listed for each interpreter once", () => {
   const server = environment({ ...FULL, torch: null });
   const torch = environment({ numpy: null, torch: null }, { python: "/torch/python" });
-  assert.deepEqual(missingForChecks({ environment: server, hasNumpy: true }, server, server), [
-    { python: "/env/bin/python", packages: ["torch"] },
-  ]);
-  assert.deepEqual(missingForChecks({ environment: server, hasNumpy: true }, torch, server), [
-    { python: "/torch/python", packages: ["torch", "numpy"] },
-  ]);
-  assert.deepEqual(missingForChecks({ environment: server, hasNumpy: false }, server, server), [
-    { python: "/env/bin/python", packages: ["torch", "numpy"] },
+  assert.deepEqual(missingForChecks(server, server), [{ python: "/env/bin/python", packages: ["torch"] }]);
+  assert.deepEqual(missingForChecks(torch, server), [{ python: "/torch/python", packages: ["torch", "numpy"] }]);
+  assert.deepEqual(missingForChecks(torch, torch), [
+    { python: "/torch/python", packages: ["torch", "numpy", "jax", "flax", "optax"] },
   ]);
   const full = environment();
-  assert.deepEqual(missingForChecks({ environment: full, hasNumpy: true }, full, full), []);
+  assert.deepEqual(missingForChecks(full, full), []);
 });
 
 test("paths are quoted for the shell", () => {

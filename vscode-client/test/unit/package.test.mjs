@@ -1,0 +1,107 @@
+/** What is in the package that `make vsix` made: all that users need on any platform, once, and nothing else. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const client = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const checkout = dirname(client);
+const python = process.env.T2J_PYTHON ?? join(checkout, ".venv", "bin", "python");
+const vsix = process.env.T2J_VSIX ?? join(client, "t2j.vsix");
+const MEGABYTE = 2 ** 20;
+let folder;
+let files;
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "t2j-vsix-"));
+  // A .vsix is a zip file.
+  execFileSync(python, ["-m", "zipfile", "-e", vsix, folder]);
+  const all = readdirSync(folder, { recursive: true }).map((name) => name.replaceAll("\\", "/"));
+  files = all.filter((name) => statSync(join(folder, name)).isFile());
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const read = (name) => readFileSync(join(folder, name), "utf8");
+
+test("one package fits every platform: nothing in it is compiled", () => {
+  assert.deepEqual(
+    files.filter((name) => /\.(so|pyd|dylib|dll|exe|node|pyc|a)(\.|$)/.test(name)),
+    [],
+  );
+  const wheels = files.filter((name) => name.endsWith(".dist-info/WHEEL"));
+  assert.ok(wheels.length >= 5, `${wheels}`);
+  for (const wheel of wheels) {
+    assert.match(read(wheel), /^Root-Is-Purelib: true$/m, wheel);
+  }
+  assert.doesNotMatch(read("extension.vsixmanifest"), /TargetPlatform/);
+});
+
+test("t2j is in it once, with its rules, its helpers and its pages", () => {
+  const homes = files.filter((name) => name.endsWith("/contract.py") || name.endsWith(".whl"));
+  assert.deepEqual(homes, ["extension/bundled/libs/t2j_lsp/contract.py"]);
+  const rules = readdirSync(join(checkout, "rules"), { recursive: true }).filter((name) => name.endsWith(".py"));
+  for (const name of rules) {
+    assert.ok(files.includes(`extension/bundled/libs/t2j_lsp/rules/${name}`), name);
+  }
+  assert.ok(files.includes("extension/bundled/libs/docs/findings.md"));
+  for (const name of readdirSync(join(checkout, "docs", "rules"))) {
+    assert.ok(files.includes(`extension/bundled/libs/docs/rules/${name}`), name);
+  }
+});
+
+test("its server brings what it imports, and no more", () => {
+  const inside = files.filter((name) => name.startsWith("extension/bundled/libs/"));
+  const found = new Set(inside.map((name) => name.split("/")[3]).filter((name) => !name.includes(".dist-info")));
+  const expected = [
+    "attr",
+    "attrs",
+    "cattr",
+    "cattrs",
+    "docs",
+    "lsprotocol",
+    "pygls",
+    "t2j_lsp",
+    "typing_extensions.py",
+  ];
+  assert.deepEqual([...found].sort(), expected);
+});
+
+test("no tests, sources, source maps or traces of this machine", () => {
+  const own = files.filter((name) => !name.startsWith("extension/bundled/libs/") || name.includes("/t2j_lsp"));
+  assert.deepEqual(
+    own.filter((name) => /(^|\/)(tests?|src|node_modules|scripts)\/|\.(map|ts|mjs)$/.test(name)),
+    [],
+  );
+  assert.deepEqual(
+    files.filter((name) => name.endsWith("/direct_url.json")),
+    [],
+  );
+  assert.doesNotMatch(read("extension/dist/extension.js"), /sourceMappingURL=/);
+  for (const name of files.filter((one) => /\.(js|json|py|md|txt)$|(METADATA|RECORD)$/.test(one))) {
+    assert.ok(!read(name).includes(checkout), name);
+  }
+});
+
+test("license, notices, changelog and the page with its pictures are there", () => {
+  assert.equal(read("extension/LICENSE.txt"), readFileSync(join(checkout, "LICENSE"), "utf8"));
+  assert.match(read("extension/LICENSE.txt"), /Apache License\s+Version 2\.0/);
+  assert.match(
+    read("extension/dist/ThirdPartyNotices.txt"),
+    /vscode-languageclient \d[\s\S]*Permission is hereby granted/,
+  );
+  assert.equal(read("extension/changelog.md"), readFileSync(join(checkout, "CHANGELOG.md"), "utf8"));
+  const manifest = JSON.parse(read("extension/package.json"));
+  assert.equal(manifest.license, "Apache-2.0");
+  const page = read("extension/readme.md");
+  const pictures = readFileSync(join(client, "README.md"), "utf8").match(/!\[[^\]]+\]\(media\/[^)]+\.png\)/g) ?? [];
+  assert.equal(page.match(/!\[[^\]]+\]\(data:image\/png;base64,/g)?.length ?? 0, pictures.length);
+  assert.doesNotMatch(page, /\]\((?!https:|data:|#)/);
+});
+
+test("it is small", () => {
+  assert.ok(statSync(vsix).size < 3 * MEGABYTE, `${statSync(vsix).size} bytes`);
+});

@@ -117,6 +117,32 @@ class Rewrite:
     span: Span
     name: str
     jax: str | None
+    channels_last: bool = False
+    """Whether its value, or where it stands, has the channels last in the output."""
+    written: bool = True
+    """Whether the output has that text; if not, the statement around it became something else."""
+
+
+OutcomeState = Literal["converted", "kept", "removed", "left"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One place of the source, and what the statement that it stands in became in this conversion.
+
+    For what is no expression with a JAX form of its own: parts of a training step, decorators, ``with`` blocks,
+    indexing, operators that write in place. ``code`` is read off the output, lines broken and without indentation:
+    empty where the statement is ``removed``, the code as it was where it is ``kept`` (it means the same in JAX) or
+    ``left`` (it is still PyTorch; ``reason`` says why).
+    """
+
+    span: Span
+    name: str
+    state: OutcomeState
+    code: str = ""
+    reason: str = ""
+    step: str = ""
+    """The compiled function that the statement moved into; ``code`` is then the call of it."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +151,8 @@ class Needs:
 
     imports: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
+    """The names under which helpers stand in the output, each with the helper's own."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +186,8 @@ class Translation:
     """What was changed, in order, without overlaps; ``code`` is the source with these, and with long lines broken."""
     rewrites: tuple[Rewrite, ...] = ()
     """The torch expressions among the statements that were rewritten one by one, for who explains or converts one."""
+    outcomes: tuple[Outcome, ...] = ()
+    """What became of the statements around places that an explanation is asked for."""
     helper_source: str | None = None
     """Text of the sibling helper module when ``Options.helpers`` is ``"module"``."""
 

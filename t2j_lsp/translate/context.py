@@ -78,6 +78,8 @@ class Context:
     placed_comments: set[str] = field(default_factory=set)
     """Comments that went along with moved code, or that were about code that is gone."""
 
+    train_steps: dict[ast.stmt, str] = field(default_factory=dict)
+    """The statements that moved into a compiled function, and its name."""
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
 

@@ -11,12 +11,13 @@ from ..plugins import load_rules
 from .aliases import shared_writes
 from .context import Context, Statement
 from .facts import Partial, Qual
-from .helpers import helper_names
+from .helpers import Helper, helper_names
 from .imports import edit_imports, helper_text, loads
 from .infer import Inference
 from .layout import plan_layout
 from .modules import Modules
 from .needs import Needs, Restart
+from .outcomes import Outcomes
 from .render import Renderer
 from .rewrites import effective, rewrites
 from .rngs import plan_rngs
@@ -90,21 +91,31 @@ def _convert(inference: Inference, options: Options, renames: dict[str, str], dr
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
-    code, source_map = wrap_long_lines(code, parsed.text, tree, source_map, parsed.newline)
+    outcomes = Outcomes(context, own, tree)
+    count = len(source_map)
+    code, moved = wrap_long_lines(code, parsed.text, tree, [*source_map, *outcomes.entries], parsed.newline)
+    findings = tuple(sorted(context.findings, key=lambda f: f.span))
+    forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(
         source=parsed.bom + parsed.text,
         code=code,
-        findings=tuple(sorted(context.findings, key=lambda f: f.span)),
-        source_map=tuple(source_map),
-        needs=ContractNeeds(tuple(imports), tuple(h.name for h in copied)),
+        findings=findings,
+        source_map=tuple(moved[:count]),
+        needs=_contract_needs(imports, copied, needs),
         converted=context.converted,
         edits=effective(context.edits, own),
-        rewrites=rewrites(context, renderer),
+        rewrites=forms,
+        outcomes=became,
         helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
     )
 
 
-def _helper_module(context: Context, copied: list, needs: Needs) -> str:  # type: ignore[type-arg]
+def _contract_needs(imports: list[str], copied: list[Helper], needs: Needs) -> ContractNeeds:
+    written = tuple((needs.renames.get(h.name, h.name), h.name) for h in copied)
+    return ContractNeeds(tuple(imports), tuple(h.name for h in copied), written)
+
+
+def _helper_module(context: Context, copied: list[Helper], needs: Needs) -> str:
     from .imports import sort_imports
 
     lines = sort_imports({line for h in copied for line in h.imports})

@@ -55,6 +55,21 @@ class Region:
             return item.inside[0]
         return item.condition if item.condition is not None else item.node
 
+    def moved(self) -> dict[ast.stmt, str]:
+        """The statements that are part of an update, and the name of its function."""
+        out: dict[ast.stmt, str] = {}
+        for update in self.updates:
+            parts = range(update.first, update.last + 1)
+            for index in (*update.slice.moved, *update.slice.split, *(i for i in parts if self.items[i].protocol)):
+                out[self.items[index].node] = update.name
+        for index in self.taken:
+            protocol = self.items[index].protocol
+            if protocol is not None:
+                subject = ast.unparse(protocol.subject)
+                owner = next((u for u in self.updates if subject in [o.text for o in u.optimized]), self.updates[0])
+                out.setdefault(self.items[index].node, owner.name)
+        return out
+
     def changed(self) -> list[ast.stmt]:
         """The statements of the block that are rewritten as a whole, in order."""
         owners = {self.owner(self.items[i]) for i in self.taken | self.shared.keys()}

@@ -195,6 +195,7 @@ class _ScopePlan(AddedGradients):
         region = Region(self.ctx, one.block, one.items, one.updates)
         changed = region.changed()
         self._name(one)
+        self.ctx.train_steps |= region.moved()
         self._check_shared(one)
 
         def write(statements: Statements) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ... import helper_modules
-from ...contract import Finding, Options, Rewrite, Severity, SourceError, Span, TextEdit, Translation
+from ...contract import Finding, Options, Outcome, Rewrite, Severity, SourceError, Span, TextEdit, Translation
 from ...files import neighbours
 from ...translate import translate
 from ..positions import split_lines
@@ -35,6 +35,9 @@ class Piece:
 
     findings: tuple[Finding, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    helpers: tuple[tuple[str, str], ...] = ()
+    """The helpers of the translation, by the names that they have in it."""
     edited: tuple[int, ...] = ()
     """The lines on which edits start."""
 
@@ -138,17 +141,30 @@ class Analyst:
     def _analysis(self, state: State, complete: bool) -> Analysis:
         findings: list[Finding] = []
         rewrites: list[Rewrite] = []
+        outcomes: list[Outcome] = []
         definitions: list[Definition] = []
         bom = state.text.startswith(BOM)
         for unit, piece in zip(state.units, state.pieces, strict=True):
             placed = [replace(f, span=_placed(f.span, unit.first, bom)) for f in piece.findings]
             findings += placed
             rewrites += [replace(r, span=_placed(r.span, unit.first, bom)) for r in piece.rewrites]
+            outcomes += [replace(o, span=_placed(o.span, unit.first, bom)) for o in piece.outcomes]
             definitions += _definitions(unit, piece)
         kept = _unignored(findings, state.text)
         aliases = dict(pair for unit in state.units for pair in unit.about.aliases)
         converted = sum(r.jax is not None for r in rewrites)
-        return Analysis(tuple(kept), tuple(rewrites), tuple(definitions), aliases, complete, converted, state.problem)
+        helpers = dict(pair for written in {piece.helpers for piece in state.pieces} for pair in written)
+        return Analysis(
+            tuple(kept),
+            tuple(rewrites),
+            tuple(definitions),
+            aliases,
+            complete,
+            converted,
+            state.problem,
+            tuple(outcomes),
+            helpers,
+        )
 
 
 def options(settings: Settings, path: str | None) -> Options:
@@ -182,15 +198,21 @@ def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece
     edited = sorted(line_of(starts, edit.start) for edit in translation.edits if not edit.head)
     findings = sorted(translation.findings, key=lambda f: f.span.line)
     rewrites = sorted(translation.rewrites, key=lambda r: r.span.line)
-    finding_lines, rewrite_lines = [f.span.line for f in findings], [r.span.line for r in rewrites]
+    outcomes = sorted(translation.outcomes, key=lambda o: o.span.line)
+    ordered = [
+        [f.span.line for f in findings],
+        [r.span.line for r in rewrites],
+        [o.span.line for o in outcomes],
+        edited,
+    ]
     for unit in units:
-        inside = (slice(bisect_left(lines, unit.first), bisect_right(lines, unit.last)) for lines in (
-            finding_lines, rewrite_lines, edited,
-        ))  # fmt: skip
-        some_findings, some_rewrites, some_edits = inside
+        inside = (slice(bisect_left(lines, unit.first), bisect_right(lines, unit.last)) for lines in ordered)
+        some_findings, some_rewrites, some_outcomes, some_edits = inside
         yield Piece(
             tuple(replace(f, span=shifted(f.span, -unit.first)) for f in findings[some_findings]),
             tuple(replace(r, span=shifted(r.span, -unit.first)) for r in rewrites[some_rewrites]),
+            tuple(replace(o, span=shifted(o.span, -unit.first)) for o in outcomes[some_outcomes]),
+            translation.needs.written,
             tuple(line - unit.first for line in edited[some_edits]),
         )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
-from ...contract import Finding, Rewrite, Span
+from ...contract import Finding, Outcome, Rewrite, Span
 
 DefinitionKind = Literal["class", "function", "loop"]
 IGNORE_FILE = "*"
+Placed = TypeVar("Placed", Rewrite, Outcome)
 
 
 @dataclass(frozen=True)
@@ -56,26 +57,53 @@ class Analysis:
     converted: int = 0
     problem: str | None = None
     """Why the text can't be translated, where it can be parsed."""
+    outcomes: tuple[Outcome, ...] = ()
+    """What became of the statements around what is no torch expression with a form of its own."""
+    helpers: dict[str, str] = field(default_factory=dict)
+    """The helpers of the conversion, by the names that they have in it."""
 
     @cached_property
     def by_line(self) -> dict[int, list[Rewrite]]:
         """The torch expressions that touch each line, outer ones first."""
-        found: dict[int, list[Rewrite]] = {}
-        for one in self.rewrites:
-            for line in range(one.span.line, one.span.end_line + 1):
-                found.setdefault(line, []).append(one)
-        return found
+        return _by_line(self.rewrites)
+
+    @cached_property
+    def outcomes_by_line(self) -> dict[int, list[Outcome]]:
+        return _by_line(self.outcomes)
 
     def at(self, line: int, column: int) -> Rewrite | None:
         """The innermost torch expression at a place; ``line`` from 1."""
-        here = (line, column)
-        found = None
-        for one in self.by_line.get(line, ()):
-            span = one.span
-            if (span.line, span.column) <= here <= (span.end_line, span.end_column):
-                if found is None or _inside(span, found.span):
-                    found = one
-        return found
+        return _innermost(self.by_line.get(line, ()), line, column)
+
+    def shown_at(self, line: int, column: int) -> Rewrite | Outcome | None:
+        """What tells what the code at a place became: the innermost expression that the conversion writes, or a place.
+
+        ``line`` counts from 1.
+        """
+        rewrite = _innermost([r for r in self.by_line.get(line, ()) if r.written], line, column)
+        outcome = _innermost(self.outcomes_by_line.get(line, ()), line, column)
+        if rewrite is None or outcome is None:
+            return rewrite or outcome
+        return outcome if _inside(outcome.span, rewrite.span) else rewrite
+
+
+def _by_line(placed: Iterable[Placed]) -> dict[int, list[Placed]]:
+    found: dict[int, list[Placed]] = {}
+    for one in placed:
+        for line in range(one.span.line, one.span.end_line + 1):
+            found.setdefault(line, []).append(one)
+    return found
+
+
+def _innermost(placed: Iterable[Placed], line: int, column: int) -> Placed | None:
+    here = (line, column)
+    found = None
+    for one in placed:
+        span = one.span
+        if (span.line, span.column) <= here <= (span.end_line, span.end_column):
+            if found is None or _inside(span, found.span):
+                found = one
+    return found
 
 
 def _inside(inner: Span, outer: Span) -> bool:

@@ -12,8 +12,8 @@ import { watchInterpreter } from "./python";
 import { openReport } from "./report";
 import { Server } from "./server";
 import { StatusItem } from "./status";
-
-const TORCH = /^\s*(?:import|from)\s+torch\b/m;
+import { importsTorch } from "./torch";
+import { whenTorchIsImported } from "./wake";
 
 let server: Server | undefined;
 
@@ -73,9 +73,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.window.onDidChangeActiveTextEditor(noteConvertible),
   );
   noteConvertible(vscode.window.activeTextEditor);
-  await running.restart();
+  context.subscriptions.push(whenTorchIsImported(() => void running.wake(), log));
   const watched = await watchInterpreter(() => {
-    if (!vscode.workspace.getConfiguration("t2j").get<string>("interpreter")) {
+    if (running.awake && !vscode.workspace.getConfiguration("t2j").get<string>("interpreter")) {
       void running.restart();
     }
   });
@@ -169,6 +169,6 @@ async function copyDebugInfo(running: Server, context: vscode.ExtensionContext):
 /** The buttons of an editor are for PyTorch files. */
 function noteConvertible(editor: vscode.TextEditor | undefined): void {
   const document = editor?.document;
-  const convertible = document?.languageId === "python" && TORCH.test(document.getText());
+  const convertible = document?.languageId === "python" && importsTorch(document.getText());
   void vscode.commands.executeCommand("setContext", "t2j.convertible", convertible);
 }

@@ -31,7 +31,9 @@ export class Installer {
   }
 
   /** Install what the server said is missing, and start anew when the terminal's command has ended. */
-  async install(problem = this.server.problem): Promise<void> {
+  async install(given?: Problem): Promise<void> {
+    await this.server.wake();
+    const problem = given ?? this.server.problem;
     if (!problem?.python || !problem.packages.length) {
       const text = problem?.text ?? "Nothing is missing: the server runs, and finds torch and jax.";
       await vscode.window.showInformationMessage(text);

@@ -79,7 +79,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   async getChildren(node?: Node): Promise<Node[]> {
     if (!node) {
-      if (!this.workspace && this.server.running) {
+      if (!this.workspace && this.stale) {
         await this.fetch(false);
       }
       const files = this.workspace?.files ?? [];

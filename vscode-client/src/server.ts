@@ -36,6 +36,8 @@ export interface Problem {
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private queue: Promise<void> = Promise.resolve();
+  /** Whether the server was ever wanted: by a file that imports torch, or by a command or view of ours. */
+  awake = false;
   private readonly statusChanged = new vscode.EventEmitter<Status | Problem>();
   private readonly fileChecked = new vscode.EventEmitter<Checked>();
   private readonly workspaceChanged = new vscode.EventEmitter<void>();
@@ -62,9 +64,9 @@ export class Server implements vscode.Disposable {
       this.workspaceChanged,
       consent.onChange((given) => this.tellTrust(given)),
       // An interpreter inside the workspace may run from now on.
-      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.restart()),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.awake && void this.restart()),
       vscode.workspace.onDidChangeConfiguration((event) => {
-        if (START_SETTINGS.some((name) => event.affectsConfiguration(name))) {
+        if (this.awake && START_SETTINGS.some((name) => event.affectsConfiguration(name))) {
           void this.restart();
         }
       }),
@@ -75,8 +77,14 @@ export class Server implements vscode.Disposable {
     return this.client?.state === ClientState.Running;
   }
 
+  /** Start, unless that was done; resolves when nothing is starting any more. */
+  wake(): Promise<void> {
+    return this.awake ? this.queue : this.restart();
+  }
+
   /** Start, or start anew. Several calls at once follow each other. */
   restart(): Promise<void> {
+    this.awake = true;
     this.queue = this.queue
       .then(() => this.startAnew())
       .catch((error) => this.failed({ text: (error as Error).message, packages: [] }));
@@ -98,7 +106,7 @@ export class Server implements vscode.Disposable {
   }
 
   async request<T>(method: string, params: unknown, token?: vscode.CancellationToken): Promise<T> {
-    await this.queue;
+    await this.wake();
     if (!this.client || !this.running) {
       throw new Error(this.problem?.text ?? "The t2j server is not running.");
     }

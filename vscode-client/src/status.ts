@@ -48,10 +48,11 @@ export class StatusItem implements vscode.Disposable {
       server.onChecked((checked) => this.checked(checked)),
     ];
     this.show();
-    this.item.show();
   }
 
   private take(status: Status | Problem): void {
+    // Where nothing is PyTorch, there is nothing to say.
+    this.item.show();
     if ("state" in status) {
       this.state = status.state;
       this.device = status.device || this.device;

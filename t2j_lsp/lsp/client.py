@@ -38,6 +38,12 @@ class Client:
     """Whether links to commands run in a hover, and ``t2j.explainName`` is one of them."""
     panels: bool = False
     """Whether the client has the command ``t2j.showDifference`` [uri, name], which shows a panel."""
+    previews: bool = False
+    """Whether the client has the command ``t2j.previewConversion`` [uri, name?], which shows a conversion."""
+    asks_before_rewriting: bool = False
+    """Whether the client asks the question with which ``t2j.convert`` answers, and then sends it confirmed."""
+    shows_checks: bool = False
+    """Whether the client shows running checks by ``t2j/status``, and needs no progress for them."""
     asks_before_checks: bool = False
     """Whether the client asks the user when a check is wanted and code may not run yet."""
 
@@ -81,5 +87,8 @@ def client_of(params: types.InitializeParams) -> Client:
         show_document=bool(get("window.show_document.support")),
         command_links=options.get("commandLinks") is True,
         panels=options.get("panels") is True,
+        previews=options.get("previews") is True,
+        asks_before_rewriting=options.get("asksBeforeRewriting") is True,
+        shows_checks=options.get("showsChecks") is True,
         asks_before_checks=options.get("asksBeforeChecks") is True,
     )

@@ -45,16 +45,23 @@ class PartConversion:
 
     edit: types.WorkspaceEdit
     module: Output | None = None
+    caveats: tuple[str, ...] = ()
 
 
-async def convert_part(server: Server, program: Program, scope: Scope) -> PartConversion:
-    """Convert a part of a program in place. Nothing is written. Raises Refused with the reason."""
+async def convert_part(
+    server: Server, program: Program, scope: Scope, in_place: str | None = None, confirmed: bool = False
+) -> PartConversion:
+    """Convert a part of a program in place. Nothing is written. Raises Refused with the reason.
+
+    ``in_place`` is what the client is to ask about; ``confirmed``: the user was asked about everything.
+    """
     revision = program.revision
     done: Conversion = await server.service.ask("part", program, scope=scope)
     module = await _module(server, server.service, program.uri, done.helpers)
     if program.revision != revision:
         raise Refused("the text was edited meanwhile")
-    return PartConversion(edit_of(server, program, done.hunks, done.caveats), module)
+    caveats = () if confirmed else done.caveats
+    return PartConversion(edit_of(server, program, done.hunks, caveats, in_place), module, done.caveats)
 
 
 async def restore_edit(server: Server, source: Program, converted: Document, line: int) -> types.WorkspaceEdit:

@@ -20,28 +20,34 @@ if TYPE_CHECKING:
 _ANNOTATION = "t2j.differs"
 
 
-def edit_of(server: Server, program: Program, hunks: Sequence[Hunk], caveats: Sequence[str]) -> types.WorkspaceEdit:
-    """The edit that replaces lines of a program. Raises Refused where a line is not Python of the program."""
+def edit_of(
+    server: Server, program: Program, hunks: Sequence[Hunk], caveats: Sequence[str], in_place: str | None = None
+) -> types.WorkspaceEdit:
+    """The edit that replaces lines of a program. Raises Refused where a line is not Python of the program.
+
+    ``in_place`` says what is rewritten, where the client is to ask about that too.
+    """
     edits: dict[str, list[types.TextEdit]] = {}
     for hunk in hunks:
         uri, edit = _text_edit(server, program, hunk)
         edits.setdefault(uri, []).append(edit)
     if not server.client.document_changes:
         return types.WorkspaceEdit(changes=edits)
-    annotated = bool(caveats) and server.client.annotations
+    annotated = bool(caveats or in_place) and server.client.annotations
     changes: list[types.TextDocumentEdit] = []
     for uri, found in edits.items():
         document = server.store.document(uri)
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
         listed = [types.AnnotatedTextEdit(_ANNOTATION, e.range, e.new_text) for e in found] if annotated else found
         changes.append(types.TextDocumentEdit(identifier, list(listed)))
-    annotations = {_ANNOTATION: annotation(caveats)} if annotated else None
+    annotations = {_ANNOTATION: annotation(caveats, in_place)} if annotated else None
     return types.WorkspaceEdit(document_changes=list(changes), change_annotations=annotations)
 
 
-def annotation(caveats: Sequence[str]) -> types.ChangeAnnotation:
-    """What the client shows beside an edit that is not exact, before it is applied."""
-    return types.ChangeAnnotation("Not the same in every case", True, "\n".join(caveats))
+def annotation(caveats: Sequence[str], in_place: str | None = None) -> types.ChangeAnnotation:
+    """What the client shows beside an edit that it is to ask about, before it is applied."""
+    label = "Not the same in every case" if caveats else "Rewrites your file in place"
+    return types.ChangeAnnotation(label, True, "\n".join([*([in_place] if in_place else []), *caveats]))
 
 
 def _text_edit(server: Server, program: Program, hunk: Hunk) -> tuple[str, types.TextEdit]:
@@ -108,11 +114,13 @@ def joined(edits: Sequence[types.WorkspaceEdit]) -> types.WorkspaceEdit:
     """Edits of different files as one, which the user takes back at once."""
     changes = [change for edit in edits for change in edit.document_changes or ()]
     plain = {uri: found for edit in edits for uri, found in (edit.changes or {}).items()}
-    notes = [note.description or "" for edit in edits for note in (edit.change_annotations or {}).values()]
+    annotations = [note for edit in edits for note in (edit.change_annotations or {}).values()]
+    notes = sorted({note.description or "" for note in annotations})
+    label = annotations[0].label if annotations else ""
     return types.WorkspaceEdit(
         changes=plain or None,
         document_changes=changes or None,
-        change_annotations={_ANNOTATION: annotation(sorted(set(notes)))} if notes else None,
+        change_annotations={_ANNOTATION: types.ChangeAnnotation(label, True, "\n".join(notes))} if notes else None,
     )
 
 

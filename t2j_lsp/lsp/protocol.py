@@ -145,15 +145,15 @@ class Protocol(LanguageServerProtocol):
         else:
             future.set_result(result)
 
-    async def ask(self, method: str, params: Any = None) -> Any:
-        """Send a request to the client and wait for its answer; None where the client answers with an error."""
+    async def ask(self, method: str, params: Any = None, refused: Any = None) -> Any:
+        """Send a request to the client and wait for its answer; ``refused`` where the client answers with an error."""
         future: asyncio.Future[Any] = asyncio.wrap_future(self.send_request(method, params))
         try:
             # Shielded: a cancelled wait must not cancel the future that the answer is put into.
             return await asyncio.shield(future)
         except JsonRpcException as error:
             log.warning("the client refused %s: %s", method, error.message)
-            return None
+            return refused
 
     # --- messages out ---------------------------------------------------------------------------------------------
 
@@ -224,6 +224,9 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
         """Call a command. What it returns is awaited as its request is: cancelling the one cancels the other."""
+        if params.command == "":
+            # A lens that only tells something, in a client that runs it all the same.
+            return None
         handler = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(message=f"there is no command {params.command!r}")

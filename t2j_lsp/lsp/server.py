@@ -84,6 +84,8 @@ class Server(LanguageServer):
         self.progress_cancels: dict[str, Callable[[], None]] = {}
         self._announced: dict[str, str] = {}
         self._refreshing: set[str] = set()
+        self.fresh_conversions: dict[str, tuple[tuple[int, str | None], bool]] = {}
+        """Whether each program's conversion is up to date, for a revision of it and a text beside it."""
         self.ended = asyncio.Event()
         self.background: set[asyncio.Task[Any]] = set()
         self._register()

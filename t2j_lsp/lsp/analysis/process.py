@@ -28,6 +28,7 @@ from ...helper_modules import NAME, Extended, extended
 from ...merge import Merged
 from ...translate import translate
 from .analyst import Analyst, options
+from .landmarks import Landmarks, landmarks
 from .model import Analysis, Converted, Refused, Scope, Settings
 from .partial import convert_part, restore
 
@@ -82,6 +83,9 @@ class Jobs:
             return extended(present, names)
         except SyntaxError as error:
             raise Refused(f"{NAME}.py, which gets helpers, is not Python (line {error.lineno}: {error.msg})") from None
+
+    def landmarks(self, source: str, code: str) -> Landmarks:
+        return landmarks(source, code)
 
     def merge(self, path: str, mine: str, theirs: str) -> Merged:
         return merge_into(Path(path), mine, theirs)

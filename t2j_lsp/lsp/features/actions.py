@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from ...contract import Finding, Severity, Span
+from .. import rewriting
 from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
 from ..analysis.service import Failed, SyntaxProblem
 from ..convert import (
@@ -115,8 +116,14 @@ def _as_command(action: types.CodeAction, uri: str) -> types.Command | None:
     if data.get("file"):
         return types.Command(title=action.title, command=CONVERT_FILE_COMMAND, arguments=[uri])
     if data.get("scope"):
-        return types.Command(title=action.title, command=CONVERT_PART_COMMAND, arguments=[uri, data["scope"]])
+        return _part_command(action, data)
     return None
+
+
+def _part_command(action: types.CodeAction, data: dict[str, Any]) -> types.Command:
+    """The command that does what an action of a part of the document does."""
+    arguments = [data["uri"], data["scope"], False, data["revision"]]
+    return types.Command(title=action.title, command=CONVERT_PART_COMMAND, arguments=arguments)
 
 
 async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction:
@@ -129,7 +136,7 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
         raise Refused("the text was edited since")
     if data.get("file"):
         conversion = await convert_file(server, program.uri)
-        if conversion.standing is None or server.client.create_files:
+        if conversion.standing is not None and server.client.create_files:
             action.edit = file_edit(server, conversion)
             for output in conversion.outputs:
                 note_written(output)
@@ -142,15 +149,19 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
             raise Refused("the PyTorch file is not open")
         action.edit = await restore_edit(server, source, program, int(data["restore"]["line"]))
     else:
-        part = await convert_part(server, program, scope_of(data.get("scope")))
+        scope = scope_of(data.get("scope"))
+        asks = bool(data.get("asks"))
+        if asks and not server.client.annotations:
+            action.command = _part_command(action, data)
+            return action
+        part = await convert_part(server, program, scope, rewriting.question(server, program, scope) if asks else None)
         if part.module is None:
             action.edit = part.edit
         elif server.client.create_files:
             action.edit = joined([part.edit, output_edit(server, part.module)])
             note_written(part.module)
         else:
-            named = [program.uri, data["scope"]]
-            action.command = types.Command(title=action.title, command=CONVERT_PART_COMMAND, arguments=named)
+            action.command = _part_command(action, data)
     return action
 
 
@@ -170,6 +181,9 @@ class Offers:
             self.last -= 1
         self.column = server.store.column(program.lines[self.first], params.range.start.character)
         self.selects = params.range.start != params.range.end
+        automatic = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
+        self.on_save = automatic and bool(params.context.only)
+        """Whether the client runs what it asked for without another word."""
 
     def all(self) -> Iterator[types.CodeAction]:
         yield from self._divergences()
@@ -191,8 +205,19 @@ class Offers:
     ) -> types.CodeAction:
         data |= {"uri": self.uri, "revision": self.program.revision}
         data |= {"scope": scope_data(scope)} if scope is not None else {}
-        disabled = types.CodeActionDisabled(reason) if reason is not None else None
-        return types.CodeAction(title, kind, disabled=disabled, data=None if reason else data)
+        if reason is not None:
+            return types.CodeAction(title, kind, disabled=types.CodeActionDisabled(reason))
+        action = types.CodeAction(title, kind, data=data)
+        if scope is not None and rewriting.is_asked_about(scope) and not self.on_save:
+            data["asks"] = True
+            if self.server.client.asks_before_rewriting:
+                action.command, action.data = _part_command(action, data), None
+        return action
+
+    def _rewrite(self, what: str, kind: str, scope: Scope, reason: str | None = None) -> types.CodeAction:
+        """An action that changes this document itself, and says so; three dots where it asks before."""
+        dots = "…" if rewriting.is_asked_about(scope) and not self.on_save else ""
+        return self._action(f"Rewrite {what} in place as JAX{dots}", kind, scope, reason)
 
     # --- what stands here -----------------------------------------------------------------------------------------
 
@@ -210,12 +235,12 @@ class Offers:
         about = [d for d in self.context if d.source == "t2j" and d.code == finding.code and self._same_line(d, span)]
         rewrite = next((r for r in analysis.rewrites if r.span == finding.span), None)
         if finding.severity is Severity.NOTE and rewrite is not None and rewrite.jax is not None:
-            fix = self._action(f"Convert {finding.name} to JAX", QUICK_FIX, Scope("expression", span))
+            fix = self._rewrite(finding.name, QUICK_FIX, Scope("expression", span))
             fix.diagnostics = about or None
             fix.is_preferred = True
             yield fix
         elif finding.severity is Severity.GAP:
-            yield self._action(f"Convert {finding.name} to JAX", QUICK_FIX, reason=finding.reason)
+            yield self._rewrite(finding.name, QUICK_FIX, Scope("expression", span), finding.reason)
         ignore = types.CodeAction(f"Ignore {finding.code} on this line", QUICK_FIX, diagnostics=about or None)
         if not self.program.lines[span.line - 1].rstrip().endswith("\\"):
             ignore.edit = ignore_edit(self.server, self.program, span.line - 1, finding.code)
@@ -236,7 +261,7 @@ class Offers:
             reason = finding.reason if finding is not None else f"{rewrite.name} stays as it is"
         elif not stands_alone(rewrite.jax):
             reason = "it draws from the rngs that its class or function gets when that is converted: convert that"
-        yield self._action(f"Convert {rewrite.name} to JAX", REWRITE, Scope("expression", span), reason)
+        yield self._rewrite(rewrite.name, REWRITE, Scope("expression", span), reason)
 
     def _definitions(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
         innermost: dict[str, tuple[Definition, int, int]] = {}
@@ -251,27 +276,30 @@ class Offers:
                 if not definition.gaps:
                     continue
                 reason = definition.gaps[0]
-            yield self._action(f"Convert {what} to JAX", REWRITE, Scope("lines", None, first + 1, last + 1), reason)
+            yield self._rewrite(what, REWRITE, Scope("lines", None, first + 1, last + 1), reason)
 
     def _selection(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
         spans = [lines.span(r.span) for r in analysis.rewrites]
         if any(s is not None and self.first < s.line <= self.last + 1 for s in spans):
             scope = Scope("lines", None, self.first + 1, self.last + 1)
-            yield self._action("Convert selection to JAX", REWRITE, scope)
+            yield self._rewrite("selection", REWRITE, scope)
 
     # --- the file -------------------------------------------------------------------------------------------------
 
     def _file(self, analysis: Analysis) -> Iterator[types.CodeAction]:
         target = target_of(self.server, self.program.uri)
         if target is None:
-            title, reason = "Convert this buffer to JAX", UNSAVED_NOTEBOOK if self.program.is_notebook else None
+            title, reason = "Rewrite this buffer in place as JAX…", None
+            if self.program.is_notebook:
+                title, reason = "Convert this notebook to JAX", UNSAVED_NOTEBOOK
         else:
             standing = standing_at(self.server, target)
-            merges = standing.edited and standing.problem is None
-            title = f"Merge new conversion into {target.name}" if merges else f"Convert file to JAX ({target.name})"
-            reason = standing.problem
+            title, reason = f"Convert file to JAX (new file {target.name})", standing.problem
+            if standing.exists and reason is None:
+                how = "Merge new conversion into" if standing.edited else "Convert file to JAX again: replace"
+                title = f"{how} {target.name}"
         yield self._action(title, CONVERT, reason=analysis.problem or reason, file=True)
-        yield self._action("Convert all that is exact to JAX", FIX_ALL, Scope("exact"))
+        yield self._rewrite("all that is exact", FIX_ALL, Scope("exact"))
 
     # --- what a check found ---------------------------------------------------------------------------------------
 

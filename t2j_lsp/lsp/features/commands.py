@@ -10,7 +10,8 @@ from lsprotocol import types
 
 from ... import __version__
 from ...contract import Severity, T2JError
-from ..analysis.model import Refused
+from .. import rewriting
+from ..analysis.model import Refused, Scope
 from ..analysis.service import Failed, SyntaxProblem
 from ..checking.verdicts import overall
 from ..convert import convert_part, scope_of
@@ -44,14 +45,35 @@ def _program(server: Server, uri: Any) -> Program:
 def _conversions(server: Server) -> None:
     @server.command("t2j.convert")
     async def convert(*arguments: Any) -> dict[str, Any]:
-        """``[uri, scope]``: convert a part of a document in place."""
-        uri, scope = (*arguments, None, None)[:2]
+        """``[uri, scope, confirmed?, revision?]``: rewrite a part of a document in place, once the user agreed.
+
+        ``revision`` is the server's of the text that ``scope`` is about.
+        """
+        uri, scope, confirmed, revision = (*arguments, None, None, None, None)[:4]
         program = _program(server, uri)
         try:
-            part = await convert_part(server, program, scope_of(scope))
-            return await apply_part(server, part)
+            if revision is not None and program.revision != revision:
+                raise Refused("the text was edited since")
+            return await _rewrite(server, program, scope_of(scope), confirmed is True)
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
+
+
+async def _rewrite(server: Server, program: Program, scope: Scope, confirmed: bool) -> dict[str, Any]:
+    """Rewrite a part in place; what is larger than an expression only after a question. Raises Refused."""
+    asks = rewriting.is_asked_about(scope) and not confirmed
+    annotates = asks and server.client.annotations and not server.client.asks_before_rewriting
+    in_place = rewriting.question(server, program, scope) if annotates else None
+    part = await convert_part(server, program, scope, in_place, confirmed)
+    if asks and server.client.asks_before_rewriting:
+        return rewriting.as_answer(server, program, scope, part.caveats)
+    if asks and not annotates:
+        revision = program.revision
+        if not await rewriting.allowed(server, program, scope, part.caveats):
+            return {"applied": False, "reason": "it was not confirmed"}
+        if program.revision != revision:
+            raise Refused("the text was edited meanwhile")
+    return await apply_part(server, part)
 
 
 def _checks(server: Server) -> None:

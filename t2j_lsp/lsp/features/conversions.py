@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from ...contract import T2JError
+from ...files import read_source
+from .. import rewriting
+from ..analysis.landmarks import Landmarks
 from ..analysis.model import Refused
 from ..analysis.service import AnalysisService, Failed, SyntaxProblem
 from ..convert import FileConversion, PartConversion, convert_file, file_edit
+from ..documents import Notebook
 from ..edits import apply_edit, joined
 from ..outputs import Output, by_client, helper_module, note_written, output_edit, write
 from ..paths import to_path
@@ -37,6 +41,13 @@ def register(server: Server) -> None:
         uri, confirmed = (*arguments, None, None)[:2]
         try:
             conversion = await convert_file(server, str(uri))
+            if conversion.standing is None and confirmed is not True:
+                program = server.store.program(conversion.uri)
+                assert program is not None
+                if server.client.asks_before_rewriting:
+                    return rewriting.as_answer(server, program, None, conversion.caveats)
+                if not await rewriting.allowed(server, program, None, conversion.caveats):
+                    return {"applied": False, "reason": "it was not confirmed"}
             answer = await _write(server, conversion, confirmed is True)
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
@@ -50,6 +61,7 @@ def register(server: Server) -> None:
         """``[uri]``: what ``t2j.convertFile`` would write, without writing it."""
         try:
             conversion = await convert_file(server, str((*arguments, None)[0]))
+            marks = await _landmarks(server, conversion)
         except (Refused, SyntaxProblem, Failed) as error:
             raise RequestFailed(message=str(error)) from None
         standing = conversion.standing
@@ -58,6 +70,9 @@ def register(server: Server) -> None:
             "target": conversion.target_uri if standing is not None else None,
             "code": conversion.code,
             "exists": standing is not None and standing.exists,
+            "first": marks.first,
+            "places": dict(marks.places),
+            "helpers": [list(lines) for lines in marks.helpers],
             **conversion.to_json(),
         }
 
@@ -68,6 +83,22 @@ def register(server: Server) -> None:
         if not isinstance(uris, list | tuple):
             raise RequestFailed(message="the argument is not a list of URIs")
         return await _Bulk(server, [str(uri) for uri in uris], confirmed is True).run()
+
+
+async def _landmarks(server: Server, conversion: FileConversion) -> Landmarks:
+    """Where a reader starts in a conversion; at its top where it is a notebook's."""
+    program = server.store.program(conversion.uri)
+    path = to_path(conversion.uri)
+    if isinstance(program, Notebook) or (path is not None and path.suffix == ".ipynb"):
+        return Landmarks()
+    source = program.text if program is not None else ""
+    if program is None and path is not None:
+        try:
+            source = read_source(path).text
+        except T2JError:
+            return Landmarks()
+    marks: Landmarks = await server.service.ask_plain("landmarks", source=source, code=conversion.code)
+    return marks
 
 
 async def _write(server: Server, conversion: FileConversion, confirmed: bool) -> dict[str, Any]:

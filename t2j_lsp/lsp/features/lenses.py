@@ -1,98 +1,186 @@
-"""Code lenses on modules, functions and training loops: convert, check, and the last verdict."""
+"""Code lenses: convert (by a preview, never in place), check, what stays PyTorch, and the last verdict.
+
+They stand above decorators, and say in their titles what a click does. A lens whose command is empty only tells
+something: why nothing converts, or how much stays. What has an up-to-date conversion is not offered again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import STAGES, VerdictKind
-from ..analysis.model import Definition, Scope
-from ..convert import scope_data
+from ...contract import Finding, Severity, VerdictKind
+from ..analysis.model import Analysis, Definition, LineMap
+from ..checking.wording import clipped, left_as_pytorch, verdict_line, verdict_tooltip
 from ..documents import Program
+from ..paths import to_path
+from ..standing_conversion import Conversion, State, conversion_of, defines
 
 if TYPE_CHECKING:
     from ..server import Server
 
-MARKS = {"equivalent": "✓", "different": "≠", "unchecked": "?"}
+PREVIEW_COMMAND = "t2j.previewConversion"
+"""The client's own command, in clients that have one: ``[uri, name?]`` shows the conversion beside the file."""
+NO_COMMAND = ""
 
 
 def register(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions())
-    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens] | Awaitable[list[types.CodeLens]]:
         uri = params.text_document.uri
         program = server.store.program(uri)
         if program is None or not server.settings_for(uri).code_lens:
             return []
-        return list(_lenses(server, program, uri))
+        return _lenses(server, program, uri)
 
 
-def _lenses(server: Server, program: Program, uri: str) -> Iterator[types.CodeLens]:
+async def _lenses(server: Server, program: Program, uri: str) -> list[types.CodeLens]:
+    conversion = await conversion_of(server, program)
     current = server.service.current(program)
-    if current is None:
-        return
-    analysis, lines = current
-    source = server.checks.pairs.source_of(program.uri)
-    for definition in analysis.definitions:
-        line = lines.to_new(definition.name_span.line - 1)
-        last = lines.to_new(definition.end_line - 1)
-        first = lines.to_new(definition.line - 1)
-        if line is None or last is None or first is None or program.place(line)[0] != uri or definition.depth:
-            continue
-        start = types.Position(program.place(line)[1], 0)
-        where = types.Range(start, start)
-        if definition.edits:
-            scope = scope_data(Scope("lines", None, first + 1, last + 1))
-            yield _lens(where, _convert_title(definition), "t2j.convert", [uri, scope])
-        if definition.kind == "loop" or source is None:
-            continue
-        verdict = verdict_of(server, source, definition.name)
-        if verdict is not None:
-            yield _lens(where, verdict_text(server, source, verdict), "t2j.check", [source, definition.name])
-            if verdict["verdict"] == VerdictKind.DIFFERENT and server.client.panels and not is_stale(server, source):
-                yield _lens(where, "Explain", "t2j.showDifference", [source, definition.name])
-        elif definition.edits and (server.trusted or server.client.asks_before_checks):
-            yield _lens(where, "Check", "t2j.check", [source, definition.name])
+    if current is None or not program.lines:
+        return []
+    return list(Lenses(server, program, uri, *current, conversion).all())
 
 
-def _lens(where: types.Range, title: str, command: str, arguments: list[Any]) -> types.CodeLens:
-    return types.CodeLens(where, types.Command(title=title, command=command, arguments=arguments))
+class Lenses:
+    """The lenses of one document."""
+
+    def __init__(
+        self,
+        server: Server,
+        program: Program,
+        uri: str,
+        analysis: Analysis,
+        lines: LineMap,
+        conversion: Conversion,
+    ) -> None:
+        self.server = server
+        self.program = program
+        self.uri = uri
+        self.analysis = analysis
+        self.lines = lines
+        self.conversion = conversion
+        self.source = server.checks.pairs.source_of(program.uri)
+
+    def all(self) -> Iterator[types.CodeLens]:
+        if self.analysis.rewrites or self.analysis.findings:
+            yield from self._file()
+        for definition in self.analysis.definitions:
+            line, last = self.lines.to_new(definition.line - 1), self.lines.to_new(definition.end_line - 1)
+            if definition.depth or line is None or last is None or self.program.place(line)[0] != self.uri:
+                continue
+            start = types.Position(self.program.place(line)[1], 0)
+            yield from self._definition(definition, types.Range(start, start))
+
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def _file(self) -> Iterator[types.CodeLens]:
+        top = types.Range(types.Position(0, 0), types.Position(0, 0))
+        if self.program.place(0)[0] != self.uri or self.conversion.state is State.IS_CONVERSION:
+            return
+        gaps = [f for f in self.analysis.findings if f.severity is Severity.GAP]
+        refused = self._why_not()
+        if refused is not None:
+            yield _told(top, f"Not converted: {clipped(refused)}", refused)
+        elif self.conversion.state is not State.UP_TO_DATE:
+            yield self._convert(top, self._file_title())
+        if gaps:
+            yield _told(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
+
+    def _placed(self, finding: Finding) -> str:
+        """A finding with its file and line."""
+        span = self.lines.span(finding.span)
+        uri, line = self.program.place(span.line - 1) if span is not None else (self.uri, -1)
+        path = to_path(uri)
+        place = f"{path.name}:{line + 1}: " if path is not None and line >= 0 else ""
+        return f"{place}{finding.name}: {finding.reason}"
+
+    def _why_not(self) -> str | None:
+        """Why the file can't be converted, if so."""
+        if self.analysis.problem or self.conversion.problem:
+            return self.analysis.problem or self.conversion.problem
+        definitions = self.analysis.definitions
+        if self.analysis.converted or any(d.edits and not d.refused for d in definitions):
+            return None
+        gap = next((f for f in self.analysis.findings if f.severity is Severity.GAP), None)
+        return f"{gap.name}: {gap.reason}" if gap is not None else None
+
+    def _file_title(self) -> str:
+        name = self.conversion.name
+        if name is None:
+            return "Convert this buffer to JAX…" if self.server.client.previews else "Rewrite in place as JAX…"
+        previewed = self.server.client.previews and not self.program.is_notebook
+        if self.conversion.state is State.OUTDATED:
+            return f"Update {name}…" if previewed else f"Update {name} from this file"
+        what = "notebook" if self.program.is_notebook else "file"
+        return f"Convert {what} to JAX…" if previewed else f"Convert {what} to JAX (new file {name})"
+
+    # --- what is defined in it ------------------------------------------------------------------------------------
+
+    def _definition(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
+        if not self._is_converted(definition) and not self._why_not():
+            yield from self._conversion(definition, where)
+        if definition.gaps and (definition.edits or self.conversion.state is State.IS_CONVERSION):
+            yield _told(where, left_as_pytorch(len(definition.gaps)), _listed(definition.gaps))
+        if definition.kind != "loop" and self.source is not None:
+            yield from self._verdict(definition, self.source, where)
+
+    def _is_converted(self, definition: Definition) -> bool:
+        """Whether the conversion that is there has it, so that it is not offered once more."""
+        state = self.conversion.state
+        if state is State.OUTDATED and definition.kind != "loop":
+            return defines(self.conversion.text, definition.name)
+        return state not in (State.NONE, State.NO_FILE)
+
+    def _conversion(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
+        reasons = [definition.refused] if definition.refused else list(definition.gaps)
+        if definition.refused or (not definition.edits and definition.gaps):
+            yield _told(where, f"Stays PyTorch: {clipped(reasons[0] or '')}", _listed(reasons))
+        elif definition.edits and not self.server.client.previews:
+            yield self._convert(where, self._file_title())
+        elif definition.edits:
+            title = self._file_title() if self.program.is_notebook else "Convert to JAX…"
+            yield self._convert(where, title, None if definition.kind == "loop" else definition.name)
+
+    def _convert(self, where: types.Range, title: str, name: str | None = None) -> types.CodeLens:
+        if not self.server.client.previews:
+            return _lens(where, title, "t2j.convertFile", [self.program.uri], f"{title}: your file stays as it is")
+        tooltip = "Shows the conversion beside this file; nothing is written before you apply it"
+        return _lens(where, title, PREVIEW_COMMAND, [self.program.uri, *([name] if name else [])], tooltip)
+
+    def _verdict(self, definition: Definition, source: str, where: types.Range) -> Iterator[types.CodeLens]:
+        arguments = [source, definition.name]
+        verdict = verdict_of(self.server, source, definition.name)
+        if verdict is None:
+            if definition.edits and (self.server.trusted or self.server.client.asks_before_checks):
+                yield _lens(where, "Check", "t2j.check", arguments, "Runs both versions and compares them")
+            return
+        state = self.server.checks.states[source]
+        device = verdict.get("device", state.device)
+        title, tooltip = verdict_line(verdict, device, state.stale), verdict_tooltip(verdict, device)
+        yield _lens(where, title, "t2j.check", arguments, f"{tooltip}\nClick to check again")
+        if verdict["verdict"] == VerdictKind.DIFFERENT and self.server.client.panels and not state.stale:
+            yield _lens(where, "Explain", "t2j.showDifference", arguments, "Compares the values of both sides")
 
 
-def _convert_title(definition: Definition) -> str:
-    gaps = len(definition.gaps)
-    return "Convert to JAX" + (f" ({gaps} left as it is)" if gaps else "")
+def _lens(where: types.Range, title: str, command: str, arguments: list[Any], tooltip: str) -> types.CodeLens:
+    return types.CodeLens(
+        where, types.Command(title=title, command=command, arguments=arguments or None, tooltip=tooltip)
+    )
+
+
+def _told(where: types.Range, title: str, tooltip: str) -> types.CodeLens:
+    """A lens that says something and does nothing."""
+    return _lens(where, title, NO_COMMAND, [], tooltip)
+
+
+def _listed(reasons: Any) -> str:
+    return "\n".join(dict.fromkeys(reasons))
 
 
 def verdict_of(server: Server, source: str, name: str) -> dict[str, Any] | None:
     """The last verdict on a class or function of a file."""
     state = server.checks.states.get(source)
     return next((v for v in state.verdicts if v["name"] == name), None) if state is not None else None
-
-
-def is_stale(server: Server, source: str) -> bool:
-    """Whether one of a pair's texts was edited since its last check."""
-    return server.checks.states[source].stale
-
-
-def verdict_text(server: Server, source: str, verdict: dict[str, Any]) -> str:
-    """A verdict in a line: how far it was checked, the worst error, and on what."""
-    state = server.checks.states[source]
-    kind = verdict["verdict"]
-    parts = [f"{MARKS[kind]} {kind}"]
-    stages = verdict["stages"]
-    passed = [s for s in STAGES if stages[s]["result"] == "pass"]
-    failed = next((s for s in STAGES if stages[s]["result"] == "fail"), None)
-    if failed is not None:
-        parts.append(f"in {failed}")
-    elif kind == "equivalent" and passed:
-        parts.append(f"up to {passed[-1]}")
-    errors = [s["max_rel_err"] for s in stages.values() if s["max_rel_err"] is not None]
-    if errors and kind != "unchecked":
-        parts.append(f"worst error {max(errors):.0e}")
-    if kind == "unchecked" and verdict["reason"]:
-        parts.append(verdict["reason"][:80])
-    if device := verdict.get("device", state.device):
-        parts.append(device)
-    return ", ".join(parts) + (" (stale)" if is_stale(server, source) else "")

@@ -1,0 +1,136 @@
+"""Verdicts in plain words: a line that stands above a definition, and all of it for whoever rests on that line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...contract import STAGES, VerdictKind
+
+MARKS = {VerdictKind.EQUIVALENT: "✓", VerdictKind.DIFFERENT: "≠", VerdictKind.UNCHECKED: "?"}
+LONGEST = 72
+"""Characters of a reason in a lens; the whole one is in its tooltip."""
+NO_INPUTS = "no working inputs were found"
+EDITED = "edited since"
+
+_MODES = {"eval": "in evaluation mode", "train": "in training mode"}
+_SUBJECT = re.compile(r"(?:in float32, )?(?P<name>.+?) (?:differs|is|has|raises|gives|could)\b")
+_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?P<mode>eval|train) output\b.*"), "outputs {mode}"),
+    (re.compile(r"gradient of parameter: (?P<of>.+)"), "gradient of {of}"),
+    (re.compile(r"(?P<of>gradient of input.*)"), "{of}"),
+    (re.compile(r"buffer after (?:eval|train): (?P<of>.+)"), "buffer {of}"),
+    (re.compile(r"step (?P<of>\d+).*: (?P<what>.+)"), "{what} of training step {of}"),
+    (re.compile(r"after (?P<of>\d+) steps.*: (?:parameter |buffer )?(?P<what>.+)"), "{what} after {of} training steps"),
+    (re.compile(r"initial values: (?P<of>.+)"), "initial values of {of}"),
+)
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """A text on one line; where it is longer, cut between clauses, else between words."""
+    line = " ".join(text.split())
+    if len(line) <= longest:
+        return line
+    start = line[: longest + 1]
+    clause = max(start.rfind(end) for end in ("; ", ": ", ", ", " ("))
+    cut = clause if clause > longest // 2 else start.rfind(" ")
+    return f"{start[: cut if cut > 0 else longest].rstrip(' ,;:.(')}…"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 place``, ``2 places``: a number with its noun."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def left_as_pytorch(gaps: int) -> str:
+    """How much of something was not converted."""
+    return f"{counted(gaps, 'place')} left as PyTorch"
+
+
+def device_word(device: str) -> str:
+    """``CPU`` or ``GPU``; the tooltip has the GPU's name."""
+    return device.partition(":")[0].upper()
+
+
+def verdict_line(verdict: Mapping[str, Any], device: str, stale: bool = False) -> str:
+    """A verdict in a line: what was compared, the worst error and where it ran; or what differs, and at which line."""
+    kind = VerdictKind(verdict["verdict"])
+    parts = {
+        VerdictKind.EQUIVALENT: _agreed,
+        VerdictKind.DIFFERENT: _differs,
+        VerdictKind.UNCHECKED: _not_checked,
+    }[kind](verdict)
+    if device and kind is not VerdictKind.UNCHECKED:
+        parts.append(device_word(device))
+    return f"{MARKS[kind]} " + " · ".join([*parts, *([EDITED] if stale else [])])
+
+
+def verdict_tooltip(verdict: Mapping[str, Any], device: str) -> str:
+    """All that a verdict says, stage by stage."""
+    divergence = verdict["divergence"] or {}
+    lines = [f"{verdict['name']}: {verdict['verdict']}", verdict["reason"], divergence.get("cause")]
+    for name in STAGES:
+        stage = verdict["stages"][name]
+        about = stage["reason"] if stage["result"] == "not run" else ", ".join(stage["observed"])
+        lines.append(f"{name}: {stage['result']}{f' ({about})' if about else ''}")
+    lines.append(f"device: {device}" if device else None)
+    return "\n".join(dict.fromkeys(line for line in lines if line))
+
+
+def compared(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What both programs were compared in, in a few words."""
+    numeric = stages["numeric"]["observed"] if stages["numeric"]["result"] == "pass" else []
+    behavioral = stages["behavioral"]["observed"] if stages["behavioral"]["result"] == "pass" else []
+    found = []
+    if any(re.match(r"(eval|train) output", name) for name in numeric):
+        found.append("outputs")
+    if any(name.startswith("gradient") for name in numeric):
+        found.append("gradients")
+    steps = _steps(behavioral)
+    if steps:
+        found.append(f"{steps} training steps")
+    if any(name.startswith("generate output") for name in behavioral):
+        found.append("generated tokens")
+    return found or ["names and shapes"]
+
+
+def _steps(observed: Iterable[str]) -> int:
+    """How many optimizer steps were taken, with every optimizer together."""
+    runs = {match[0]: int(match[1]) for name in observed if (match := re.match(r"after (\d+) steps[^:(]*", name))}
+    return sum(runs.values())
+
+
+def _agreed(verdict: Mapping[str, Any]) -> list[str]:
+    errors = [s["max_rel_err"] for s in verdict["stages"].values() if s["max_rel_err"] is not None]
+    parts = [f"checked: {', '.join(compared(verdict['stages']))}"]
+    if errors:
+        parts.append(f"worst error {max(errors):.0e}" if max(errors) else "no error at all")
+    return parts
+
+
+def _differs(verdict: Mapping[str, Any]) -> list[str]:
+    divergence = verdict["divergence"] or {}
+    parts = [f"differs: {clipped(subject(divergence.get('what') or verdict['reason'] or 'see the report'))}"]
+    place = divergence.get("jax") or divergence.get("torch")
+    return [*parts, f"{Path(place['file']).name}:{place['line']}"] if place else parts
+
+
+def subject(text: str) -> str:
+    """What a sentence of the checker's is about: ``gradient of fc1.weight``; the sentence where that is not known."""
+    match = _SUBJECT.match(text)
+    if match is None:
+        return text
+    for pattern, words in _WORDS:
+        if found := pattern.fullmatch(match["name"]):
+            named = found.groupdict()
+            return words.format(**{**named, "mode": _MODES.get(named.get("mode", ""), "")}).strip()
+    return text
+
+
+def _not_checked(verdict: Mapping[str, Any]) -> list[str]:
+    reason = verdict["reason"] or "no reason is known"
+    if reason.startswith(NO_INPUTS):
+        return ["not checked: no inputs (tell them)"]
+    return [f"not checked: {clipped(reason)}"]

@@ -43,7 +43,7 @@ class StoredVerdict:
 
 @dataclass(frozen=True)
 class Report:
-    """A verdict as it was reported, in the JSON form of `ObjectVerdict` without what was observed in passing."""
+    """A verdict as it was reported, in the JSON form of `ObjectVerdict` without the values of both sides."""
 
     form: dict[str, Any]
     asked: dict[str, str] | None
@@ -172,8 +172,7 @@ def digests_of(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _bare(form: dict[str, Any]) -> dict[str, Any]:
-    stages = {name: {**stage, "observed": []} for name, stage in form["stages"].items()}
-    return {name: value for name, value in form.items() if name != "explanation"} | {"stages": stages}
+    return {name: value for name, value in form.items() if name != "explanation"}
 
 
 def store_path(source: Path, converted: Path) -> Path:

@@ -79,7 +79,7 @@
     (t2j-see 'hover (t2j-wait "a hover with this call"
                               (lambda () (let ((text (t2j-hover)))
                                            (and text (string-match-p "self\\.fc" text) text)))))
-    (t2j-choose "Convert torch.nn.functional.gelu")
+    (t2j-choose "Rewrite torch.nn.functional.gelu")
     (t2j-see 'offered (vconcat t2j-offered))
     (t2j-goto "jax.nn.gelu")
     (t2j-see 'expression (t2j-line))

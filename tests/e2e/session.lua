@@ -111,7 +111,7 @@ local function session()
   seen.hover = hover_text
 
   -- An expression in place, and back.
-  choose(number, column, "Convert torch.nn.functional.gelu")
+  choose(number, column, "Rewrite torch.nn.functional.gelu")
   wait("the converted expression", function() return line_with(source, "jax.nn.gelu") ~= nil end)
   seen.expression = select(2, line_with(source, "jax.nn.gelu"))
   seen.offered = offered

@@ -29,7 +29,7 @@ def test_a_session_from_open_to_the_quick_fix_of_a_planted_mistake(tmp_path: Pat
     assert "not trusted" in seen["refused"] and str(tmp_path / "work") in (tmp_path / "custom.el").read_text()
     assert "jax.nn.gelu(self.fc(x), approximate=False)" in seen["hover"]
     assert seen["expression"] == '        name = "𝔘é"; y = jax.nn.gelu(self.fc(x), approximate=False)'
-    assert {"Convert class Net to JAX", "Convert file to JAX (net_jax.py)"} <= set(seen["offered"])
+    assert {"Rewrite class Net in place as JAX…", "Convert file to JAX (new file net_jax.py)"} <= set(seen["offered"])
     assert (seen["first"], seen["last"]) == ("equivalent", "equivalent")
     assert seen["found"] == seen["planted"]
     assert seen["status"] == "paused" and "gelu" in seen["explained"]

@@ -26,7 +26,9 @@ def test_a_session_from_open_to_the_quick_fix_of_a_planted_mistake(tmp_path: Pat
     assert "not trusted" in seen["refused"] and seen["trusted"] == [str(tmp_path / "work")]
     assert "jax.nn.gelu(self.fc(x), approximate=False)" in seen["hover"]
     assert seen["expression"] == '        name = "𝔘é"; y = jax.nn.gelu(self.fc(x), approximate=False)'
-    assert {"Convert class Net to JAX", "Convert function Net.forward to JAX"} <= set(seen["offered"])
+    assert {"Rewrite class Net in place as JAX…", "Rewrite function Net.forward in place as JAX…"} <= set(
+        seen["offered"]
+    )
     assert (seen["first"], seen["last"]) == ("equivalent", "equivalent")
     assert seen["found"] == seen["planted"]
     assert NET.split("\n")[seen["there"] - 1].strip().endswith("F.gelu(self.fc(x))")

@@ -61,8 +61,8 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     assert (report["verdict"], report["device"], report["stale"]) == ("equivalent", "cpu", False)
     assert {o["name"]: o["stages"]["behavioral"]["result"] for o in report["objects"]}["Net"] == "pass"
     titles = [lens["command"]["title"] for lens in lenses(trusted, pair.uri)]
-    expected = "✓ equivalent, up to behavioral, worst error"
-    assert any(t.startswith(expected) and t.endswith("cpu") for t in titles), titles
+    expected = "✓ checked: outputs, gradients, 3 training steps · worst error"
+    assert any(t.startswith(expected) and t.endswith("CPU") for t in titles), titles
     hints = trusted.request("textDocument/inlayHint", {"textDocument": {"uri": pair.uri}, "range": span(0, 0, 99, 0)})
     labels = {h["position"]["line"]: h["label"] for h in hints}
     assert labels[line_of(SOURCE, "y = F.gelu")].endswith("4)") and line_of(SOURCE, "return x * 3") in labels
@@ -78,7 +78,9 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     (there,) = different(trusted, pair.uri, since)
     assert there["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
     assert there["relatedInformation"][0]["location"]["range"]["start"]["line"] == line
-    assert any("≠ different, in numeric" in lens["command"]["title"] for lens in lenses(trusted, pair.uri))
+    said = [lens["command"]["title"] for lens in lenses(trusted, pair.uri)]
+    expected = f"≠ differs: outputs in evaluation mode · net_jax.py:{line + 1} · CPU"
+    assert expected in said, said
 
     offered = trusted.actions(pair.converted, mistake["range"], diagnostics=[mistake])
     fix = next(a for a in offered if a["kind"] == "quickfix")

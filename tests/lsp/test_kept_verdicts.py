@@ -102,7 +102,7 @@ def test_a_difference_is_shown_again_where_nothing_may_run(serve: Callable[..., 
     client.change(pair.converted, 2, {"text": pair.code + "\n# edited\n"})
     assert different(client, pair.converted, since, verdict=False) == []
     assert client.state(pair.uri)["check"]["stale"]
-    assert all(title.endswith("(stale)") for title in titles(client, pair.uri) if title[0] in "✓≠")
+    assert all(title.endswith("edited since") for title in titles(client, pair.uri) if title[0] in "✓≠")
     # Thrown away, and opened as it is on disk: that text was checked.
     client.notify("textDocument/didClose", {"textDocument": {"uri": pair.converted}})
     client.open(pair.converted, pair.code)

@@ -62,7 +62,7 @@ def test_a_cell_is_converted_in_place_with_its_imports_in_the_first(shared: Clie
     cell = cell_uri("convert", 3)
     shared.state(cell)
     offered = shared.actions(cell, span(0, 8), only=["refactor"])
-    action = next(a for a in offered if a["title"].startswith("Convert torch.cat"))
+    action = next(a for a in offered if a["title"].startswith("Rewrite torch.cat"))
     edits = {
         change["textDocument"]["uri"]: change["edits"] for change in shared.resolve(action)["edit"]["documentChanges"]
     }

@@ -39,7 +39,7 @@ class Piece:
     helpers: tuple[tuple[str, str], ...] = ()
     """The helpers of the translation, by the names that they have in it."""
     edited: tuple[int, ...] = ()
-    """The lines on which edits start."""
+    """The lines on which edits start that convert something."""
 
 
 @dataclass
@@ -195,7 +195,7 @@ def tree_of(text: str) -> ast.Module:
 def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
     """A translation cut into units, which come in order."""
     starts = line_starts(translation.source)
-    edited = sorted(line_of(starts, edit.start) for edit in translation.edits if not edit.head)
+    edited = sorted(line_of(starts, e.start) for e in translation.edits if not e.head and not _only_marks(e))
     findings = sorted(translation.findings, key=lambda f: f.span.line)
     rewrites = sorted(translation.rewrites, key=lambda r: r.span.line)
     outcomes = sorted(translation.outcomes, key=lambda o: o.span.line)
@@ -215,6 +215,11 @@ def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece
             translation.needs.written,
             tuple(line - unit.first for line in edited[some_edits]),
         )
+
+
+def _only_marks(edit: TextEdit) -> bool:
+    """Whether an edit puts a comment above what stays as it is, and converts nothing."""
+    return edit.start == edit.end and edit.new.lstrip().startswith("# TODO(t2j)")
 
 
 def line_starts(source: str) -> list[int]:

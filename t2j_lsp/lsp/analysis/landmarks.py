@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from .analyst import BOM
+from .model import Landmarks
 
 _CONFLICT = re.compile(r"^<{7} ", re.M)
-
-
-@dataclass(frozen=True)
-class Landmarks:
-    """Lines of a conversion, from 0. ``first`` is where to start; ``places`` are those of the user's definitions.
-
-    ``helpers`` are the first and last lines of what was copied into it, neighbours together.
-    """
-
-    first: int = 0
-    places: tuple[tuple[str, int], ...] = ()
-    helpers: tuple[tuple[int, int], ...] = ()
 
 
 def landmarks(source: str, code: str) -> Landmarks:

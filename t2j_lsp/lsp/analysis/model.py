@@ -191,6 +191,18 @@ class Converted:
 
 
 @dataclass(frozen=True)
+class Landmarks:
+    """Lines of a conversion, from 0. ``first`` is where to start; ``places`` are those of the user's definitions.
+
+    ``helpers`` are the first and last lines of what was copied into it, neighbours together.
+    """
+
+    first: int = 0
+    places: tuple[tuple[str, int], ...] = ()
+    helpers: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Scope:
     """What to convert: one expression, whole statements on ``lines``, or all that is ``exact``."""
 

@@ -28,8 +28,8 @@ from ...helper_modules import NAME, Extended, extended
 from ...merge import Merged
 from ...translate import translate
 from .analyst import Analyst, options
-from .landmarks import Landmarks, landmarks
-from .model import Analysis, Converted, Refused, Scope, Settings
+from .landmarks import landmarks
+from .model import Analysis, Converted, Landmarks, Refused, Scope, Settings
 from .partial import convert_part, restore
 
 HEAD = struct.Struct("<Q")

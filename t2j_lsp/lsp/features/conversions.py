@@ -13,8 +13,7 @@ from lsprotocol import types
 from ...contract import T2JError
 from ...files import read_source
 from .. import rewriting
-from ..analysis.landmarks import Landmarks
-from ..analysis.model import Refused
+from ..analysis.model import Landmarks, Refused
 from ..analysis.service import AnalysisService, Failed, SyntaxProblem
 from ..convert import FileConversion, PartConversion, convert_file, file_edit
 from ..documents import Notebook

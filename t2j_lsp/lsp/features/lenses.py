@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PREVIEW_COMMAND = "t2j.previewConversion"
 """The client's own command, in clients that have one: ``[uri, name?]`` shows the conversion beside the file."""
 NO_COMMAND = ""
+TRAINING_STAYS = "This training code isn't converted: "
 
 
 def register(server: Server) -> None:
@@ -137,7 +138,8 @@ class Lenses:
     def _conversion(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
         reasons = [definition.refused] if definition.refused else list(definition.gaps)
         if definition.refused or (not definition.edits and definition.gaps):
-            yield _told(where, f"Stays PyTorch: {clipped(reasons[0] or '')}", _listed(reasons))
+            reason = reasons[0].removeprefix(TRAINING_STAYS)
+            yield _told(where, f"Stays PyTorch: {clipped(reason)}", _listed(reasons))
         elif definition.edits and not self.server.client.previews:
             yield self._convert(where, self._file_title())
         elif definition.edits:

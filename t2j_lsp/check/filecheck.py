@@ -19,12 +19,14 @@ from .initial import compare_initial
 from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
 from .localise import Alignment
-from .locate import Locator, is_wide, unfinished
+from .locate import Locator, is_wide
 from .objects import CheckedObject, find_objects
+from .obstacles import failed_at_gap, obstacle
 from .own_training import OwnTraining
 from .plans import constructor, plans_for
 from .pool import Kind, Pool, RemoteError, WorkerError
 from .recall import Recall
+from .refusals import refusal, refused
 from .slice import Slicer
 from .stages import aside
 
@@ -101,10 +103,16 @@ class FileCheck:
         self.users: dict[str, str] = {}
         """For a class that was called in the check of another: that other's name."""
         self.without_inputs: set[str] = set()
+        self.refused: dict[Kind, dict[str, None]] = {"torch": {}, "jax": {}}
+        """What was refused to either side in the runs of the present object."""
 
     def ask(self, kind: Kind, operation: str, **message: Any) -> Any:
         def send() -> Any:
-            return self.pool.request(kind, operation, self.settings.timeout, self.cancelled, **message)
+            try:
+                return self.pool.request(kind, operation, self.settings.timeout, self.cancelled, **message)
+            finally:
+                # What is tried first, to find inputs, need not be what is compared.
+                self.refused[kind] |= dict.fromkeys(self.pool.refused[kind] if operation != "prepare" else ())
 
         # What JAX computes changes with every edit, but not how a module starts with every seed of the inputs.
         if self.recall is None or (kind == "jax" and operation != "initial"):
@@ -115,6 +123,7 @@ class FileCheck:
         """The verdict on one object."""
         if self.cancelled():
             return unchecked(item.name, "the check was cancelled")
+        self.refused = {"torch": {}, "jax": {}}
         try:
             other = counterpart(self.jax_side, item)
             if other is None:
@@ -152,18 +161,19 @@ class FileCheck:
             try:
                 prepared = self._prepared(item, seed)
             except RemoteError as error:
-                return unchecked(item.name, f"the PyTorch code does not load: {error}")
+                return unchecked(item.name, self._torch_failed("does not load", error))
             torch_slice, ready = prepared.torch_slice, prepared.answer
             if "problems" in ready:
                 self.without_inputs.add(item.name)
-                return unchecked(item.name, asking(item, ready["problems"]))
+                met = self.pool.refused["torch"]
+                return unchecked(item.name, refusal("torch", met[0]) if met else asking(item, ready["problems"]))
             cut = self._cutter(other, prepared.code)
             jax_slice = cut(self.jax_side)
             call = {k: ready[k] for k in ("init", "inputs", "variants")} | {"seed": seed}
             try:
                 torch = self._torch(torch_slice, call, steps)
             except RemoteError as error:
-                return unchecked(item.name, f"the PyTorch code fails in float64: {error}")
+                return unchecked(item.name, self._torch_failed("fails in float64", error))
             call["variants"] = {n: v for n, v in call["variants"].items() if n in torch[64]["observed"]}
             try:
                 ours = call | {"pairing": pairing}
@@ -200,12 +210,16 @@ class FileCheck:
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
-        raised, place = judgement.error, judgement.verdict.divergence
-        if raised is not None and raised.get("bases") and place is not None and place.jax is not None:
-            left = unfinished(self.jax_side.text, place.jax.line) if place.jax.file == str(self.jax_side.path) else None
-            if left is not None:
-                return unchecked(item.name, f"the conversion is not complete: line {place.jax.line}: {left}")
+        reason = obstacle(judgement, self.refused, self.jax_side, jax_slice)
+        if reason is not None:
+            return unchecked(item.name, reason)
         return judgement.verdict
+
+    def _torch_failed(self, what: str, error: RemoteError) -> str:
+        met = [*self.refused["torch"], *self.pool.refused["torch"]]
+        if met or refused(vars(error)):
+            return refusal("torch", met[0] if met else str(error))
+        return f"the PyTorch code {what}: {error}"
 
     def _cutter(self, other: Counterpart, code: list[str]) -> Callable[[Slicer], dict[str, Any]]:
         """Cuts what an object's counterpart needs, and what its arguments name, out of a JAX text."""
@@ -354,7 +368,7 @@ class FileCheck:
     def _not_loaded(self, name: str, error: RemoteError) -> ObjectVerdict:
         """The verdict where the converted file can't even be imported."""
         data = {"type": error.type, "message": error.message, "bases": error.bases, "frames": error.frames}
-        reason = cannot_say(data)
+        reason = cannot_say(data) or failed_at_gap(self.jax_side, error.frames)
         if reason is None and "Exception" not in error.bases:
             reason = f"the converted code ended the run: {error}"
         if reason is not None:

@@ -10,6 +10,7 @@ from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, Verdict
 
 from .compare import Allowed, Comparison, Difference
 from .generation import Generation, generated
+from .refusals import refusal, refused
 from .stages import (
     NOTHING,
     Conditioning,
@@ -44,6 +45,8 @@ class Judgement:
 def cannot_say(error: dict[str, Any]) -> str | None:
     """Why an error of the JAX side says nothing about meaning; None where it is a failure of the conversion."""
     text = f"{error['type']}: {error['message']}"
+    if refused(error):
+        return refusal("jax", text[:400])
     if "ImportError" in error["bases"]:
         return f"the converted code needs a package that the JAX interpreter lacks: {error['message']}"
     if "MemoryError" in error["bases"] or any(word in error["message"] for word in _OUT_OF_MEMORY):

@@ -152,18 +152,6 @@ class Locator:
         return None if line is None else Location(str(self.torch_side.path), line)
 
 
-def unfinished(text: str, line: int) -> str | None:
-    """What a converted file says above the statement of a line, where the rules left that as it was."""
-    lines = text.splitlines()
-    around = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)]
-    around = [n for n in around if n.lineno <= line <= (n.end_lineno or n.lineno)]
-    for start in sorted((n.lineno for n in around), reverse=True):
-        found = re.match(r"\s*# TODO\(t2j\): (.*)", lines[start - 2]) if start > 1 else None
-        if found is not None:
-            return found[1]
-    return None
-
-
 def is_wide(name: str) -> bool:
     """Whether an observation of that name was made in float64."""
     return not name.startswith("in float32")

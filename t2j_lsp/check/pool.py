@@ -78,6 +78,8 @@ class Worker:
         self.count = 0
         self.dirty = False
         """Whether the worker is to be replaced: a program left something running in it."""
+        self.refused: list[str] = []
+        """What was refused to the program in the last request."""
         command = [python, "-P", str(_START), kind, self.tag.hex(), self.scratch]
         try:
             self.process = subprocess.Popen(
@@ -99,6 +101,7 @@ class Worker:
     def request(self, message: dict[str, Any], timeout: float, cancelled: Callable[[], bool]) -> Any:
         """Sends a message and waits for its answer. Raises WorkerError or RemoteError."""
         self.count += 1
+        self.refused = []
         deadline = time.monotonic() + timeout
         try:
             self._write(frame(self.tag, {"id": self.count, **message}), deadline, timeout, cancelled)
@@ -108,6 +111,7 @@ class Worker:
         except ProtocolError as error:
             raise WorkerError(f"the {self.kind} worker sent garbage: {error}") from error
         self.dirty = bool(answer.get("dirty"))
+        self.refused = [str(text) for text in answer.get("refused") or ()]
         if "error" in answer:
             raise RemoteError(answer["error"])
         return answer["value"]
@@ -208,6 +212,8 @@ class Pool:
         self._workers: dict[Kind, Worker] = {}
         self._locks: dict[Kind, threading.Lock] = {"torch": threading.Lock(), "jax": threading.Lock()}
         self.hello: dict[Kind, dict[str, Any]] = {}
+        self.refused: dict[Kind, list[str]] = {"torch": [], "jax": []}
+        """What was refused to the program in the last request to each worker."""
 
     def __enter__(self) -> Pool:
         return self
@@ -237,6 +243,7 @@ class Pool:
                 worker.dirty = True
                 raise
             finally:
+                self.refused[kind] = worker.refused
                 if worker.dirty or resident(tree(worker.process.pid)) > self.limits.growth:
                     self._drop(kind)
 

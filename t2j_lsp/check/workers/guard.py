@@ -35,6 +35,9 @@ _CHANGES = (
     "shutil.rmtree",
 )
 
+_MAX_REFUSED = 20
+_refused: dict[str, None] = {}
+"""What was refused, in order and each once."""
 _active = False
 _allowed: tuple[str, ...] = ()
 
@@ -43,7 +46,7 @@ def install(folders: list[str]) -> None:
     """Installs the hook, for good. Files may be written only in ``folders`` and to devices."""
     global _allowed
     _allowed = (*(os.path.realpath(f) for f in folders if f), "/dev", "/proc/self")
-    sys.addaudithook(_audit)
+    sys.addaudithook(_noting)
 
 
 @contextmanager
@@ -55,6 +58,22 @@ def guarded() -> Iterator[None]:
         yield
     finally:
         _active = False
+
+
+def refusals() -> list[str]:
+    """What was refused since this was asked last, also where the program caught the error."""
+    found = list(_refused)
+    _refused.clear()
+    return found
+
+
+def _noting(event: str, arguments: tuple[Any, ...]) -> None:
+    try:
+        _audit(event, arguments)
+    except PermissionError as error:
+        if len(_refused) < _MAX_REFUSED:
+            _refused[str(error)] = None
+        raise
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:

@@ -61,7 +61,7 @@ def answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: st
     reply = _answer(handlers, request, scratch)
     os.ftruncate(1, 0)
     left = any(t.is_alive() for t in set(threading.enumerate()) - threads)
-    return {**reply, "dirty": left or not os.path.isdir(scratch)}
+    return {**reply, "dirty": left or not os.path.isdir(scratch), "refused": guard.refusals()}
 
 
 def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: str) -> dict[str, Any]:

@@ -1,0 +1,128 @@
+"""A refusal that only one side met, and what a conversion left as it was, are `unchecked`, not `different`."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.contract import VerdictKind
+
+from .conftest import Check
+
+TORCH = """
+# t2j: x=f32[2, 3]
+def f(x):
+    {body}
+    return x * 2
+"""
+JAX = """
+def f(x):
+    {body}
+    return x * 2
+"""
+FALLS_BACK = """try:
+        open("/var/tmp/t2j-refused", "w")
+    except OSError:
+        return x * 3"""
+REFUSED = 'open("/var/tmp/t2j-refused", "w")'
+
+
+@pytest.mark.parametrize(
+    "torch, jax, side",
+    [
+        (FALLS_BACK, "pass", "PyTorch code"),
+        ("pass", FALLS_BACK, "converted code"),
+        (REFUSED, "pass", "PyTorch code"),
+        ("pass", REFUSED, "converted code"),
+        ("pass", "raise OSError(30, 'Read-only file system', '/data')", "converted code"),
+    ],
+    ids=["torch falls back", "jax falls back", "torch fails", "jax fails", "jax is refused by the system"],
+)
+def test_a_refusal_that_one_side_met_is_unchecked(check: Check, torch: str, jax: str, side: str) -> None:
+    found = check(TORCH.format(body=torch), JAX.format(body=jax))
+    assert found.verdict is VerdictKind.UNCHECKED, found.reason
+    assert (found.reason or "").startswith(f"a check refuses what the {side} does: "), found.reason
+
+
+def test_where_both_met_it_the_values_decide(check: Check) -> None:
+    assert check(TORCH.format(body=FALLS_BACK), JAX.format(body=FALLS_BACK)).verdict is VerdictKind.EQUIVALENT
+    other = FALLS_BACK.replace("x * 3", "x * 4")
+    assert check(TORCH.format(body=FALLS_BACK), JAX.format(body=other)).verdict is VerdictKind.DIFFERENT
+
+
+def test_a_refusal_without_consequence_takes_nothing_away(check: Check) -> None:
+    body = FALLS_BACK.replace("return x * 3", "pass")
+    assert check(TORCH.format(body=body), JAX.format(body="pass")).verdict is VerdictKind.EQUIVALENT
+
+
+def test_an_ordinary_mistake_is_still_different(check: Check) -> None:
+    found = check(TORCH.format(body="pass"), JAX.format(body="x = x + 1"))
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+
+
+MODULE = """
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 5)
+
+    def forward(self, x):
+        y = torch.tanh(self.fc(x))
+        z = y * 2
+        return z + 1
+"""
+CONVERTED = """
+class Net(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(3, 5, rngs=rngs)
+
+    def __call__(self, x):
+        y = jnp.tanh(self.fc(x))
+        z = y * 2
+        return z + 1
+"""
+TODO = "# TODO(t2j): there is no rule for this\n        "
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("z = y * 2", f"{TODO}z = y * 3"),
+        ("y = jnp.tanh(self.fc(x))", f"{TODO}y = jnp.tanh(self.fc(x)).register_hook(print)"),
+        ("return z + 1", f"{TODO}if x.ndim == 2:\n            return helper(z)\n        return z + 1"),
+        (
+            "\nclass Net(nnx.Module):",
+            "\n# TODO(t2j): there is no rule for this\nN = jax.no_such_name\n\nclass Net(nnx.Module):\n    n = N",
+        ),
+        ("\nclass Net", "\n# TODO(t2j): there is no rule for this\n@jax.no_such_name\nclass Net"),
+        ("(3, 5, rngs=rngs)", f"(3, 5, rngs=rngs)\n        {TODO}self.apply(0)"),
+        ("(3, 5, rngs=rngs)", "(3, 7, rngs=rngs)\n        # TODO(t2j): there is no rule for this\n        self.n = 1"),
+        ("(3, 5, rngs=rngs)", f"(3, 5, rngs=rngs, kernel_init=nnx.initializers.ones)\n        {TODO}self.n = 1"),
+    ],
+    ids=[
+        "a value",
+        "an error",
+        "an error below",
+        "at import",
+        "a decorator",
+        "constructor",
+        "shapes",
+        "initial values",
+    ],
+)
+def test_what_was_left_and_stands_in_the_way_is_unchecked(check: Check, old: str, new: str) -> None:
+    assert old in CONVERTED
+    helper = "\ndef helper(z):\n    return z.numpy()\n"
+    found = check(MODULE, CONVERTED.replace(old, new) + helper, initial=True)
+    assert found.verdict is VerdictKind.UNCHECKED, found.reason
+    assert "the conversion is not complete: line" in (found.reason or "")
+    assert "there is no rule for this" in (found.reason or "")
+
+
+def test_a_mistake_beside_what_was_left_is_different(check: Check) -> None:
+    left = CONVERTED.replace("return z + 1", f"{TODO}print('left')\n        return z + 1")
+    assert check(MODULE, left, initial=False).verdict is VerdictKind.EQUIVALENT
+    found = check(MODULE, left.replace("y * 2", "y * 3"), initial=False)
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    found = check(MODULE, left)
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason

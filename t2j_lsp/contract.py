@@ -46,6 +46,29 @@ FIDELITY_TEXT = {
 }
 
 
+EDITOR_PREFIX = "t2j-"
+"""What a code has in front where diagnostics of many tools stand side by side."""
+DIFFERS = "differs"
+"""The code of what a check found, beside those of findings."""
+FORMER_CODES = {"close": "note", "different": DIFFERS}
+"""Codes of earlier versions that may still stand in ``# t2j: ignore`` comments and settings."""
+NOTE_CODES = {Fidelity.EXACT: "exact", Fidelity.CLOSE: "note"}
+"""The codes of what rules have to say of what they converted."""
+SAME_CODES = frozenset({"exact", "kept"})
+"""Codes of notes that ask for nothing: the result is the same."""
+
+
+def editor_code(code: str) -> str:
+    """A finding's code as an editor shows it: ``t2j-no-rule``."""
+    return f"{EDITOR_PREFIX}{code}"
+
+
+def plain_code(code: str) -> str:
+    """A code as it stands in a finding, from what a user wrote: with the editor's prefix, or of an earlier version."""
+    code = code.strip().removeprefix(EDITOR_PREFIX)
+    return FORMER_CODES.get(code, code)
+
+
 class Severity(enum.StrEnum):
     """A gap is code left as it was; a note is code converted with something to know about it."""
 
@@ -67,7 +90,7 @@ class Span:
 class Finding:
     """Something to tell the user about one place of the source.
 
-    ``code`` is stable and has a page in ``docs/findings.md`` (``no-rule``, ``refused``, ``close``, ...);
+    ``code`` is stable and has a page in ``docs/findings.md`` (``no-rule``, ``refused``, ``note``, ...);
     ``name`` is the qualified torch name or the construct it is about.
     """
 
@@ -76,6 +99,17 @@ class Finding:
     code: str
     severity: Severity
     reason: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is something to do or to know; a note may also say that nothing differs."""
+        return self.code not in SAME_CODES
+
+    @property
+    def message(self) -> str:
+        """What is said to the user: the torch name, where the reason does not say it, and the reason."""
+        construct = "." not in self.name
+        return self.reason if construct or self.name in self.reason else f"{self.name}: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -58,7 +58,7 @@ def outline(text: str, *, definitions: bool = True) -> Outline:
     digest = text_digest(text)
     torch = "torch" in text and _TORCH_IMPORT.search(text) is not None
     ignored = "t2j:" in text and _IGNORED.search(text) is not None
-    gaps = tuple(_gaps(text))
+    gaps = tuple(todo_marks(text))
     if not definitions or ignored:
         return Outline(digest, torch, ignored, (), gaps)
     try:
@@ -80,10 +80,13 @@ def notebook_outline(text: str) -> Outline:
         code = "\n".join(source if isinstance(source, str) else "".join(source) for source in sources)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Outline(digest, problem="it is no notebook of format 4")
-    return Outline(digest, _TORCH_IMPORT.search(code) is not None, bool(_IGNORED.search(code)), (), tuple(_gaps(code)))
+    return Outline(
+        digest, _TORCH_IMPORT.search(code) is not None, bool(_IGNORED.search(code)), (), tuple(todo_marks(code))
+    )
 
 
-def _gaps(text: str) -> Iterator[tuple[int, str]]:
+def todo_marks(text: str) -> Iterator[tuple[int, str]]:
+    """The lines (from 1) of a text with ``# TODO(t2j)``, and their reasons."""
     if "# TODO(t2j)" not in text:
         return
     line, at = 1, 0

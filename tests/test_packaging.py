@@ -104,7 +104,15 @@ def test_the_sdist_holds_what_the_tests_and_the_commands_need(dist: Path) -> Non
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "rules/__init__.py", "retrieval/__init__.py"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        "rules/__init__.py",
+        "retrieval/__init__.py",
+    } <= names
     assert {"tests/test_packaging.py", "examples/residual_net.py"} <= names
     assert not [name for name in names if name.startswith((".venv", ".git/"))]
 

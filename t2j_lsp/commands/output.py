@@ -32,7 +32,7 @@ def print_findings(conversion: FileConversion, *, notes: bool = True) -> None:
         if finding.severity is Severity.NOTE and not notes:
             continue
         where = f"{conversion.path}:{f'cell {cell}:' if cell else ''}{finding.span.line}:{finding.span.column + 1}"
-        print(f"{where}: {finding.severity}: {finding.name}: {finding.reason}", file=sys.stderr)
+        print(f"{where}: {finding.severity}: {finding.message}", file=sys.stderr)
 
 
 def counted(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ..contract import Span
+from ..contract import Span, editor_code
 from ..merge import Merged
 from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
 from .documents import Document, Notebook, Program
@@ -74,9 +74,9 @@ async def restore_edit(server: Server, source: Program, converted: Document, lin
 
 
 def ignore_edit(server: Server, program: Program, line: int, code: str) -> types.WorkspaceEdit:
-    """The edit that puts ``# t2j: ignore[code]`` behind a line (from 0)."""
+    """The edit that puts ``# t2j: ignore[CODE]`` behind a line (from 0)."""
     text = program.lines[line].rstrip("\r\n")
-    return edit_of(server, program, [Hunk(line + 1, line + 1, (f"{text}  # t2j: ignore[{code}]",))], ())
+    return edit_of(server, program, [Hunk(line + 1, line + 1, (f"{text}  # t2j: ignore[{editor_code(code)}]",))], ())
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..contract import editor_code
+
 if TYPE_CHECKING:
     from .server import Server
 
@@ -49,7 +51,7 @@ def page(server: Server, file: str, anchor: str = "") -> str | None:
 
 def finding_page(server: Server, code: str) -> str | None:
     """The page that explains a diagnostic's code."""
-    return page(server, "settings.md" if code == "different" else "findings.md", code)
+    return page(server, "findings.md", editor_code(code))
 
 
 def rule_page(server: Server, doc: tuple[str, str | None, str, str | None, str] | None) -> str | None:

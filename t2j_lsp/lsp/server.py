@@ -190,6 +190,7 @@ class Server(LanguageServer):
         self.survey.touch()
         self._analyse(program)
         if not program.is_notebook:
+            self.diagnostics.opened_or_closed(program.uri)
             self.checks.opened(program.uri)
 
     def changed(self, changed: Program) -> None:
@@ -212,6 +213,7 @@ class Server(LanguageServer):
     def closed(self, uri: str) -> None:
         self.service.drop(uri)
         self.diagnostics.clear(uri)
+        self.diagnostics.opened_or_closed(uri)
         self.survey.touch()
         self._settings.pop(uri, None)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..contract import STAGES
+from ..contract import STAGES, plain_code
 from .analysis.model import Settings as Conversion
 
 SECTION = "t2j"
@@ -151,7 +151,7 @@ def _read(data: Mapping[str, Any], where: str) -> Read:
         default = getattr(Settings(), name)
         if isinstance(default, tuple):
             good = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
-            value = tuple(value) if good else value
+            value = tuple(plain_code(v) for v in value) if good else value
         elif isinstance(default, bool):
             good = isinstance(value, bool)
         elif isinstance(default, float):

@@ -138,7 +138,7 @@ class CallRenderer(RuleApplication):
             assert base is not None
             return self.in_place(node, node.args[0], lambda: self.apply(base, node, None))
         if rule is None or rule.emit is None:
-            reason = rule.reason if rule is not None and rule.reason else f"{name} has no rule"
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
             return self.copy_arguments(node)
         out = next((k for k in node.keywords if k.arg == "out"), None)
@@ -212,7 +212,7 @@ class CallRenderer(RuleApplication):
                 return None
             if rule is None and name in _SAME_IN_JAX:
                 return None
-            reason = rule.reason if rule is not None and rule.reason else f"torch.Tensor.{name} has no rule"
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for torch.Tensor.{name}"
             code = "refused" if rule is not None else "no-rule"
             self.ctx.gap(node, f"torch.Tensor.{name}", code, reason)
             return self.copy_arguments(node)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..contract import Finding, Options, Severity
+from ..contract import Finding, Options, Severity, Span
 from .classes import ClassInfo, FunctionInfo
 from .facts import UNKNOWN, Fact
 from .helpers import IMPORT_ROOTS, helper_names
@@ -45,6 +45,7 @@ class Context:
     options: Options
     edits: list[Edit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    refused_calls: set[Span] = field(default_factory=set)
     todos: dict[int, list[str]] = field(default_factory=dict)
     """Reasons to write above the statement that starts at a text index."""
     converted: int = 0
@@ -63,6 +64,7 @@ class Context:
     function_rngs: dict[FunctionInfo, ast.stmt] = field(default_factory=dict)
     seeds: dict[ast.stmt, str] = field(default_factory=dict)
     fresh_names: set[str] = field(default_factory=set)
+    _reported: set[Finding] = field(default_factory=set)
     quiet: int = 0
     """While positive, nothing is reported: the text being rendered may be thrown away."""
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
@@ -149,9 +151,10 @@ class Context:
         if self.quiet:
             return
         finding = Finding(self.source.contract_span(node), name, code, Severity.GAP, reason)
-        if finding in self.findings:
+        if not self._report(finding):
             return
-        self.findings.append(finding)
+        if code == "refused" and isinstance(node, ast.Call):
+            self.refused_calls.add(finding.span)
         if self.statement is not None:
             start, _ = self.source.span(self.statement.node)
             decorators = getattr(self.statement.node, "decorator_list", None)
@@ -165,9 +168,15 @@ class Context:
         """Report something worth knowing about code that was converted."""
         if self.quiet:
             return
-        finding = Finding(self.source.contract_span(node), name, code, Severity.NOTE, reason)
-        if finding not in self.findings:
-            self.findings.append(finding)
+        self._report(Finding(self.source.contract_span(node), name, code, Severity.NOTE, reason))
+
+    def _report(self, finding: Finding) -> bool:
+        """Add a finding; whether it is new."""
+        if finding in self._reported:
+            return False
+        self._reported.add(finding)
+        self.findings.append(finding)
+        return True
 
     def indent(self, line: int) -> str:
         """The indentation that a source line has in the output."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..contract import NOTE_CODES
 from .binding import arguments_of, bind
 from .context import Context
 from .factory import FactoryKeywords
@@ -48,7 +49,7 @@ class LayerCalls(ModuleMethods):
             piece = self._helper_call(node, layer)
         self.ctx.converted += not self.ctx.quiet
         if layer.note is not None:
-            self.ctx.note(node, layer.name, str(layer.fidelity), layer.note)
+            self.ctx.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
         return piece
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:

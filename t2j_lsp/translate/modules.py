@@ -153,7 +153,7 @@ class Modules(ModuleStatements):
             self.ctx.edit(self.ctx.source.starts[line - 1], stop, "")
             if name == "torch.compile":
                 self.ctx.note(
-                    node, name, "close", "torch.compile is dropped; put the training or inference step under nnx.jit"
+                    node, name, "note", "torch.compile is dropped; put the training or inference step under nnx.jit"
                 )
             return name in NO_GRAD
         self.expression(ast.Module([], []), "value", node)

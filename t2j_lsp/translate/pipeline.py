@@ -11,6 +11,7 @@ from ..plugins import load_rules
 from .aliases import shared_writes
 from .context import Context, Statement
 from .facts import Partial, Qual
+from .findings import once
 from .helpers import Helper, helper_names
 from .imports import edit_imports, helper_text, loads
 from .infer import Inference
@@ -94,7 +95,7 @@ def _convert(inference: Inference, options: Options, renames: dict[str, str], dr
     outcomes = Outcomes(context, own, tree)
     count = len(source_map)
     code, moved = wrap_long_lines(code, parsed.text, tree, [*source_map, *outcomes.entries], parsed.newline)
-    findings = tuple(sorted(context.findings, key=lambda f: f.span))
+    findings = once(context.findings, context.refused_calls)
     forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(
         source=parsed.bom + parsed.text,
@@ -226,7 +227,7 @@ def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
                 Finding(
                     context.source.contract_span(node),
                     "torch.device",
-                    "close",
+                    "note",
                     Severity.NOTE,
                     "JAX places arrays on its default device; this name is kept because the file still reads it",
                 )

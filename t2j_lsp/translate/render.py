@@ -192,7 +192,7 @@ class Renderer(CallRenderer):
             return self.function_value(rule, node)
         if self.is_namespace(node, name):
             return None
-        reason = rule.reason if rule is not None and rule.reason else f"{name} has no rule"
+        reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
         self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
 
@@ -264,7 +264,7 @@ class Renderer(CallRenderer):
         if rule is None:
             return None
         if rule.emit is None:
-            self.ctx.gap(node, rule.name, "refused", rule.reason or f"{rule.name} has no rule")
+            self.ctx.gap(node, rule.name, "refused", rule.reason or f"t2j has no rule for {rule.name}")
             return None
         if rule.signatures[0].parameters is not None:
             return None
@@ -355,7 +355,7 @@ class Renderer(CallRenderer):
         if not isinstance(fact, Tensor) or not fact.any_layout:
             return False
         reason = "every nnx.Param counts as trained; frozen ones are picked where the gradient is taken"
-        self.ctx.note(node, "torch.Tensor.requires_grad", "close", reason)
+        self.ctx.note(node, "torch.Tensor.requires_grad", "note", reason)
         return True
 
     def _fstring(self, node: ast.JoinedStr) -> Piece:

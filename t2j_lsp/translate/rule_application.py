@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..contract import NOTE_CODES
 from .binding import arguments_of, bind
 from .facts import Fact, Qual, Tensor
 from .layer_calls import LayerCalls
@@ -65,7 +66,7 @@ class RuleApplication(LayerCalls):
             return None
         self.ctx.converted += not self.ctx.quiet
         if rule.note is not None:
-            self.ctx.note(node, rule.name, str(rule.fidelity), rule.note)
+            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
 
     def argument(self, node: ast.expr) -> Piece:
@@ -98,7 +99,7 @@ class RuleApplication(LayerCalls):
             self.ctx.gap(node, rule.name, "refused", result.reason)
             return None
         if result is not None and rule.note is not None:
-            self.ctx.note(node, rule.name, str(rule.fidelity), rule.note)
+            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
 
     def function_value(self, rule: Rule, node: ast.expr) -> Piece | None:

@@ -81,7 +81,7 @@ class CallSite:
         return self.ctx.fact(node)
 
     def note(self, reason: str) -> None:
-        self.ctx.note(self.node, self.name, "close", reason)
+        self.ctx.note(self.node, self.name, "note", reason)
 
     def fresh(self, hint: str) -> str:
         return self.ctx.fresh(hint)

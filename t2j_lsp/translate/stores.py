@@ -48,7 +48,7 @@ class Stores:
         if node in self.ctx.factory_dicts:
             self.ctx.delete(node)
             reason = "device and dtype of new parameters go: JAX's default device, float32; nnx layers take param_dtype"
-            self.ctx.note(node, "dtype", "close", reason)
+            self.ctx.note(node, "dtype", "note", reason)
             return
         if isinstance(target, ast.Attribute):
             owner = self.ctx.fact(target.value)
@@ -240,9 +240,7 @@ class Stores:
             wrapper = f"{self.renderer.need('nnx')}.List"
             if isinstance(node.value, ast.Dict):
                 wrapper = f"{self.renderer.need('nnx')}.Dict"
-            self.ctx.note(
-                node, "list", "close", "modules in a plain list are not registered in PyTorch, and are in NNX"
-            )
+            self.ctx.note(node, "list", "note", "modules in a plain list are not registered in PyTorch, and are in NNX")
         elif is_tensor(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
@@ -298,7 +296,7 @@ class Stores:
             if into.name == "torch.nn.Embedding":
                 if not self.renderer.is_linears_table(into.node):
                     reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
-                    self.ctx.note(node, "weight tying", "close", reason)
+                    self.ctx.note(node, "weight tying", "note", reason)
                 return self._tie_linear(node, node.value.value, target.value, source)
             return self._tie_linear(node, target.value, node.value.value, into)
         attribute = LAYERS[into.name].attributes.get("weight", "weight")

@@ -80,7 +80,7 @@ class Data:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.quiet:
-            self.ctx.note(node, fact.name, "close", rule.note)
+            self.ctx.note(node, fact.name, "kept", rule.note)
             self.ctx.converted += 1
         return Piece(text)
 

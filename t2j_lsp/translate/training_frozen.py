@@ -46,7 +46,7 @@ class Frozen:
         self.ctx.gap(node, "Tensor.requires_grad", "refused", MASKED)
 
     def _drop(self, node: ast.stmt) -> None:
-        self.ctx.note(node, "Tensor.requires_grad", "close", NOT_UPDATED)
+        self.ctx.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
         self.ctx.delete(node)
         self.ctx.converted += 1
 

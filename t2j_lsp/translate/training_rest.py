@@ -83,7 +83,7 @@ class Rest:
         )
 
     def _open(self, node: ast.With, statements: Statements) -> None:
-        self.ctx.note(node.items[0].context_expr, "torch.autocast", "close", AUTOCAST)
+        self.ctx.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
         statements._unwrap(node, node.body)
         self.ctx.converted += 1
 
@@ -106,7 +106,7 @@ class Rest:
 
         def handler(statements: Statements) -> None:
             if scaler:
-                self.ctx.note(node.value, "torch.amp.GradScaler", "close", SCALER)
+                self.ctx.note(node.value, "torch.amp.GradScaler", "note", SCALER)
             self.ctx.delete(node)
             self.ctx.converted += 1
 

@@ -232,7 +232,7 @@ class _ScopePlan(AddedGradients):
             for outer in update.items[index].inside:
                 for entry in outer.items:
                     if self.steps.reader.is_autocast(entry.context_expr) or isinstance(entry.context_expr, ast.Name):
-                        self.ctx.note(entry.context_expr, "torch.autocast", "close", AUTOCAST)
+                        self.ctx.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
         for one in update.optimized:
             if not one.sure:
                 self.ctx.note(

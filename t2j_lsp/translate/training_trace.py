@@ -145,7 +145,7 @@ class Trace:
             rule = REGISTRY.get(name)
             if name.startswith(("torch.utils.data.", "torch.autograd.", "torch.optim.")):
                 return f"it calls {text}"
-            return None if rule is not None else f"{name} has no rule"
+            return None if rule is not None else f"t2j has no rule for {name}"
         return None if name.startswith(PURE) else f"it calls {text}, which runs outside JAX"
 
     def _name(self, node: ast.Call, name: str) -> str | None:

@@ -68,7 +68,7 @@ def different(client: Client, uri: str, since: int, verdict: bool = True) -> lis
     """The differences among the next diagnostics of a document that have some, or none."""
 
     def fits(params: Any) -> bool:
-        return params["uri"] == uri and verdict == any(d["code"] == "different" for d in params["diagnostics"])
+        return params["uri"] == uri and verdict == any(d["code"] == "t2j-differs" for d in params["diagnostics"])
 
     found = client.wait_notification("textDocument/publishDiagnostics", fits, since, TIMEOUT)["diagnostics"]
-    return [d for d in found if d["code"] == "different"]
+    return [d for d in found if d["code"] == "t2j-differs"]

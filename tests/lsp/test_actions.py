@@ -75,7 +75,7 @@ def test_an_edit_made_while_an_action_is_resolved_wins(shared: Client, uri: str)
 def test_what_is_not_exact_is_annotated_and_asks(shared: Client, uri: str) -> None:
     opened(shared, uri)
     line, column = place_of(NET, "torch.median")
-    diagnostics = [d for d in shared.diagnostics(uri) if d["code"] == "close"]
+    diagnostics = [d for d in shared.diagnostics(uri) if d["code"] == "t2j-note"]
     offered = shared.actions(uri, span(line, column), diagnostics=diagnostics)
     fix = shared.resolve(titled(offered, "Rewrite torch.median", "quickfix"))
     assert fix["diagnostics"] == diagnostics and fix["isPreferred"]
@@ -159,11 +159,11 @@ def test_only_the_kinds_that_are_asked_for_come(only: list[str], kinds: set[str]
 def test_a_finding_is_ignored_by_a_comment(shared: Client, uri: str) -> None:
     opened(shared, uri)
     line, column = place_of(NET, "x.register_hook")
-    fix = titled(shared.actions(uri, span(line, column)), "Ignore refused", "quickfix")
+    fix = titled(shared.actions(uri, span(line, column)), "Ignore t2j-refused", "quickfix")
     new = changed(NET, uri, fix["edit"])
-    assert "x.register_hook(print)  # t2j: ignore[refused]\n" in new
+    assert "x.register_hook(print)  # t2j: ignore[t2j-refused]\n" in new
     shared.change(uri, 2, {"text": new})
-    assert [d["code"] for d in shared.diagnostics(uri, 2)] == ["close"]
+    assert [d["code"] for d in shared.diagnostics(uri, 2)] == ["t2j-note"]
 
 
 def test_a_client_that_cant_resolve_gets_edits_at_once(start: Callable[..., Client], tmp_path: Path) -> None:

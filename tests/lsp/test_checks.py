@@ -75,8 +75,12 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     (related,) = mistake["relatedInformation"]
     assert related["location"]["uri"] == pair.uri
     assert related["location"]["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
+    assert f"net.py, line {line_of(SOURCE, 'F.gelu') + 1}:" in mistake["message"]
+    assert mistake["codeDescription"]["href"].endswith("docs/findings.md#t2j-differs")
     (there,) = different(trusted, pair.uri, since)
     assert there["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
+    # One mistake is one error: the PyTorch line only refers to it.
+    assert there["severity"] == 4 and f"net_jax.py, line {line + 1}:" in there["message"]
     assert there["relatedInformation"][0]["location"]["range"]["start"]["line"] == line
     said = [lens["command"]["title"] for lens in lenses(trusted, pair.uri)]
     expected = f"≠ differs: outputs in evaluation mode · net_jax.py:{line + 1} · CPU"

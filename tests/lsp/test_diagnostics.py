@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from .client import Client, Json, capabilities, span
 from .programs import LOOP, NET, place_of
@@ -22,12 +25,12 @@ def pull(client: Client, uri: str) -> list[Json]:
 def test_gaps_and_caveats_are_pushed_with_their_version_code_and_page(shared: Client, uri: str) -> None:
     shared.open(uri, NET, version=7)
     found = {d["code"]: d for d in shared.diagnostics(uri, 7)}
-    assert set(found) == {"refused", "close"}
+    assert set(found) == {"t2j-refused", "t2j-note"}
     line, column = place_of(NET, "x.register_hook(print)")
-    assert found["refused"]["range"] == span(line, column, line, column + 22)
-    assert (found["refused"]["severity"], found["close"]["severity"]) == (2, 3)
-    assert "custom_vjp" in found["refused"]["message"]
-    assert found["refused"]["codeDescription"]["href"].endswith("docs/findings.md#refused")
+    assert found["t2j-refused"]["range"] == span(line, column, line, column + 22)
+    assert (found["t2j-refused"]["severity"], found["t2j-note"]["severity"]) == (2, 3)
+    assert "custom_vjp" in found["t2j-refused"]["message"]
+    assert found["t2j-refused"]["codeDescription"]["href"].endswith("docs/findings.md#t2j-refused")
 
 
 def test_an_edit_gives_diagnostics_of_its_version_and_a_close_takes_them_away(shared: Client, uri: str) -> None:
@@ -36,7 +39,7 @@ def test_an_edit_gives_diagnostics_of_its_version_and_a_close_takes_them_away(sh
     line, _ = place_of(NET, "    x.register_hook(print)")
     since = shared.now
     shared.change(uri, 2, {"range": span(line, 0, line + 1, 0), "text": ""})
-    assert [d["code"] for d in shared.diagnostics(uri, 2, since)] == ["close"]
+    assert [d["code"] for d in shared.diagnostics(uri, 2, since)] == ["t2j-note"]
     since = shared.now
     shared.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert shared.diagnostics(uri, since=since) == []
@@ -55,9 +58,9 @@ def test_while_a_text_is_broken_diagnostics_stay_at_their_lines(start: Callable[
 def test_a_client_that_pulls_is_pushed_nothing(start: Callable[..., Client]) -> None:
     client = start(PULL)
     client.open("untitled:a.py", NET)
-    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"refused", "close"}
+    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"t2j-refused", "t2j-note"}
     client.change("untitled:a.py", 2, {"text": NET.replace("    x.register_hook(print)\n", "")})
-    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"close"}
+    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"t2j-note"}
     client.state("untitled:a.py", complete=True)
     assert not [m for m in client.messages if m.get("method") == "textDocument/publishDiagnostics"]
 
@@ -79,7 +82,7 @@ def test_a_client_that_was_told_less_is_asked_to_pull_again(start: Callable[...,
 
 def test_training_code_that_stays_is_marked_on_its_first_line(shared: Client, uri: str) -> None:
     shared.open(uri, LOOP)
-    found = [d for d in shared.diagnostics(uri, 1) if d["code"] == "training-loop"]
+    found = [d for d in shared.diagnostics(uri, 1) if d["code"] == "t2j-training-loop"]
     assert found and found[0]["range"]["start"]["line"] == found[0]["range"]["end"]["line"] == 5
 
 
@@ -110,3 +113,73 @@ def test_typing_a_file_gives_what_opening_it_gives(start: Callable[..., Client])
     assert pull(client, typed) == pull(client, fresh)
     state = [{k: v for k, v in client.state(u).items() if k not in ("uri", "version")} for u in (typed, fresh)]
     assert state[0] == state[1]
+
+
+def test_a_kept_data_pipeline_is_a_hint(shared: Client, uri: str) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n"
+        "data = TensorDataset(torch.zeros(8, 2))\nloader = DataLoader(data, batch_size=4)\n"
+        "for (x,) in loader:\n    print(torch.relu(x))\n"
+    )
+    shared.open(uri, text)
+    found = shared.diagnostics(uri, 1)
+    assert {(d["code"], d["severity"]) for d in found} == {("t2j-kept", 4)}
+    assert 4 in {d["range"]["start"]["line"] for d in found}
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("y = [u.sign_() for u in x.split(2)]", ["t2j-in-place"]),
+        ('torch.save(x.register_hook(print), "x.pt")', ["t2j-refused"]),
+        ("y = torch._foreach_neg([torch._foreach_abs([x])])", ["t2j-no-rule", "t2j-no-rule"]),
+    ],
+)
+def test_one_place_is_reported_once(line: str, codes: list[str], shared: Client, uri: str) -> None:
+    shared.open(uri, f"import torch\n\n\ndef f(x: torch.Tensor):\n    {line}\n")
+    assert [d["code"] for d in shared.diagnostics(uri, 1)] == codes
+
+
+def test_a_message_names_what_it_is_about_once(shared: Client, uri: str) -> None:
+    shared.open(uri, "import torch\n\ny = torch._foreach_neg([torch.zeros(2)])\n")
+    assert [d["message"] for d in shared.diagnostics(uri, 1)] == ["t2j has no rule for torch._foreach_neg"]
+
+
+@pytest.mark.parametrize("code", ["t2j-note", "note", "close"])
+def test_codes_are_ignored_with_their_prefix_without_it_and_by_their_former_name(
+    code: str, shared: Client, uri: str
+) -> None:
+    shared.open(uri, NET.replace("return torch.median(x)", f"return torch.median(x)  # t2j: ignore[{code}]"))
+    assert [d["code"] for d in shared.diagnostics(uri, 1)] == ["t2j-refused"]
+
+
+@pytest.mark.parametrize("pulls", [False, True])
+def test_a_gap_is_a_problem_of_the_conversion_while_that_is_open(
+    pulls: bool, start: Callable[..., Client], tmp_path: Path
+) -> None:
+    client = start(PULL if pulls else None)
+    source, converted = (tmp_path / "net.py").as_uri(), (tmp_path / "net_jax.py").as_uri()
+    (tmp_path / "net.py").write_text(NET)
+
+    def gaps(uri: str, since: int) -> list[tuple[str, int]]:
+        found = pull(client, uri) if pulls else client.diagnostics(uri, since=since)
+        return [(d["code"], d["severity"]) for d in found if d["code"] in ("t2j-refused", "t2j-todo")]
+
+    client.open(source, NET)
+    assert gaps(source, 0) == [("t2j-refused", 2)]
+    code = client.command("t2j.previewFile", source)["code"]
+    since = client.now
+    client.open(converted, code)
+    if pulls:
+        client.wait(lambda m: m.get("method") == "workspace/diagnostic/refresh", since=since)
+    assert gaps(source, since) == [("t2j-refused", 4)]
+    assert gaps(converted, since) == [("t2j-todo", 2)]
+    mended = [line for line in code.split("\n") if "register_hook" not in line and "TODO" not in line]
+    since = client.now
+    client.change(converted, 2, {"text": "\n".join(mended)})
+    assert gaps(converted, since) == []
+    since = client.now
+    client.notify("textDocument/didClose", {"textDocument": {"uri": converted}})
+    if pulls:
+        client.wait(lambda m: m.get("method") == "workspace/diagnostic/refresh", since=since)
+    assert gaps(source, since) == [("t2j-refused", 2)]

@@ -164,7 +164,7 @@ def test_both_files_show_the_difference_and_offer_the_edit(trusted: Client, tmp_
     since = trusted.now
     pair.replace(", approximate=False", "")
     there, here = (different(trusted, uri, since)[0] for uri in (pair.converted, pair.uri))
-    assert there["message"] == here["message"]
+    assert there["message"].partition(": ")[2] == here["message"].partition(": ")[2]
     assert "Likely cause: jax.nn.gelu approximates with tanh" in here["message"]
     assert there["range"]["start"]["line"] == line_of(pair.code, "jax.nn.gelu")
     assert here["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")

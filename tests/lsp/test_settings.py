@@ -29,7 +29,7 @@ def test_the_client_wins_over_the_project_and_the_project_over_defaults(tmp_path
     file = tmp_path / "pyproject.toml"
     file.write_text('[tool.t2j]\nsuffix = "_flax"\nx64 = true\nignore = ["close"]\ncheck-stage = "numeric"\n')
     settings = settings_of(from_pyproject(file), from_client({"x64": False, "check": {"delay": 3}}))
-    assert (settings.suffix, settings.x64, settings.ignore) == ("_flax", False, ("close",))
+    assert (settings.suffix, settings.x64, settings.ignore) == ("_flax", False, ("note",))
     assert (settings.check_stage, settings.check_delay, settings.target) == ("numeric", 3, "nnx")
 
 
@@ -109,11 +109,11 @@ def codes(client: Client, uri: str, since: int) -> set[str]:
 def test_changed_settings_of_the_client_hold_without_a_restart(start: Callable[..., Client]) -> None:
     client = start()
     client.open("untitled:a.py", NET)
-    assert codes(client, "untitled:a.py", 0) == {"refused", "close"}
+    assert codes(client, "untitled:a.py", 0) == {"t2j-refused", "t2j-note"}
     since = client.now
     client.settings = {"diagnostics": {"ignore": ["close"]}}
     client.notify("workspace/didChangeConfiguration", {"settings": None})
-    assert codes(client, "untitled:a.py", since) == {"refused"}
+    assert codes(client, "untitled:a.py", since) == {"t2j-refused"}
     since = client.now
     client.settings = {"diagnostics.enable": False, "hover": {"enable": False}, "codeLens": {"enable": False}}
     client.notify("workspace/didChangeConfiguration", {"settings": None})
@@ -125,10 +125,10 @@ def test_changed_settings_of_the_client_hold_without_a_restart(start: Callable[.
 def test_a_client_that_sends_its_settings_along_is_understood(start: Callable[..., Client]) -> None:
     client = start(capabilities(workspace__configuration=None), {"settings": {"diagnostics": {"ignore": ["refused"]}}})
     client.open("untitled:a.py", NET)
-    assert codes(client, "untitled:a.py", 0) == {"close"}
+    assert codes(client, "untitled:a.py", 0) == {"t2j-note"}
     since = client.now
     client.notify("workspace/didChangeConfiguration", {"settings": {"t2j": {"diagnostics": {"ignore": []}}}})
-    assert codes(client, "untitled:a.py", since) == {"refused", "close"}
+    assert codes(client, "untitled:a.py", since) == {"t2j-refused", "t2j-note"}
 
 
 def test_a_changed_project_file_holds_for_its_folder_alone(start: Callable[..., Client], tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_changed_project_file_holds_for_its_folder_alone(start: Callable[..., 
     project.write_text('[tool.t2j]\nignore = ["refused"]\nsuffix = "_flax"\n')
     since = client.now
     client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": project.as_uri(), "type": 1}]})
-    assert codes(client, one, since) == {"close"}
+    assert codes(client, one, since) == {"t2j-note"}
     (action,) = client.actions(one, span(0, 0), only=["source.convert.t2j"])
     assert "net_flax.py" in action["title"]
     (other,) = client.actions(two, span(0, 0), only=["source.convert.t2j"])

@@ -15,7 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ... import helper_modules
-from ...contract import Finding, Options, Outcome, Rewrite, Severity, SourceError, Span, TextEdit, Translation
+from ...contract import (
+    Finding,
+    Options,
+    Outcome,
+    Rewrite,
+    Severity,
+    SourceError,
+    Span,
+    TextEdit,
+    Translation,
+    plain_code,
+)
 from ...files import neighbours
 from ...translate import translate
 from ..positions import split_lines
@@ -259,8 +270,8 @@ def _placed(span: Span, first: int, bom: bool) -> Span:
 def _definitions(unit: Unit, piece: Piece) -> Iterable[Definition]:
     for kind, name, first, last, span, depth in unit.about.skeletons:
         inside = [f for f in piece.findings if first <= f.span.line <= last]
-        gaps = tuple(f"{f.name}: {f.reason}" for f in inside if f.severity is Severity.GAP)
-        notes = tuple(f"{f.name}: {f.reason}" for f in inside if f.severity is Severity.NOTE and f.code != "exact")
+        gaps = tuple(f.message for f in inside if f.severity is Severity.GAP)
+        notes = tuple(f.message for f in inside if f.severity is Severity.NOTE and f.differs)
         refused = next((f.reason for f in inside if f.code == "training-loop"), None) if kind == "loop" else None
         edits = sum(first <= line <= last for line in piece.edited)
         yield Definition(
@@ -284,7 +295,7 @@ def _unignored(findings: list[Finding], text: str) -> list[Finding]:
     ignored: dict[int, set[str]] = {}
     for number, line in enumerate(split_lines(text), 1):
         for match in _IGNORE.finditer(line):
-            codes = {code.strip() for code in (match[2] or IGNORE_FILE).split(",")}
+            codes = {plain_code(code) for code in (match[2] or IGNORE_FILE).split(",")}
             if match[1]:
                 ignored.setdefault(0, set()).update(codes)
                 continue

@@ -45,7 +45,7 @@ def convert_part(
     if not edits:
         raise Refused(_why_not(findings))
     hunks = _hunks(state, edits)
-    caveats = [f"{f.name}: {f.reason}" for f in findings if f.code != "exact"]
+    caveats = [f.message for f in findings if f.differs]
     if scope.kind == "lines":
         caveats += [f"it uses {name}, which is still PyTorch" for name in _still_torch(translation, units, scope)]
     helpers = _from_helper_module(hunks, path) if settings.helpers == "module" and path else ()
@@ -114,7 +114,7 @@ def _exact(translation: Translation, text: str, units: list[Unit]) -> tuple[list
     edits: list[TextEdit] = []
     left: list[Finding] = []
     for group in groups(units):
-        findings = [f for i in group for f in pieces[i].findings if f.code != "exact"]
+        findings = [f for i in group for f in pieces[i].findings if f.differs]
         left += findings
         if not findings:
             for index in sorted(group):
@@ -125,7 +125,7 @@ def _exact(translation: Translation, text: str, units: list[Unit]) -> tuple[list
 def _why_not(findings: Iterable[Finding]) -> str:
     findings = list(findings)
     gap = next((f for f in findings if f.severity is Severity.GAP), None) or next(iter(findings), None)
-    return f"{gap.name}: {gap.reason}" if gap is not None else "there is nothing to convert here"
+    return gap.message if gap is not None else "there is nothing to convert here"
 
 
 def _added(state: State) -> Added:

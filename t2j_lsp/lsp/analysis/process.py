@@ -99,7 +99,7 @@ class Jobs:
 
 def _converted(done: Translation, settings: Settings) -> Converted:
     imported = done.needs.helpers if settings.helpers == "module" else ()
-    return Converted(done.code, len(done.gaps), len(done.notes), imported)
+    return Converted(done.code, len(done.gaps), sum(n.differs for n in done.notes), imported)
 
 
 class Loop:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import T2JError, VerdictKind
+from ...contract import DIFFERS, T2JError, VerdictKind, editor_code
 from ...files import read_source
 from ...verdict_store import Stored
 from ..documents import Document
@@ -36,6 +37,8 @@ class Found:
     source_uri: str
     name: str
     fix: dict[str, Any] | None = None
+    is_hint: bool = False
+    """Whether the error stands in the other document, and this line only refers to it."""
 
 
 @dataclass
@@ -76,31 +79,42 @@ def overall(state: Checked) -> str:
 
 
 def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[Found]:
-    """The places of one verdict's difference: in the PyTorch file, and in the conversion where that is a file."""
+    """The places of one verdict's difference: the error in the conversion, where that is a file, and a hint in PyTorch.
+
+    Without a file for the conversion, the error stands at the PyTorch line.
+    """
     if verdict["verdict"] != VerdictKind.DIFFERENT:
         return []
-    divergence = verdict["divergence"] or {}
-    message = f"{verdict['name']} differs from PyTorch: {divergence.get('what') or verdict['reason']}"
-    if divergence.get("cause"):
-        message += f"\nLikely cause: {divergence['cause']}"
+    name, divergence = verdict["name"], verdict["divergence"] or {}
+    what = str(divergence.get("what") or verdict["reason"])
+    what += f"\nLikely cause: {divergence['cause']}" if divergence.get("cause") else ""
     torch, jax = divergence.get("torch"), divergence.get("jax")
     torch_uri = to_uri(Path(torch["file"])) if torch and Path(torch["file"]) != path.resolve() else source
     torch_line = torch["line"] - 1 if torch else None
     jax_line = jax["line"] - 1 if jax and in_file else None
-    about = verdict["name"], divergence.get("fix") if in_file else None
-    found = [Found(torch_uri, torch_line or 0, message, converted, jax_line, source, *about)]
-    if in_file:
-        found.append(Found(converted, jax_line or 0, message, torch_uri, torch_line, source, *about))
-    return found
+    about = source, name, divergence.get("fix") if in_file else None
+    if not in_file:
+        return [Found(torch_uri, torch_line, f"{name} differs in JAX: {what}", converted, jax_line, *about)]
+    here, there = _named(converted, jax_line), _named(torch_uri, torch_line)
+    return [
+        Found(torch_uri, torch_line, f"{name} differs in {here}: {what}", converted, jax_line, *about, is_hint=True),
+        Found(converted, jax_line, f"{name} differs from {there}: {what}", torch_uri, torch_line, *about),
+    ]
+
+
+def _named(uri: str, line: int | None) -> str:
+    """A place as a message names it: ``net.py, line 12``."""
+    name = (to_path(uri) or Path(uri)).name
+    return f"{name}, line {line + 1}" if line is not None else name
 
 
 def diagnostics_of(server: Server, found: list[Found], document: Document | None) -> list[types.Diagnostic]:
     """The differences in one document as diagnostics; ``document`` None reads the file's lines from disk."""
-    page = finding_page(server, "different") if server.client.code_description else None
+    page = finding_page(server, DIFFERS) if server.client.code_description else None
     listed: list[types.Diagnostic] = []
     for one in found:
-        line = one.line or 0
         lines = document.lines if document is not None else _disk_lines(one.uri)
+        line = line_in(one, lines)
         text = lines[line].rstrip("\r\n") if line < len(lines) else ""
         indent = len(text) - len(text.lstrip())
         where = types.Range(
@@ -119,14 +133,22 @@ def diagnostics_of(server: Server, found: list[Found], document: Document | None
             types.Diagnostic(
                 where,
                 one.message,
-                types.DiagnosticSeverity.Error,
-                "different",
+                types.DiagnosticSeverity.Hint if one.is_hint else types.DiagnosticSeverity.Error,
+                editor_code(DIFFERS),
                 types.CodeDescription(page) if page else None,
                 "t2j",
                 related_information=related,
             )
         )
     return listed
+
+
+def line_in(found: Found, lines: list[str]) -> int:
+    """The line (from 0) that a difference is shown on: its own, or that of the class or function's definition."""
+    if found.line is not None:
+        return found.line
+    head = re.compile(rf"\s*(?:class|(?:async\s+)?def)\s+{re.escape(found.name.rpartition('.')[2])}\b")
+    return next((number for number, line in enumerate(lines) if head.match(line)), 0)
 
 
 def _disk_lines(uri: str) -> list[str]:

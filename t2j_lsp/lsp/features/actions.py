@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from ...contract import Finding, Severity, Span
+from ...contract import DIFFERS, Finding, Severity, Span, editor_code
 from .. import rewriting
 from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
 from ..analysis.service import Failed, SyntaxProblem
+from ..checking.verdicts import line_in
 from ..convert import (
     convert_file,
     convert_part,
@@ -227,12 +228,16 @@ class Offers:
             span = lines.span(finding.span)
             if span is None or finding.code in settings.ignore:
                 continue
-            if span.end_line - 1 < self.first or span.line - 1 > self.last or finding.code == "exact":
+            if span.end_line - 1 < self.first or span.line - 1 > self.last or not finding.differs:
                 continue
             yield from self._fixes_of(finding, span, analysis)
 
     def _fixes_of(self, finding: Finding, span: Span, analysis: Analysis) -> Iterator[types.CodeAction]:
-        about = [d for d in self.context if d.source == "t2j" and d.code == finding.code and self._same_line(d, span)]
+        about = [
+            d
+            for d in self.context
+            if d.source == "t2j" and d.code == editor_code(finding.code) and self._same_line(d, span)
+        ]
         rewrite = next((r for r in analysis.rewrites if r.span == finding.span), None)
         if finding.severity is Severity.NOTE and rewrite is not None and rewrite.jax is not None:
             fix = self._rewrite(finding.name, QUICK_FIX, Scope("expression", span))
@@ -241,7 +246,9 @@ class Offers:
             yield fix
         elif finding.severity is Severity.GAP:
             yield self._rewrite(finding.name, QUICK_FIX, Scope("expression", span), finding.reason)
-        ignore = types.CodeAction(f"Ignore {finding.code} on this line", QUICK_FIX, diagnostics=about or None)
+        ignore = types.CodeAction(
+            f"Ignore {editor_code(finding.code)} on this line", QUICK_FIX, diagnostics=about or None
+        )
         if not self.program.lines[span.line - 1].rstrip().endswith("\\"):
             ignore.edit = ignore_edit(self.server, self.program, span.line - 1, finding.code)
             yield ignore
@@ -305,13 +312,13 @@ class Offers:
 
     def _divergences(self) -> Iterator[types.CodeAction]:
         for found in self.server.checks.found_in(self.uri):
-            if found.line is None or not self.first <= found.line <= self.last:
+            if not self.first <= line_in(found, self.program.lines) <= self.last:
                 continue
-            about = [d for d in self.context if d.source == "t2j" and d.code == "different"]
+            about = [d for d in self.context if d.source == "t2j" and d.code == editor_code(DIFFERS)]
             about = [d for d in about if d.message == found.message]
             mending = mend(self.server, found)
             offered = [mending] if mending is not None else []
-            if found.source_uri != self.uri:
+            if found.line is not None and found.source_uri != self.uri:
                 restore = {"source": found.source_uri, "line": found.line + 1}
                 offered.append(self._action("Write this as the rules convert it", QUICK_FIX, restore=restore))
                 offered[0].is_preferred = True

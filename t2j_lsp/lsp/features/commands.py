@@ -190,7 +190,7 @@ def migration_state(server: Server, program: Program) -> dict[str, Any]:
         "problem": analysis.problem if analysis is not None else None,
         "convertible": analysis.converted if analysis is not None else 0,
         "gaps": sum(f.severity is Severity.GAP for f in findings),
-        "notes": sum(f.severity is Severity.NOTE for f in findings),
+        "notes": sum(f.severity is Severity.NOTE and f.differs for f in findings),
         "definitions": definitions,
         "converted": pair[0] if pair is not None else None,
         "check": {

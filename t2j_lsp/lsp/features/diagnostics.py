@@ -2,18 +2,24 @@
 
 Static findings are pulled where the client pulls, else pushed with the rest; what a check found is always pushed.
 Nothing is set both ways. Pushed diagnostics carry the version that they are about.
+
+One problem is one entry. Where a file and its conversion are both open, the conversion has it, because that is the
+file to mend: the line of the PyTorch file has a hint, which editors do not list or underline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Iterator
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import Finding, Severity
+from ...contract import Finding, Severity, Span, editor_code
+from ...outline import todo_marks
+from ..analysis.model import Analysis, LineMap
 from ..documents import Program
 from ..links import finding_page
+from ..positions import content
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -42,29 +48,47 @@ class Diagnostics:
         current = self.server.service.current(program)
         if current is None or not settings.diagnostics:
             return found
-        analysis, lines = current
-        for finding in analysis.findings:
-            span = lines.span(finding.span)
-            if span is not None and finding.code not in settings.ignore:
+        mends_elsewhere = self._open_conversion(program.uri) is not None
+        for finding, span in self._findings(program, *current):
+            if finding.code not in settings.ignore:
                 uri, _ = program.place(span.line - 1)
-                found.setdefault(uri, []).append(self._diagnostic(program, finding, span))
+                found.setdefault(uri, []).append(self._diagnostic(program, finding, span, mends_elsewhere))
         return found
 
-    def _diagnostic(self, program: Program, finding: Finding, span: Any) -> types.Diagnostic:
+    def _findings(self, program: Program, analysis: Analysis, lines: LineMap) -> Iterator[tuple[Finding, Span]]:
+        """What is found in a program, at its present places; in a conversion also what is marked there."""
+        pairs = self.server.checks.pairs
+        marked: dict[str, Span] = {}
+        if pairs.source_of(program.uri) not in (None, program.uri):
+            for line, reason in todo_marks(program.text):
+                marked[reason] = span = _code_below(program.lines, line)
+                yield Finding(span, "TODO(t2j)", "todo", Severity.GAP, reason), span
+        for finding in analysis.findings:
+            span_now = lines.span(finding.span)
+            if span_now is not None and not (finding.severity is Severity.GAP and finding.reason in marked):
+                yield finding, span_now
+
+    def _open_conversion(self, uri: str) -> str | None:
+        """The conversion of a document, where it is open too."""
+        pair = self.server.checks.pairs.converted_of(uri)
+        return pair[0] if pair is not None and pair[0] in self.server.store.documents else None
+
+    def _diagnostic(self, program: Program, finding: Finding, span: Span, mends_elsewhere: bool) -> types.Diagnostic:
         position = self.server.store.position
         first, last, end = span.line - 1, span.end_line - 1, span.end_column
         if last - first > LONG or program.place(first)[0] != program.place(last)[0]:
             last, end = first, len(program.lines[first])
         severity = types.DiagnosticSeverity.Warning
-        if finding.severity is Severity.NOTE:
-            exact = finding.code == "exact"
-            severity = types.DiagnosticSeverity.Hint if exact else types.DiagnosticSeverity.Information
+        if not finding.differs or (finding.severity is Severity.GAP and mends_elsewhere):
+            severity = types.DiagnosticSeverity.Hint
+        elif finding.severity is Severity.NOTE:
+            severity = types.DiagnosticSeverity.Information
         page = finding_page(self.server, finding.code) if self.server.client.code_description else None
         return types.Diagnostic(
             types.Range(position(program, first, span.column), position(program, last, end)),
-            f"{finding.name}: {finding.reason}",
+            finding.message,
             severity,
-            finding.code,
+            editor_code(finding.code),
             types.CodeDescription(page) if page else None,
             SOURCE,
         )
@@ -97,6 +121,22 @@ class Diagnostics:
         if self._pushed.pop(uri, (None, []))[1]:
             self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
+    def opened_or_closed(self, uri: str) -> None:
+        """A document is there or gone: where it is a conversion, its source's diagnostics change."""
+        source = self.server.checks.pairs.source_of(uri)
+        program = self.server.store.program(source) if source not in (None, uri) and source is not None else None
+        if program is None:
+            return
+        if not self.pulls:
+            self.publish(program)
+        else:
+            self._refresh(program.uri)
+
+    def _refresh(self, uri: str) -> None:
+        """Ask the client to pull again what it was told of a program."""
+        if self._pulled.pop(uri, None) is not None and self.server.client.diagnostic_refresh:
+            self.server.spawn(self.server.protocol.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH))
+
     def analysed(self, program: Program) -> None:
         """There is a new analysis: push, or ask the client to pull again if it was told something else."""
         if not self.pulls:
@@ -105,9 +145,7 @@ class Diagnostics:
         known = self.server.service.known.get(program.uri)
         told = self._pulled.get(program.uri)
         if known is not None and told is not None and told != known.analysis.findings:
-            self._pulled.pop(program.uri)
-            if self.server.client.diagnostic_refresh:
-                self.server.spawn(self.server.protocol.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH))
+            self._refresh(program.uri)
 
     # --- pulling --------------------------------------------------------------------------------------------------
 
@@ -118,6 +156,16 @@ class Diagnostics:
         if known is not None and known.revision == program.revision:
             self._pulled[program.uri] = known.analysis.findings
         return types.RelatedFullDocumentDiagnosticReport(diagnostics)
+
+
+def _code_below(lines: list[str], line: int) -> Span:
+    """The first line of code under a comment (from 1), or the comment."""
+    below = line
+    while below < len(lines) and lines[below].lstrip().startswith("#"):
+        below += 1
+    shown = below if below < len(lines) and lines[below].strip() else line - 1
+    text = content(lines[shown])
+    return Span(shown + 1, len(text) - len(text.lstrip()), shown + 1, len(text.rstrip()))
 
 
 def register(server: Server) -> None:

@@ -96,7 +96,7 @@ class Lenses:
         uri, line = self.program.place(span.line - 1) if span is not None else (self.uri, -1)
         path = to_path(uri)
         place = f"{path.name}:{line + 1}: " if path is not None and line >= 0 else ""
-        return f"{place}{finding.name}: {finding.reason}"
+        return f"{place}{finding.message}"
 
     def _why_not(self) -> str | None:
         """Why the file can't be converted, if so."""
@@ -106,7 +106,7 @@ class Lenses:
         if self.analysis.converted or any(d.edits and not d.refused for d in definitions):
             return None
         gap = next((f for f in self.analysis.findings if f.severity is Severity.GAP), None)
-        return f"{gap.name}: {gap.reason}" if gap is not None else None
+        return gap.message if gap is not None else None
 
     def _file_title(self) -> str:
         name = self.conversion.name

@@ -86,6 +86,7 @@ def check(
     torch_python: str | None = None,
     jax_python: str | None = None,
     timeout: float = 120.0,
+    readable: Sequence[Path | str] = (),
     explain: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> CheckReport:
@@ -93,9 +94,9 @@ def check(
 
     ``source`` and ``converted`` are paths; without ``converted``, the file is converted first. ``objects`` names the
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
-    in, and ``timeout`` the seconds for each object. With ``explain``, each verdict has the values of both sides,
-    statement by statement. Runs code of the file. Raises SourceError where a file can't be read or parsed, and
-    T2JError where ``objects`` names what the file has not.
+    in, ``timeout`` the seconds for each object, and ``readable`` folders that the code may read besides its project.
+    With ``explain``, each verdict has the values of both sides, statement by statement. Runs code of the file. Raises
+    SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
     from .check.run import check_files
@@ -120,6 +121,7 @@ def check(
         torch_python=torch_python,
         jax_python=jax_python,
         timeout=timeout,
+        readable=readable,
         explain=explain,
         on_progress=on_progress,
         source_map=source_map,

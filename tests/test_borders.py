@@ -35,6 +35,7 @@ SHARED_WITH_WORKERS = tuple(
         "initial",
         "host_random",
         "processes",
+        "project",
         "digest",
     )
 )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
 
 from t2j_lsp.contract import Containment, Holder
+
+from .compile_cache import project_of
+from .project import is_too_wide
 
 _START = Path(__file__).parent / "workers" / "start.py"
 _NOT_HELD = {
@@ -39,7 +43,7 @@ def containment_of(layers: Collection[str]) -> Containment:
 
 
 @functools.cache
-def layers(python: str | None = None) -> tuple[str, ...]:
+def offered(python: str | None = None) -> tuple[str, ...]:
     """The layers that this system offers to an interpreter: tried in a process that ends at once."""
     command = [python or sys.executable, "-I", "-S", str(_START), "probe"]
     try:
@@ -49,6 +53,12 @@ def layers(python: str | None = None) -> tuple[str, ...]:
         return ()
 
 
+def projects(*files: Path) -> list[Path]:
+    """The folders of the projects of files, which their code may read; not one that holds more than a project."""
+    home = os.path.expanduser("~")
+    return [folder for folder in dict.fromkeys(map(project_of, files)) if not is_too_wide(str(folder), home)]
+
+
 def probe(python: str | None = None) -> Containment:
     """How checks are shut in on this system. Starts no check; takes some ten milliseconds, once."""
-    return containment_of(layers(python))
+    return containment_of(offered(python))

@@ -25,6 +25,8 @@ def worker_environment(kind: str, device: str, scratch: str, tag: str, cache: Pa
         TAG: tag,
         DEVICE: device,
         "HOME": scratch,
+        "USER": "t2j",
+        "LOGNAME": "t2j",
         "TMPDIR": scratch,
         "TEMP": scratch,
         "TMP": scratch,

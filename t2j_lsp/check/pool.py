@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import selectors
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from t2j_lsp.contract import Containment
 
 from .compile_cache import open_cache, trim
-from .containment import containment_of
+from .containment import containment_of, offered
 from .environment import worker_environment
 from .processes import kill_tagged, resident, tree
 from .protocol import ProtocolError, frame, read_frame
@@ -69,7 +70,16 @@ ON_GPU = Limits(memory=16 * 1024**3, growth=6 * 1024**3)
 class Worker:
     """One process. Not thread-safe: `Pool` holds a lock around each request."""
 
-    def __init__(self, kind: Kind, python: str, device: str, limits: Limits, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        python: str,
+        device: str,
+        limits: Limits,
+        cache: Path | None = None,
+        readable: tuple[str, ...] = (),
+        layers: tuple[str, ...] = (),
+    ) -> None:
         self.kind = kind
         self.limits = limits
         self.tag = secrets.token_bytes(8)
@@ -80,7 +90,19 @@ class Worker:
         """Whether the worker is to be replaced: a program left something running in it."""
         self.refused: list[str] = []
         """What was refused to the program in the last request."""
-        command = [python, "-P", str(_START), kind, self.tag.hex(), self.scratch]
+        self.known: set[int] = set()
+        """The processes that it is made of; more are a program's."""
+        request = {
+            "kind": kind,
+            "tag": self.tag.hex(),
+            "scratch": self.scratch,
+            "layers": layers,
+            "readable": readable,
+            "writable": [str(cache)] if cache is not None else [],
+            "home": os.path.expanduser("~"),
+            "gpu": device == "gpu",
+        }
+        command = [python, "-P", str(_START), json.dumps(request)]
         try:
             self.process = subprocess.Popen(
                 command,
@@ -187,7 +209,9 @@ class Pool:
     """A torch worker and a JAX worker, for use from any thread. Use as a context manager, or call `close`.
 
     A pool is for checks of one project: what a program changes in a worker, or plants in the folder of compiled
-    programs, reaches no other. Without a project, compiled programs are not kept.
+    programs, reaches no other. Without a project, compiled programs are not kept. Programs read what ``readable``
+    names, and nothing else of the user's. ``layers`` are those of `containment` that are to hold, by default all that
+    the system offers.
     """
 
     def __init__(
@@ -197,8 +221,13 @@ class Pool:
         device: str = "auto",
         limits: Limits | None = None,
         project: Path | None = None,
+        readable: Sequence[Path | str] = (),
+        layers: Sequence[str] | None = None,
     ) -> None:
         self.project = project
+        self.readable = tuple(os.path.abspath(path) for path in readable)
+        """Folders that checked programs may read, besides the interpreters' own."""
+        self._asked_layers = None if layers is None else tuple(layers)
         self._pythons: dict[Kind, str] = {"torch": torch_python or sys.executable, "jax": jax_python or sys.executable}
         self.device = device
         """What was asked for: ``auto``, ``cpu`` or ``gpu``."""
@@ -244,7 +273,8 @@ class Pool:
                 raise
             finally:
                 self.refused[kind] = worker.refused
-                if worker.dirty or resident(tree(worker.process.pid)) > self.limits.growth:
+                now = tree(worker.process.pid)
+                if worker.dirty or {*now} - worker.known or resident(now) > self.limits.growth:
                     self._drop(kind)
 
     def _settle(self, cancelled: Callable[[], bool]) -> None:
@@ -273,6 +303,7 @@ class Pool:
     def _welcome(self, worker: Worker, cancelled: Callable[[], bool]) -> None:
         if worker.count == 0:
             self.hello[worker.kind] = self._greet(worker, cancelled)
+            worker.known = {*tree(worker.process.pid)}
 
     def _spawn(self, kind: Kind) -> Worker:
         worker = self._workers.get(kind)
@@ -282,7 +313,9 @@ class Pool:
         if worker is None:
             try:
                 cache = open_cache(self.project) if kind == "jax" and self.project is not None else None
-                worker = Worker(kind, self._pythons[kind], self._where, self.limits, cache)
+                python = self._pythons[kind]
+                held = offered(python) if self._asked_layers is None else self._asked_layers
+                worker = Worker(kind, python, self._where, self.limits, cache, self.readable, held)
             except OSError as error:
                 raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
             self._workers[kind] = worker

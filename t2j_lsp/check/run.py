@@ -8,6 +8,7 @@ from pathlib import Path
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
 from .compile_cache import project_of
+from .containment import projects
 from .filecheck import FileCheck, Settings
 from .frames import training_code
 from .objects import checking_order, find_objects
@@ -27,6 +28,7 @@ def check_files(
     torch_python: str | None = None,
     jax_python: str | None = None,
     timeout: float | None = None,
+    readable: Sequence[Path | str] = (),
     on_progress: Callable[[str], None] | None = None,
     source_map: Sequence[SourceMapEntry] | None = None,
     neighbour: Callable[[Path], str] | None = None,
@@ -55,6 +57,7 @@ def check_files(
         source_map: which lines of ``source`` became which of ``converted``.
         neighbour: gives the converted text of a file of the project that ``converted`` imports; without it, such
             files are taken as they are.
+        readable: folders that the code may read, besides the projects of the two files; for workers made here.
         pool: workers to use, which stay; without it, two are started and ended.
         cancelled: asked often; True ends the check.
         seed: of inputs, parameters and cotangents.
@@ -79,7 +82,9 @@ def check_files(
     settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes)
     found = find_objects(torch_side, objects)
     own = pool is None
-    pool = pool or Pool(torch_python, jax_python, device, project=project_of(source))
+    if pool is None:
+        folders = [*readable, *projects(source, *([converted] if isinstance(converted, Path) else []))]
+        pool = Pool(torch_python, jax_python, device, project=project_of(source), readable=folders)
     unknown = [name for name in objects or () if all(item.name != name for item in found)]
     if unknown:
         raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")

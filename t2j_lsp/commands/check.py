@@ -38,9 +38,27 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help="for each object (120)")
     parser.add_argument(
+        "--readable",
+        metavar="DIR",
+        type=folder,
+        action="append",
+        default=[],
+        help="a folder or file that the code may read, besides its project (repeatable)",
+    )
+    parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )
     parser.set_defaults(run=run)
+
+
+def folder(text: str) -> Path:
+    """A path that code may read."""
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"{text} does not exist")
+    if path.resolve() == path.resolve().parent:
+        raise argparse.ArgumentTypeError(f"{text} is everything: name the folders that the code needs")
+    return path
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
             timeout=arguments.timeout,
+            readable=arguments.readable,
             explain=arguments.explain,
             on_progress=shown.step,
         )

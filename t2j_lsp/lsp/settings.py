@@ -1,6 +1,6 @@
 """Settings: defaults, then ``[tool.t2j]`` of the project, then the client's, which win where they are set.
 
-A repository can't name programs to run: interpreters are taken from the client alone.
+A repository can't name programs to run, or folders to read: these are taken from the client alone.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Settings:
     check_on_battery: bool = False
     """Whether checks in the background run while the machine is on its battery."""
     docs_url: str = ""
+    readable: tuple[str, ...] = ()
+    """Folders that checked code may read, besides its project."""
     torch_python: str = ""
     jax_python: str = ""
 
@@ -69,11 +71,12 @@ CLIENT_NAMES: dict[str, str] = {
     "check.timeout": "check_timeout",
     "check.keepWarm": "check_keep_warm",
     "check.onBattery": "check_on_battery",
+    "check.readable": "readable",
     "check.torchPython": "torch_python",
     "check.jaxPython": "jax_python",
     "docsUrl": "docs_url",
 }
-CLIENT_ONLY = frozenset({"torch_python", "jax_python", "check_on_battery"})
+CLIENT_ONLY = frozenset({"torch_python", "jax_python", "check_on_battery", "readable"})
 CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx",),
     "helpers": ("inline", "module", "import"),

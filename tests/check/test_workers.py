@@ -47,8 +47,9 @@ IMPORTS = "import ctypes, os, signal, socket, subprocess, sys, time\nimport torc
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Pool]:
-    with Pool(device="cpu", limits=Limits(memory=3 * 1024**3 // 2)) as pool:
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    folder = tmp_path_factory.getbasetemp()
+    with Pool(device="cpu", limits=Limits(memory=3 * 1024**3 // 2), readable=[folder]) as pool:
         yield pool
 
 

@@ -1,7 +1,7 @@
-"""Refuses what a checked program has no business with: processes, the network, files outside its scratch folder.
+"""Says in plain words what a check refuses: processes, the network, changing files elsewhere, reading a user's own.
 
-Python's audit hooks see these wherever the system offers no namespaces, and give a clear reason. They are no wall
-against code that sets out to get past them; `contain` and the killing of a worker are what holds.
+Python's audit hooks see what Python code asks for, with names and paths. They are no wall against code that sets out to
+get past them: what holds is the system, as `contain` asks it to. Where that offers nothing, they are all there is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from .folders import Folders
 
 _PROCESSES = (
     "os.fork",
@@ -22,30 +24,55 @@ _PROCESSES = (
     "subprocess.Popen",
     "pty.spawn",
 )
-_NETWORK = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "urllib.Request")
-_CHANGES = (
-    "os.remove",
-    "os.rename",
-    "os.rmdir",
-    "os.mkdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "shutil.rmtree",
+_NETWORK = (
+    "socket.__new__",
+    "socket.connect",
+    "socket.bind",
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.sendto",
+    "socket.sendmsg",
+    "urllib.Request",
 )
+_CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "os.remove": ((0, 1),),
+    "os.rmdir": ((0, 1),),
+    "os.mkdir": ((0, 2),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.link": ((0, 2), (1, 3)),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.utime": ((0, 3),),
+    "os.setxattr": ((0, None),),
+    "os.removexattr": ((0, None),),
+    "shutil.rmtree": ((0, 1),),
+    "sqlite3.connect": ((0, None),),
+}
+"""For each event, which of its arguments are paths that change, and which are the folders that these start from."""
+_LISTS = ("os.listdir", "os.scandir")
+_ANYONES = ("/usr", "/lib", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/opt", "/var", "/run", "/nix", "/gnu")
+"""Where libraries look for what may be there: they get the system's own answer."""
+_PLACES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")
+_UNIX_SOCKETS = 1
 
 _MAX_REFUSED = 20
 _refused: dict[str, None] = {}
 """What was refused, in order and each once."""
 _active = False
-_allowed: tuple[str, ...] = ()
+_writable: tuple[str, ...] = ()
+_readable: tuple[str, ...] = ()
+_private = "/"
+"""What programs read only as far as it is readable: everything, or the home directory where systems are too various."""
 
 
-def install(folders: list[str]) -> None:
-    """Installs the hook, for good. Files may be written only in ``folders`` and to devices."""
-    global _allowed
-    _allowed = (*(os.path.realpath(f) for f in folders if f), "/dev", "/proc/self")
+def install(folders: Folders) -> None:
+    """Installs the hook, for good."""
+    global _writable, _readable, _private
+    _writable = (*(os.path.realpath(path) for path in folders.writable), *_PLACES)
+    _readable = tuple({os.path.realpath(path) for path in folders.readable})
+    _private = "/" if sys.platform.startswith("linux") else os.path.realpath(folders.home)
     sys.addaudithook(_noting)
 
 
@@ -81,33 +108,55 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event in _PROCESSES:
         raise PermissionError("a program starts no processes in a check")
-    if event in _NETWORK and not _local(event, arguments):
+    if event in _NETWORK and not (event == "socket.__new__" and arguments[1] == _UNIX_SOCKETS):
         raise PermissionError("a program has no network in a check")
     if event in ("os.kill", "os.killpg") and arguments[0] not in (0, os.getpid()):
         raise PermissionError("a program sends no signals to others in a check")
-    if (
-        event == "open"
-        and isinstance(arguments[0], str | bytes)
-        and _writes(arguments)
-        or event in _CHANGES
-        and isinstance(arguments[0], str | bytes)
-    ):
-        _inside(os.fsdecode(arguments[0]))
-
-
-def _local(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Unix sockets stay on this machine."""
-    return event in ("socket.connect", "socket.bind", "socket.sendto") and isinstance(arguments[1], str | bytes)
+    if event == "open":
+        (_may_change if _writes(arguments) else _may_read)(arguments[0])
+    elif event in _CHANGES:
+        for path, folder in _CHANGES[event]:
+            if path < len(arguments):
+                start = arguments[folder] if folder is not None and folder < len(arguments) else None
+                _may_change(arguments[path], start)
+    elif event in _LISTS:
+        _may_read(arguments[0])
 
 
 def _writes(arguments: tuple[Any, ...]) -> bool:
     mode, flags = arguments[1], arguments[2]
     if isinstance(mode, str):
         return any(letter in mode for letter in "wax+")
-    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC))
 
 
-def _inside(path: str) -> None:
-    real = os.path.realpath(path)
-    if not any(real == folder or real.startswith(folder + os.sep) for folder in _allowed):
-        raise PermissionError(f"a program writes only in its scratch folder in a check, not {path}")
+def _may_change(path: Any, folder: Any = None) -> None:
+    real = _real(path, folder)
+    if real is not None and not _is_below(real, _writable):
+        raise PermissionError(f"a program writes only in its scratch folder in a check, not {os.fsdecode(path)}")
+
+
+def _may_read(path: Any) -> None:
+    real = _real(path)
+    if real is None or not _is_below(real, (_private,)) or _is_below(real, (*_readable, *_writable, *_ANYONES)):
+        return
+    raise PermissionError(
+        f"a program reads only its project in a check, not {os.fsdecode(path)}; "
+        "name the folder with --readable, in an editor in the setting t2j.check.readable"
+    )
+
+
+def _real(path: Any, folder: Any = None) -> str | None:
+    """The real path; None where it is no path but an open file, or a database in memory."""
+    if hasattr(path, "__fspath__"):
+        path = path.__fspath__()
+    if not isinstance(path, str | bytes) or path in ("", ":memory:", b":memory:"):
+        return None
+    text = os.fsdecode(path).removeprefix("file:").partition("?")[0] if path[:5] == "file:" else os.fsdecode(path)
+    if isinstance(folder, int) and folder >= 0:
+        text = os.path.join(f"/proc/self/fd/{folder}", text)
+    return os.path.realpath(text)
+
+
+def _is_below(path: str, folders: tuple[str, ...]) -> bool:
+    return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)

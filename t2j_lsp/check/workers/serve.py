@@ -15,17 +15,19 @@ from typing import Any
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 
 from . import guard
+from .folders import Folders
 
 Handler = Callable[[dict[str, Any]], Any]
 LIMIT = 4 * 1024**3
 
 
-def serve(kind: str, tag: bytes, receive: int, send: int, scratch: str, contained: dict[str, bool]) -> None:
+def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
     """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
     module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_worker")
     handlers: dict[str, Handler] = dict(module.HANDLERS)
-    handlers["hello"] = lambda request: {**module.hello(), "layers": []}
-    guard.install([scratch, os.environ.get("JAX_COMPILATION_CACHE_DIR", "")])
+    handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}
+    guard.install(folders)
+    scratch = folders.writable[0]
     with os.fdopen(receive, "rb") as source:
 
         def read(count: int) -> bytes:

@@ -1,12 +1,13 @@
 """Starts a worker: run by path in the interpreter that the user configured, where t2j need not be installed.
 
-``python -P start.py (torch|jax) TAG SCRATCH``. The protocol's pipes arrive as standard input and output and are moved
-away from there at once, so that nothing the user's code prints or reads can touch them.
+``python -P start.py REQUEST``, where the request is JSON. The protocol's pipes arrive as standard input and output and
+are moved away from there at once, so that nothing the user's code prints or reads can touch them.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -25,23 +26,23 @@ def _find_t2j() -> None:
 
 def main() -> None:
     """Contains this process and serves; or, as ``start.py probe``, prints the layers that this system offers."""
-    if sys.argv[1:] == ["probe"]:
-        print("[]")
-        return
-    kind, tag, scratch = sys.argv[1:4]
-    sys.argv = [""]
-    log = os.open(os.path.join(scratch, "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(log, 2)
     _find_t2j()
-    from t2j_lsp.check.workers.contain import contain
+    from t2j_lsp.check.workers.contain import Request, contain, probe
 
-    contained = contain()
+    if sys.argv[1:] == ["probe"]:
+        print(json.dumps(probe()))
+        return
+    request = Request.from_json(sys.argv[1])
+    log = os.open(os.path.join(request.scratch, "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 2)
+    sys.argv = [""]
+    folders = contain(request, __file__)
     receive, send = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     from t2j_lsp.check.workers.serve import serve
 
-    serve(kind, bytes.fromhex(tag), receive, send, scratch, contained)
+    serve(request.kind, bytes.fromhex(request.tag), receive, send, folders, request.layers)
 
 
 if __name__ == "__main__":

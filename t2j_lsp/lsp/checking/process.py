@@ -22,6 +22,7 @@ from typing import Any
 from ... import __version__
 from ...api import convert, convert_file
 from ...check.compile_cache import project_of
+from ...check.containment import projects
 from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
 from ...check.pool import Pool, RemoteError, WorkerError
@@ -62,9 +63,12 @@ class Checker:
         """Warm workers: those of the last check, where that was one of the same project and the same settings."""
         project, sides = project_of(Path(request["source"])), request["run_by"]
         wanted = (sides["torch_python"], sides["jax_python"], request["device"])
-        if self.pool is None or self._made_for != (*wanted, project):
+        own = projects(*(Path(request[side]) for side in ("source", "converted") if request[side]))
+        readable = (*(os.path.expanduser(path) for path in request["readable"]), *map(str, own))
+        if self.pool is None or self._made_for != (*wanted, project, readable):
             self.close()
-            self.pool, self._made_for = RecordingPool(*wanted, project=project), (*wanted, project)
+            self._made_for = (*wanted, project, readable)
+            self.pool = RecordingPool(*wanted, project=project, readable=readable)
             self.pool.start()
         return self.pool
 

@@ -291,6 +291,7 @@ class CheckService:
                 "objects": objects,
                 **asked_of(*_asked(settings)),
                 "timeout": settings.check_timeout,
+                "readable": settings.readable,
                 "shapes": settings.inlay_hints,
                 "explain": request.explained is not None,
             },

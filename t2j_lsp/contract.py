@@ -262,6 +262,18 @@ class RuleDoc:
     helpers: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class HelperDoc:
+    """What hover says of one helper: read off its source, and off ``rules/stock.py``."""
+
+    name: str
+    signature: str
+    about: str
+    """The first paragraph of its docstring, or the comment above it."""
+    why: str = ""
+    """Why the function of JAX, Flax or optax that looks like it does not do."""
+
+
 class Result(enum.StrEnum):
     """The result of one stage of a check."""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator
 
-from .contract import FIDELITY_TEXT, RuleDoc
+from .contract import FIDELITY_TEXT, HelperDoc, RuleDoc
 from .plugins import load_rules
 from .translate import translate
+from .translate.helpers import Helper, helpers
 from .translate.layer import LAYERS
 from .translate.names import canonical
-from .translate.rule import REGISTRY, parse_signature
+from .translate.rule import REGISTRY, STOCK, parse_signature
 
 _PREFIXES = {
     "F": "torch.nn.functional",
@@ -33,6 +35,37 @@ def all_docs() -> dict[str, RuleDoc]:
     docs = {name: one.doc() for one in REGISTRY for name in one.names()}
     docs |= {name: one.doc() for name, one in LAYERS.items()}
     return docs
+
+
+def helper_docs() -> dict[str, HelperDoc]:
+    """What there is to say of every helper, by name."""
+    load_rules()
+    return {name: _helper_doc(one) for name, one in helpers().items()}
+
+
+def _helper_doc(helper: Helper) -> HelperDoc:
+    node = ast.parse(helper.text).body[0]
+    lines = helper.text.splitlines()
+    why = STOCK.get(helper.name, "")
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+        comments = [line.lstrip("# ") for line in lines if line.startswith("#")]
+        code = " ".join(line.strip() for line in lines if not line.startswith("#"))
+        return HelperDoc(helper.name, code, " ".join(comments), why)
+    about = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return HelperDoc(helper.name, _signature(lines, node), " ".join(about.split()), why)
+
+
+def _signature(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> str:
+    """``name(parameters) -> result``; of a class that of its constructor."""
+    function: ast.FunctionDef | ast.ClassDef = node
+    if isinstance(node, ast.ClassDef):
+        function = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), node)
+    head = " ".join(line.strip() for line in lines[function.lineno - 1 : function.body[0].lineno - 1])
+    text = head.partition(" ")[2].rstrip(" :").replace("( ", "(").replace(", )", ")").replace(" )", ")")
+    if function is node:
+        return text
+    text = re.sub(r"\(self(?:, )?", "(", text.removeprefix("__init__").removesuffix(" -> None"), count=1)
+    return f"{node.name}{text}"
 
 
 def explain(name: str) -> tuple[str, RuleDoc] | None:
@@ -158,4 +191,4 @@ def _last_statement(code: str) -> str | None:
     return text.removeprefix("return ")
 
 
-__all__ = ["FIDELITY_TEXT", "all_docs", "close_names", "example", "explain"]
+__all__ = ["FIDELITY_TEXT", "all_docs", "close_names", "example", "explain", "helper_docs"]

@@ -218,6 +218,18 @@ def keep(torch: str, note: str, *, result: ResultSpec = "unknown") -> Rule:
     )
 
 
+STOCK: dict[str, str] = {}
+"""Why the stock function of JAX, Flax or optax does not do where a helper stands, by the helper's name."""
+
+
+def instead(why: str, *helpers: str) -> None:
+    """Say why helpers stand where JAX, Flax or optax have something alike; hovers show it."""
+    for helper in helpers:
+        if helper in STOCK:
+            raise RuleError(f"{helper} has a reason already")
+        STOCK[helper] = why
+
+
 def rule(
     *torch: str,
     jax: str,
@@ -276,6 +288,7 @@ __all__ = [
     "MANUAL",
     "NO_LITERAL",
     "REGISTRY",
+    "STOCK",
     "Argument",
     "Call",
     "CannotHoist",
@@ -291,6 +304,7 @@ __all__ = [
     "Signature",
     "Site",
     "drop",
+    "instead",
     "is_simple",
     "parse_signature",
     "refuse",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from .client import Client, capabilities, span
+from t2j_lsp.lsp.features.hover_text import AS_A_RULE
+from t2j_lsp.translate import translate
+from t2j_lsp.translate.outcomes import plain
+
+from .client import Client, ServerError, at, capabilities, span
+from .hover_styles import STYLES
 from .programs import NET, line_of, place_of
 
 
@@ -136,3 +143,135 @@ def test_a_name_from_a_repository_makes_no_link(start: Callable[..., Client], tm
     client.state(uri)
     text = text_of(client.hover(uri, 2, 8))
     assert "command:evil" not in re.sub(r"```.*?```", "", text, flags=re.S)
+
+
+# --- what a statement became ------------------------------------------------------------------------------------------
+
+STEP = "@nnx.jit\ndef train_step("
+SPOTS = {
+    "optimizer.zero_grad()": (STEP, "nothing to clear", "torch.optim.Optimizer.zero_grad.html"),
+    "loss.backward()": (STEP, "nnx.value_and_grad(loss_fn)", "transforms.html#flax.nnx.value_and_grad"),
+    "optimizer.step()": (STEP, "optimizer.update(model, grads)", "torch.optim.Optimizer.step.html"),
+    "scheduler.step()": ("stays as it is", "`LRScheduler(optimizer: nnx.Optimizer", "lr_scheduler.LRScheduler.html"),
+    "model.train()": ("stays as it is", "model.train()", "torch.nn.Module.html#torch.nn.Module.train"),
+    "model.eval()": ("stays as it is", "model.eval()", "torch.nn.Module.html#torch.nn.Module.eval"),
+    "self.apply(self.start)": (
+        "nnx.iter_modules(self):",
+        "self.start(module, rngs=rngs)",
+        "module.html#flax.nnx.iter_mod",
+    ),
+    "@torch.no_grad()": ("goes", "def ", "torch.no_grad.html"),
+    "@torch.jit.script": ("goes", "def fused(x: jax.Array):", "torch.jit.script.html"),
+    "with torch.no_grad()": ("goes", "JAX takes gradients only of", "torch.no_grad.html"),
+    "x[:, None]": ("x[:, None]", "clipped", "Common_Gotchas_in_JAX.html"),
+    "x[mask] = 0": ("x = x.at[mask].set(0)", "JAX arrays never change", "jax.Array.at.html"),
+    "x += 1": ("stays as it is", "x += 1", "JAX arrays never change"),
+    "x.add_(x)": ("x = x + x", "exact", "torch.Tensor.add"),
+    "torch.manual_seed(args.seed)": ("rngs", "torch.manual", "nnx.Rngs"),
+}
+
+
+@pytest.fixture(scope="module")
+def styles(shared: Client) -> dict[str, str]:
+    """The address of each style, analysed."""
+    uris = {style: f"untitled:style_{style}.py" for style in STYLES}
+    for style, uri in uris.items():
+        shared.open(uri, STYLES[style])
+        shared.state(uri, complete=True)
+    return uris
+
+
+def end_of(text: str, needle: str) -> tuple[int, int]:
+    """A place on the last name of a text: on `step` in `optimizer.step()`."""
+    line, column = place_of(text, needle)
+    inside = needle.removeprefix("with ").partition("(")[0].rstrip(")")
+    return line, column + needle.index(inside) + max(inside.rfind(".") + 1, 1)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("spot", SPOTS)
+def test_a_hover_shows_what_the_statement_became(spot: str, style: str, shared: Client, styles: dict[str, str]) -> None:
+    text = STYLES[style]
+    shown = text_of(shared.hover(styles[style], *end_of(text, spot)))
+    for expected in SPOTS[spot]:
+        assert expected in shown, shown
+    assert "As a rule" not in shown
+
+
+def test_a_helper_is_shown_with_its_signature_and_why_the_stock_function_does_not_do(
+    shared: Client, styles: dict[str, str]
+) -> None:
+    text = STYLES["script"]
+    shown = text_of(shared.hover(styles["script"], *end_of(text, "F.interpolate(x")))
+    assert "`interpolate(x: jax.Array, size: int | Sequence[int] | None = None," in shown
+    assert "Resizes the axes after the first two" in shown and "jax.image.resize smooths where it shrinks" in shown
+
+
+def test_axes_that_move_are_said(shared: Client, styles: dict[str, str]) -> None:
+    text = STYLES["function"]
+    assert "channels are last" in text_of(shared.hover(styles["function"], *end_of(text, "F.relu(self")))
+    assert "(\\*spatial, in, out)" in text_of(shared.hover(styles["function"], *end_of(text, "nn.Conv2d(3")))
+    assert "(in, out); PyTorch's weight is (out, in)" in text_of(
+        shared.hover(styles["function"], *end_of(text, "nn.Linear(width"))
+    )
+    assert "Axes" not in text_of(shared.hover(styles["function"], *end_of(text, "torch.optim.SGD(")))
+
+
+def test_training_code_that_stays_says_so_and_why(shared: Client, uri: str) -> None:
+    shared.open(uri, STYLES["function"].replace("optimizer.step()", "optimizer.step(lambda: loss)"))
+    shared.state(uri)
+    text = "\n".join(STYLES["function"].split("\n"))
+    shown = text_of(shared.hover(uri, *end_of(text, "optimizer.zero_grad()")))
+    assert "manual" in shown and "several times for one step" in shown and "```" not in shown
+
+
+def test_a_hover_before_the_first_analysis_waits_for_it(start: Callable[..., Client]) -> None:
+    client = start()
+    client.hover("untitled:warm.py", 0, 0)
+    client.open("untitled:warm.py", NET)
+    client.state("untitled:warm.py")  # the analysis process is there
+    client.open("untitled:b.py", NET)
+    line, column = place_of(NET, "F.gelu")
+    asked = client.start("textDocument/hover", at("untitled:b.py", line, column + 3))
+    other = client.start("textDocument/hover", at("untitled:warm.py", line, column + 3))
+    assert "jax.nn.gelu(self.fc(x), approximate=False)" in text_of(client.result(other))
+    assert "jax.nn.gelu(self.fc(x), approximate=False)" in text_of(client.result(asked))
+
+
+def test_a_waiting_hover_can_be_cancelled(start: Callable[..., Client]) -> None:
+    client = start()
+    client.open("untitled:b.py", NET)
+    asked = client.start("textDocument/hover", at("untitled:b.py", *place_of(NET, "F.gelu")))
+    client.notify("$/cancelRequest", {"id": asked})
+    with pytest.raises(ServerError, match="cancelled"):
+        client.result(asked)
+    client.state("untitled:b.py")
+    assert client.hover("untitled:b.py", *place_of(NET, "F.gelu")) is not None
+
+
+# --- nothing is shown that the conversion does not write --------------------------------------------------------------
+
+HERE = Path(__file__).resolve().parents[1]
+FILES = [*(HERE / "translate" / "scripts").glob("*.py"), *(HERE.parent / "examples").glob("*.py")]
+PROGRAMS = {**{path.name: path.read_text() for path in sorted(FILES)}, **STYLES}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_line_of_code_in_a_hover_stands_in_the_conversion(name: str, shared: Client) -> None:
+    """On every token: the code of a hover is in the output, or said to be the rule's."""
+    text, uri = PROGRAMS[name], f"untitled:tokens_{name}.py"
+    shared.open(uri, text)
+    shared.state(uri, complete=True)
+    output = plain(translate(text).code)
+    since = len(shared.messages)
+    tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.string.strip()]
+    asked = [shared.start("textDocument/hover", at(uri, t.start[0] - 1, t.start[1])) for t in tokens]
+    shared.result(asked[-1])
+    answers = {m["id"]: m.get("result") for m in shared.messages[since:] if "id" in m and "method" not in m}
+    shown = [text_of(answers[identity]) for identity in asked if answers[identity] is not None]
+    assert len(shown) > 20
+    for hover in set(shown):
+        for block in re.findall(r"^(`{3,})python\n(.*?)\n\1$", hover, re.DOTALL | re.MULTILINE):
+            lines = [line for line in block[1].split("\n") if not line.startswith("# ...")]
+            if AS_A_RULE not in hover:
+                assert all(plain(line) in output for line in lines), hover

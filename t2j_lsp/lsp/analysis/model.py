@@ -71,6 +71,14 @@ class Analysis:
     def outcomes_by_line(self) -> dict[int, list[Outcome]]:
         return _by_line(self.outcomes)
 
+    @cached_property
+    def findings_by_line(self) -> dict[int, list[Finding]]:
+        """The findings that begin on each line."""
+        found: dict[int, list[Finding]] = {}
+        for one in self.findings:
+            found.setdefault(one.span.line, []).append(one)
+        return found
+
     def at(self, line: int, column: int) -> Rewrite | None:
         """The innermost torch expression at a place; ``line`` from 1."""
         return _innermost(self.by_line.get(line, ()), line, column)

@@ -21,8 +21,8 @@ from typing import Any
 
 from ...api import convert_file
 from ...commands.explain import readable
-from ...contract import SourceError, T2JError, Translation
-from ...explain import all_docs
+from ...contract import HelperDoc, SourceError, T2JError, Translation
+from ...explain import all_docs, helper_docs
 from ...files import merge_into
 from ...helper_modules import NAME, Extended, extended
 from ...merge import Merged
@@ -52,6 +52,10 @@ class Jobs:
             name: (d.signature, readable(d.jax) if d.jax else None, str(d.fidelity), d.note or d.reason, d.subject)
             for name, d in all_docs().items()
         }
+
+    def helper_docs(self) -> dict[str, HelperDoc]:
+        """What there is to say of the helpers."""
+        return helper_docs()
 
     def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
         return self.analyst.quick(key, text, settings, path)

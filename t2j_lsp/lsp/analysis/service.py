@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...contract import HelperDoc
 from ..child import start_child
 from .model import Analysis, LineMap, Refused, Settings
 
@@ -70,6 +71,7 @@ class AnalysisService:
         self.on_analysis: Callable[[str], None] = lambda uri: None
         self.on_state: Callable[[str], None] = lambda state: None
         self.docs: dict[str, tuple[str, str | None, str, str | None, str]] = {}
+        self.helpers: dict[str, HelperDoc] = {}
         self.known: dict[str, Known] = {}
         self.broken: dict[str, int] = {}
         """Programs whose text can't be parsed, and its revision."""
@@ -199,6 +201,7 @@ class AnalysisService:
             try:
                 if not self.docs:
                     self.on_state("starting")
+                    self.helpers = await self._call("helper_docs", {})
                     self.docs = await self._call("docs", {})
                 elif not await self._step():
                     self.on_state("idle")

@@ -1,77 +1,114 @@
-"""Hover: what this call becomes in JAX, what to know about it, and where to read more.
+"""Hover: what a call or a statement becomes in this conversion, what to know about it, and where to read more.
 
-Answered from the last analysis, without parsing. On lines that were edited since, the name under the cursor is looked
-up in the imports of the last analysis and in the table of rules.
+Answered from the last analysis, without parsing; before the first one, a hover waits for it. On lines that were edited
+since, the name under the cursor is looked up in the imports of the last analysis and in the table of rules, and the
+hover says that this is the rule and not the conversion.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
+import contextlib
 import re
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import FIDELITY_TEXT, Finding, Severity, Span
-from ..analysis.model import Scope, stands_alone
+from ...contract import FIDELITY_TEXT, Outcome, Rewrite, Severity, Span
+from ..analysis.model import Analysis, LineMap, Scope, stands_alone
 from ..convert import scope_data
 from ..documents import Program
-from ..links import jax_page, rule_page, torch_page
+from ..links import library_pages, rule_page, torch_page
+from .hover_text import Hover, command_link, of_outcome, of_rewrite, used_helpers
 
 if TYPE_CHECKING:
     from ..server import Server
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
-MAX_CODE = 1200
-"""Characters of code shown in a hover."""
+WAIT = 2.0
+"""Seconds that a hover waits for a program's first analysis: editors don't ask again after an empty answer."""
+_UNWRITTEN = ("(removed)", "(stays)")
+"""Forms of rules that are words and no code."""
+
+RuleRecord = tuple[str, str | None, str, str | None, str]
+"""Signature, JAX form, fidelity, what to know, subject."""
 
 
 def register(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
-    def hover(params: types.HoverParams) -> types.Hover | None:
+    def hover(params: types.HoverParams) -> types.Hover | None | Awaitable[types.Hover | None]:
         uri = params.text_document.uri
         program = server.store.program(uri)
         if program is None or not server.settings_for(uri).hover:
             return None
-        line = program.line_of(uri, params.position.line)
-        if line is None:
-            return None
-        column = server.store.column(program.lines[line], params.position.character)
-        found = _exact(server, program, uri, line, column) or _by_name(server, program, line, column)
-        if found is None:
-            return None
-        text, span = found
-        kind = types.MarkupKind.Markdown if server.client.markdown else types.MarkupKind.PlainText
-        place = types.Range(
-            server.store.position(program, span.line - 1, span.column),
-            server.store.position(program, span.end_line - 1, span.end_column),
-        )
-        return types.Hover(types.MarkupContent(kind, text), place)
+        if server.service.current(program) is None and program.uri not in server.service.broken:
+            return _later(server, program, params)
+        return _answer(server, params)
 
 
-def _exact(server: Server, program: Program, uri: str, line: int, column: int) -> tuple[str, Span] | None:
-    """The hover from the analysis of the line, if it is as it was then."""
-    current = server.service.current(program)
-    if current is None:
+async def _later(server: Server, program: Program, params: types.HoverParams) -> types.Hover | None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(server.service.settled(program), WAIT)
+    return _answer(server, params)
+
+
+def _answer(server: Server, params: types.HoverParams) -> types.Hover | None:
+    uri = params.text_document.uri
+    program = server.store.program(uri)
+    line = program.line_of(uri, params.position.line) if program is not None else None
+    if program is None or line is None:
         return None
+    column = server.store.column(program.lines[line], params.position.character)
+    current = server.service.current(program)
+    found = _from_analysis(server, program, uri, current, line, column) if current is not None else None
+    found = found or _by_name(server, program, line, column)
+    if found is None:
+        return None
+    hover, span = found
+    place = types.Range(
+        server.store.position(program, span.line - 1, span.column),
+        server.store.position(program, span.end_line - 1, span.end_column),
+    )
+    if server.client.markdown:
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, hover.markdown()), place)
+    return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, hover.plain()), place)
+
+
+def _from_analysis(
+    server: Server, program: Program, uri: str, current: tuple[Analysis, LineMap], line: int, column: int
+) -> tuple[Hover, Span] | None:
+    """The hover from the analysis of the line, if it is as it was then."""
     analysis, lines = current
     old = lines.to_old(line)
-    rewrite = analysis.at(old + 1, column) if old is not None else None
-    if rewrite is None:
+    shown = analysis.shown_at(old + 1, column) if old is not None else None
+    span = lines.span(shown.span) if shown is not None else None
+    if shown is None or span is None:
         return None
-    span = lines.span(rewrite.span)
-    if span is None:
-        return None
-    findings = [f for f in analysis.findings if f.span == rewrite.span]
-    before = "\n".join(_segment(program, span))
+    doc = doc_of(server, shown.name)
+    findings = [f for f in analysis.findings_by_line.get(shown.span.line, ()) if f.span == shown.span]
+    reasons = list(dict.fromkeys(f.reason for f in findings))
     command = None
-    if rewrite.jax is not None and stands_alone(rewrite.jax):
-        command = command_link("t2j.convert", [uri, scope_data(Scope("expression", span))])
-    return _render(server, rewrite.name, before, rewrite.jax, findings, command), span
+    if isinstance(shown, Rewrite):
+        fidelity = "manual" if any(f.severity is Severity.GAP for f in findings) else doc[2] if doc else "exact"
+        if doc is not None and doc[3] and doc[3] not in reasons:
+            reasons.append(doc[3])
+        hover = of_rewrite(shown, "\n".join(_segment(program, span)), fidelity, reasons)
+        if shown.jax is not None and stands_alone(shown.jax):
+            command = command_link("t2j.convert", [uri, scope_data(Scope("expression", span))])
+    else:
+        hover = of_outcome(shown, [r for r in [*reasons, *_note(shown, doc)] if r != shown.reason])
+    hover.helpers = used_helpers(shown.name, hover.code, analysis.helpers, server.service.helpers)
+    _link(server, hover, shown.name, doc, command)
+    return hover, span
 
 
-def _by_name(server: Server, program: Program, line: int, column: int) -> tuple[str, Span] | None:
+def _note(outcome: Outcome, doc: RuleRecord | None) -> list[str]:
+    """What a rule's record says of a statement that went, or of a name that stays PyTorch's."""
+    return [doc[3]] if doc is not None and doc[3] and outcome.state in ("removed", "kept", "left") else []
+
+
+def _by_name(server: Server, program: Program, line: int, column: int) -> tuple[Hover, Span] | None:
     """The hover of a dotted name, from the rule alone."""
     current = server.service.current(program)
     aliases = current[0].aliases if current is not None else {}
@@ -84,14 +121,27 @@ def _by_name(server: Server, program: Program, line: int, column: int) -> tuple[
             name = re.sub(r"\s", "", text[match.start() : end])
             root, _, rest = name.partition(".")
             qualified = f"{aliases.get(root, root)}.{rest}".rstrip(".")
-            if qualified.startswith("torch.") and doc_of(server, qualified) is not None:
-                span = Span(line + 1, match.start(), line + 1, end)
-                return _render(server, qualified, None, None, []), span
-            return None
+            doc = doc_of(server, qualified) if qualified.startswith("torch.") else None
+            if doc is None:
+                return None
+            meaning = next((words for kind, words in FIDELITY_TEXT.items() if kind == doc[2]), "")
+            form = doc[1] if doc[1] not in _UNWRITTEN else None
+            about = [doc[3]] if doc[3] else []
+            hover = Hover(qualified, f"{doc[2]}: {meaning}", [form] if form else [], rule=True, about=about)
+            _link(server, hover, qualified, doc, None)
+            return hover, Span(line + 1, match.start(), line + 1, end)
     return None
 
 
-def doc_of(server: Server, name: str) -> tuple[str, str | None, str, str | None, str] | None:
+def _link(server: Server, hover: Hover, name: str, doc: RuleRecord | None, convert: str | None) -> None:
+    pages = library_pages(name, "\n".join(hover.code[::-1]))
+    hover.links = {"PyTorch": torch_page(name), **pages, "rule": rule_page(server, doc)}
+    if server.client.command_links:
+        rule = command_link("t2j.explainName", [name]) if doc is not None else None
+        hover.links = {"Convert here": convert, **hover.links, "rule": rule}
+
+
+def doc_of(server: Server, name: str) -> RuleRecord | None:
     """The record of a torch name: the name itself, an in-place spelling of it, or its whole package."""
     docs = server.service.docs
     found = docs.get(name) or (docs.get(name[:-1]) if name.endswith("_") else None)
@@ -108,73 +158,3 @@ def _segment(program: Program, span: Span) -> list[str]:
     texts[-1] = texts[-1][: span.end_column]
     texts[0] = texts[0][span.column :]
     return texts
-
-
-def _render(
-    server: Server,
-    name: str,
-    before: str | None,
-    after: str | None,
-    findings: list[Finding],
-    convert: str | None = None,
-) -> str:
-    doc = doc_of(server, name)
-    gaps = [f for f in findings if f.severity is Severity.GAP]
-    fidelity = "manual" if gaps else doc[2] if doc is not None else "exact" if after else "manual"
-    meaning = next((text for kind, text in FIDELITY_TEXT.items() if kind == fidelity), "")
-    reasons = list(dict.fromkeys(f.reason for f in findings))
-    if doc is not None and doc[3] and doc[3] not in reasons:
-        reasons.append(doc[3])
-    form = after or (doc[1] if doc else None)
-    pages: dict[str, str | None] = {"PyTorch": torch_page(name), "JAX": jax_page(form), "rule": rule_page(server, doc)}
-    if server.client.command_links:
-        pages = {
-            "Convert here": convert,
-            **pages,
-            "rule": command_link("t2j.explainName", [name]) if doc is not None else None,
-        }
-    links = [(text, page) for text, page in pages.items() if page]
-    shown = form if after is not None or not (gaps or before is not None) else None
-    if server.client.markdown:
-        return _markdown(name, fidelity, meaning, shown, reasons, links)
-    return _plain(name, fidelity, meaning, shown, reasons, links)
-
-
-def _markdown(name: str, fidelity: str, meaning: str, after: str | None, reasons: list[str], links: list[Any]) -> str:
-    parts = [f"**{escape(name)}** · {fidelity}: {meaning}"]
-    if after is not None:
-        parts.append(fenced(_short(after)))
-    parts += [escape(reason) for reason in reasons]
-    if links:
-        parts.append(" · ".join(f"[{text}]({page})" for text, page in links))
-    return "\n\n".join(parts)
-
-
-def _plain(name: str, fidelity: str, meaning: str, after: str | None, reasons: list[str], links: list[Any]) -> str:
-    parts = [f"{name} ({fidelity}: {meaning})"]
-    if after is not None:
-        parts.append(_short(after))
-    parts += reasons
-    parts += [f"{text}: {page}" for text, page in links]
-    return "\n\n".join(parts)
-
-
-def command_link(command: str, arguments: list[Any]) -> str:
-    """The address of a command with its arguments, as VS Code reads it."""
-    return f"command:{command}?{quote(json.dumps(arguments), safe='')}"
-
-
-def _short(code: str) -> str:
-    return code if len(code) <= MAX_CODE else code[:MAX_CODE] + "\n..."
-
-
-def fenced(code: str) -> str:
-    """A Markdown code block that the code can't end."""
-    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}python\n{code}\n{fence}"
-
-
-def escape(text: str) -> str:
-    """Text with nothing left in it that Markdown or HTML would read."""
-    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)

@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from .server import Server
 
 
+class StatusProgress:
+    """A check, shown by ``t2j/status`` alone: all checks in one place."""
+
+    def __init__(self, server: Server, uri: str) -> None:
+        self._server = server
+        self._uri = uri
+
+    def report(self, message: str) -> None:
+        """Say which step the check is at."""
+        self._server.announce("checking", self._uri, message)
+
+    def end(self) -> None:
+        """Whoever runs the checks says what comes next."""
+
+
 class Progress:
     """One piece of work. Silent where the client shows no progress."""
 

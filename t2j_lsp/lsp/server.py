@@ -82,7 +82,8 @@ class Server(LanguageServer):
         self.service.on_analysis = self._analysed
         self.service.on_state = self.announce
         self.progress_cancels: dict[str, Callable[[], None]] = {}
-        self._announced: dict[str, str] = {}
+        self._announced: dict[str, Any] = {}
+        self._about: str | None = None
         self._refreshing: set[str] = set()
         self.fresh_conversions: dict[str, tuple[tuple[int, str | None], bool]] = {}
         """Whether each program's conversion is up to date, for a revision of it and a text beside it."""
@@ -237,19 +238,31 @@ class Server(LanguageServer):
 
     # --- telling the client ---------------------------------------------------------------------------------------
 
-    def announce(self, state: str, uri: str | None = None) -> None:
+    def announce(self, state: str, uri: str | None = None, message: str | None = None) -> None:
         """``t2j/status``: starting, idle, analysing, checking, paused or error, for a status item.
 
         Instead of ``idle`` it is ``paused``, with ``reason``, while checks in the background wait. ``device`` is where
-        the last check ran.
+        the last check ran. While one runs it is ``checking``, with the step that it is at as ``message``, and how many
+        are ``waiting`` behind it: an analysis meanwhile is not said.
         """
+        if self.checks.is_running and state in ("idle", "analysing"):
+            return
         reason = self.checks.pausing.reason if state == "idle" else None
-        known = {"state": "paused", "reason": reason} if reason is not None else {"state": state}
+        known: dict[str, Any] = {"state": "paused", "reason": reason} if reason is not None else {"state": state}
+        if state == "checking":
+            waiting = self.checks.waiting
+            known |= {"message": message} if message else {}
+            known |= {"waiting": waiting} if waiting else {}
         if self.checks.device is not None:
             known["device"] = self.checks.device
         if known != self._announced:
             self._announced = known
+            self._about = uri
             self.protocol.notify(STATUS, {**known, **({"uri": uri} if uri else {})})
+
+    def announce_waiting(self) -> None:
+        """Say how many checks wait by now behind the running one."""
+        self.announce("checking", self._about, self._announced.get("message"))
 
     def announce_pause(self) -> None:
         """Say that checks pause, or do no longer, where nothing else is said at this moment."""

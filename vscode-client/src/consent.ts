@@ -1,8 +1,12 @@
 /** Whether checks may run the workspace's code: it has to be trusted, and the user is asked once in each workspace. */
 
 import * as vscode from "vscode";
+import type { Containment } from "./protocol";
+import { consentQuestion, notHeld } from "./words";
 
 const KEY = "t2j.checksAllowed";
+/** What the user was told is not held here. */
+const TOLD = "t2j.notHeldTold";
 const ALLOW = "Allow";
 const NOT_HERE = "Not in This Workspace";
 
@@ -21,9 +25,26 @@ export class Consent implements vscode.Disposable {
     return vscode.workspace.isTrusted && this.memory.get(KEY) === true;
   }
 
+  /** How checks are shut in on this system, once somebody can tell. */
+  containment: () => Promise<Containment | undefined> = async () => undefined;
+
   /** The user wants a check: ask, unless it is allowed already; true if code may run. */
   async ensure(): Promise<boolean> {
-    return this.given || this.ask();
+    if (!this.given) {
+      return this.ask();
+    }
+    void this.tellWhatIsNotHeld();
+    return true;
+  }
+
+  /** Checks were allowed when more was held, or before anybody could say: say it once in each workspace. */
+  private async tellWhatIsNotHeld(): Promise<void> {
+    const containment = await this.containment();
+    const weak = containment ? notHeld(containment) : "";
+    if (weak && this.memory.get(TOLD) !== weak) {
+      await this.memory.update(TOLD, weak);
+      void vscode.window.showWarningMessage(`t2j checks run as you. ${weak}`);
+    }
   }
 
   /** Something could be checked from now on: ask where the user was never asked, and the workspace is trusted. */
@@ -46,12 +67,11 @@ export class Consent implements vscode.Disposable {
       void this.explainTrust();
       return false;
     }
-    const answer = await vscode.window.showInformationMessage(
-      "Check conversions by running this workspace's code? t2j runs the classes and functions of a file, and their JAX " +
-        "versions, in limited processes of their own. They run as you: a process is not a sandbox.",
-      ALLOW,
-      NOT_HERE,
-    );
+    const containment = await this.containment();
+    const answer = await vscode.window.showInformationMessage(consentQuestion(containment), ALLOW, NOT_HERE);
+    if (answer !== undefined && containment) {
+      await this.memory.update(TOLD, notHeld(containment));
+    }
     if (answer !== undefined) {
       await this.memory.update(KEY, answer === ALLOW);
       this.changed.fire(this.given);

@@ -25,10 +25,7 @@ export class DifferencePanel implements vscode.Disposable {
     if (!(await this.consent.ensure())) {
       return;
     }
-    const difference = await vscode.window.withProgress(
-      { location: vscode.ProgressLocation.Window, title: `t2j: comparing ${name}` },
-      () => this.server.command<Difference>("t2j.explainDifference", uri, name),
-    );
+    const difference = await this.server.command<Difference>("t2j.explainDifference", uri, name);
     this.panel ??= this.create();
     this.panel.title = `Difference: ${name}`;
     this.panel.webview.html = page(difference, lineLink, randomBytes(16).toString("base64"));

@@ -10,6 +10,7 @@ import { Previews } from "./preview";
 import type { Checked } from "./protocol";
 import { watchInterpreter } from "./python";
 import { openReport } from "./report";
+import { rewriteHere } from "./rewriting";
 import { Server } from "./server";
 import { StatusItem } from "./status";
 import { importsTorch } from "./torch";
@@ -23,6 +24,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const consent = new Consent(context.workspaceState);
   const running = new Server(context, consent, log, traffic);
   server = running;
+  consent.containment = () => running.containment();
   const status = new StatusItem(running);
   const installer = new Installer(running);
   const previews = new Previews(running, consent);
@@ -39,7 +41,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }
   };
   const commands: Record<string, (...args: never[]) => unknown> = {
-    "t2j.previewConversion": (uri?: vscode.Uri) => withUri(uri, (one) => previews.open(one)),
+    "t2j.previewConversion": (uri?: vscode.Uri | string, name?: unknown) =>
+      withUri(uri, (one) => previews.open(one, typeof name === "string" ? name : undefined)),
+    "t2j.rewriteInPlace": () => rewriteHere(running),
     "t2j.applyPreview": (uri?: vscode.Uri) => previews.apply(uri),
     "t2j.discardPreview": (uri?: vscode.Uri) => previews.discard(uri),
     "t2j.checkActiveFile": checkActive,
@@ -108,8 +112,9 @@ function activeUri(): vscode.Uri | undefined {
   return vscode.window.activeNotebookEditor?.notebook.uri ?? vscode.window.activeTextEditor?.document.uri;
 }
 
-async function withUri(given: vscode.Uri | undefined, action: (uri: vscode.Uri) => Promise<void>): Promise<void> {
-  const uri = given instanceof vscode.Uri ? given : activeUri();
+async function withUri(given: unknown, action: (uri: vscode.Uri) => Promise<void>): Promise<void> {
+  const named = typeof given === "string" ? vscode.Uri.parse(given) : given;
+  const uri = named instanceof vscode.Uri ? named : activeUri();
   if (uri) {
     await action(uri);
   } else {

@@ -111,7 +111,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
       item.id = `file:${file.uri}`;
       const slash = file.path.lastIndexOf("/");
       item.label = file.path.slice(slash + 1);
-      item.description = [file.path.slice(0, Math.max(slash, 0)), file.gaps ? `${file.gaps} left as it is` : ""]
+      item.description = [file.path.slice(0, Math.max(slash, 0)), file.gaps ? left(file.gaps) : ""]
         .filter(Boolean)
         .join(" · ");
       item.contextValue = `file.${context(file.state)}`;
@@ -122,7 +122,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
     const { symbol, file } = node;
     const item = new vscode.TreeItem(symbol.name, None);
     item.id = `symbol:${file.uri}#${symbol.name}`;
-    item.description = [symbol.state, symbol.gaps ? `${symbol.gaps} left as it is` : ""].filter(Boolean).join(", ");
+    item.description = [symbol.state, symbol.gaps ? left(symbol.gaps) : ""].filter(Boolean).join(", ");
     item.tooltip = symbol.reason ?? LOOKS[symbol.state].label;
     item.contextValue = `symbol.${context(symbol.state)}`;
     item.iconPath = icon(symbol.state);
@@ -167,13 +167,16 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   /** Check files or symbols. */
   async check(node: Node, selected: readonly Node[] | undefined): Promise<void> {
-    for (const one of selected?.length ? selected : [node]) {
-      if (one.kind === "file") {
-        await this.server.check(one.file.uri);
-      } else if (one.kind === "symbol") {
-        await this.server.check(one.file.uri, one.symbol.name);
-      }
+    if (!(await this.consent.ensure())) {
+      return;
     }
+    const wanted = (selected?.length ? selected : [node]).map((one) => {
+      if (one.kind === "group") {
+        return undefined;
+      }
+      return one.kind === "file" ? this.server.check(one.file.uri) : this.server.check(one.file.uri, one.symbol.name);
+    });
+    await Promise.all(wanted);
   }
 
   dispose(): void {
@@ -205,6 +208,10 @@ function icon(state: Migration): vscode.ThemeIcon {
 function opening(uri: string, line: number): vscode.Command {
   const selection = new vscode.Range(line, 0, line, 0);
   return { command: "vscode.open", title: "Open", arguments: [vscode.Uri.parse(uri), { selection, preview: true }] };
+}
+
+function left(gaps: number): string {
+  return `${gaps} ${gaps === 1 ? "place" : "places"} left as PyTorch`;
 }
 
 function count(files: number): string {

@@ -11,6 +11,8 @@ const REFRESH_DELAY = 400;
 interface Shown {
   source: vscode.Uri;
   preview: Preview;
+  /** The definition that was asked for, by its name. */
+  name: string | undefined;
 }
 
 export class Previews implements vscode.TextDocumentContentProvider, vscode.Disposable {
@@ -36,8 +38,8 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     return this.shown.get(uri.toString())?.preview.code ?? "";
   }
 
-  /** Show what a file would become, beside it. */
-  async open(uri: vscode.Uri): Promise<void> {
+  /** Show what a file would become, beside it: at a definition, or at the user's first one, past imports and helpers. */
+  async open(uri: vscode.Uri, name?: string): Promise<void> {
     if (uri.path.endsWith(".ipynb")) {
       await this.convertNotebook(uri);
       return;
@@ -46,11 +48,15 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     const preview = await this.server.command<Preview>("t2j.previewFile", uri.toString());
     const target = preview.target ? vscode.Uri.parse(preview.target) : uri;
     const right = target.with({ scheme: SCHEME, query: uri.toString() });
-    this.shown.set(right.toString(), { source: uri, preview });
+    const shown = { source: uri, preview, name };
+    this.shown.set(right.toString(), shown);
     this.changed.fire(right);
     const left = preview.exists ? target : uri;
-    const title = `${name(left)} ↔ ${name(target)} (${describe(preview)})`;
-    await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
+    const title = `${fileName(left)} ↔ ${fileName(target)} (${describe(preview)})`;
+    const selection = start(shown);
+    await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true, selection });
+    const editor = vscode.window.visibleTextEditors.find((one) => one.document.uri.toString() === right.toString());
+    editor?.revealRange(selection, vscode.TextEditorRevealType.AtTop);
   }
 
   /** Apply the conversion that is shown in the active editor. */
@@ -69,12 +75,13 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       return;
     }
     await this.discard(uri);
+    await vscode.commands.executeCommand("setContext", "t2j.converted", true);
     const target = vscode.Uri.parse(applied.uri ?? shown.source.toString());
     if (target.toString() !== shown.source.toString()) {
       await vscode.window.showTextDocument(shown.source, { viewColumn: vscode.ViewColumn.One, preview: false });
       const document = await vscode.workspace.openTextDocument(target);
       await document.save();
-      const selection = counterpart(await vscode.workspace.openTextDocument(shown.source), document);
+      const selection = start(shown);
       await vscode.window.showTextDocument(document, {
         viewColumn: vscode.ViewColumn.Beside,
         preview: false,
@@ -113,7 +120,8 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     await (await vscode.workspace.openTextDocument(target)).save();
     const notebook = await vscode.workspace.openNotebookDocument(target);
     await vscode.window.showNotebookDocument(notebook, { viewColumn: vscode.ViewColumn.Beside });
-    void vscode.window.showInformationMessage(`${name(target)}: ${describe(preview)}.`);
+    await vscode.commands.executeCommand("setContext", "t2j.converted", true);
+    void vscode.window.showInformationMessage(`${fileName(target)}: ${describe(preview)}.`);
   }
 
   /** The source of a preview was edited: convert again, once the typing pauses. */
@@ -152,7 +160,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
   }
 }
 
-function name(uri: vscode.Uri): string {
+function fileName(uri: vscode.Uri): string {
   return uri.path.slice(uri.path.lastIndexOf("/") + 1);
 }
 
@@ -162,7 +170,7 @@ function describe(preview: Preview): string {
     parts.push(`${preview.conflicts} conflicts`);
   }
   if (preview.gaps) {
-    parts.push(`${preview.gaps} left as it is`);
+    parts.push(`${preview.gaps} ${preview.gaps === 1 ? "place" : "places"} left as PyTorch`);
   }
   if (preview.notes) {
     parts.push(`${preview.notes} to know about`);
@@ -170,9 +178,8 @@ function describe(preview: Preview): string {
   return parts.join(", ");
 }
 
-/** Where the first class or function of a file stands in its conversion, below the helpers. */
-function counterpart(source: vscode.TextDocument, converted: vscode.TextDocument): vscode.Range | undefined {
-  const found = /^(?:class|def) +\w+/m.exec(source.getText())?.[0];
-  const at = found ? converted.getText().search(new RegExp(`^${found}\\b`, "m")) : -1;
-  return at < 0 ? undefined : new vscode.Range(converted.positionAt(at), converted.positionAt(at));
+/** Where a reader starts in a conversion. */
+function start({ preview, name }: Shown): vscode.Range {
+  const line = (name === undefined ? undefined : preview.places[name]) ?? preview.first;
+  return new vscode.Range(line, 0, line, 0);
 }

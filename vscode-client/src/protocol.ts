@@ -10,6 +10,20 @@ export interface Status {
   uri?: string;
   device?: string;
   reason?: string;
+  /** The step of the running check, and how many wait behind it. */
+  message?: string;
+  waiting?: number;
+}
+
+/** The answer to `t2j.containment`: by what each part of a check is held on this system. */
+export interface Containment {
+  files: string;
+  reads: string;
+  network: string;
+  processes: string;
+  memory: string;
+  /** What is not held, in plain sentences without a full stop. */
+  not_held: string[];
 }
 
 export interface ObjectVerdict {
@@ -36,6 +50,9 @@ export interface Preview {
   target: string | null;
   code: string;
   exists: boolean;
+  /** Lines, from 0: where to start reading, and where each definition of the user's is. */
+  first: number;
+  places: Record<string, number>;
   merged: boolean;
   conflicts: number;
   gaps: number;

@@ -13,8 +13,9 @@ import {
 import { readBundle } from "./bundle";
 import type { Consent } from "./consent";
 import { chooseLaunch, type ImportStrategy, missingForChecks } from "./launch";
-import type { Checked, Status } from "./protocol";
+import type { Checked, Containment, Status } from "./protocol";
 import { type Environment, expand, findInterpreter, probe, pythonEnvironment } from "./python";
+import { confirmed, confirmedArguments, type Question } from "./rewriting";
 
 /** Settings that the server is started with: a change of one starts it anew. */
 const START_SETTINGS = ["t2j.interpreter", "t2j.importStrategy", "t2j.serverArguments"];
@@ -46,6 +47,7 @@ export class Server implements vscode.Disposable {
   readonly onChecked = this.fileChecked.event;
   readonly onWorkspaceChanged = this.workspaceChanged.event;
   environment: Environment | undefined;
+  private contained: Containment | undefined;
   problem: Problem | undefined;
   /** The bundle's folders on Python's path; none where the environment's own t2j runs. */
   folders: string[] = [];
@@ -182,9 +184,19 @@ export class Server implements vscode.Disposable {
         commandLinks: true,
         panels: true,
         asksBeforeChecks: true,
+        previews: true,
+        asksBeforeRewriting: true,
+        showsChecks: true,
       }),
       middleware: {
         executeCommand: (command, args, next) => this.execute(command, args, next),
+        provideHover: async (document, position, token, next) => {
+          const hover = await next(document, position, token);
+          if (hover) {
+            void vscode.commands.executeCommand("setContext", "t2j.hovered", true);
+          }
+          return hover;
+        },
         provideCodeActions: async (document, range, context, token, next) =>
           previewed(document, (await next(document, range, context, token)) ?? []),
         resolveCodeAction: async (action, token, next) => (action.command ? action : next(action, token)),
@@ -196,23 +208,38 @@ export class Server implements vscode.Disposable {
     };
   }
 
-  /** Check a file, or one class or function of it, with a progress that can be cancelled. Asks for permission first. */
+  /** Check a file, or one class or function of it. Asks for permission first; the status item shows how far it is. */
   async check(uri: string, name?: string): Promise<Checked | undefined> {
     if (!(await this.consent.ensure())) {
       return undefined;
     }
-    const what = name ?? vscode.workspace.asRelativePath(vscode.Uri.parse(uri));
-    const shown = { location: vscode.ProgressLocation.Notification, title: `t2j: checking ${what}`, cancellable: true };
-    return vscode.window.withProgress(shown, (_, token) => {
-      token.onCancellationRequested(() => void this.command("t2j.cancelCheck"));
-      return this.command<Checked>("t2j.check", ...(name === undefined ? [uri] : [uri, name]));
-    });
+    return this.command<Checked>("t2j.check", ...(name === undefined ? [uri] : [uri, name]));
+  }
+
+  /** How checks are shut in on this system; undefined where that can't be told. */
+  async containment(): Promise<Containment | undefined> {
+    try {
+      this.contained ??= await this.command<Containment>("t2j.containment");
+    } catch (error) {
+      this.log.warn(`The containment of checks is not known: ${(error as Error).message}`);
+    }
+    return this.contained;
+  }
+
+  /** Run a command of the server's. Where it answers with a question, the user is asked, and it runs once more. */
+  async run(command: string, args: unknown[]): Promise<unknown> {
+    const answer = await this.command<{ question?: Question } | null>(command, ...args);
+    const again = answer?.question && confirmedArguments(command, args);
+    return again && (await confirmed(answer.question as Question)) ? this.command(command, ...again) : answer;
   }
 
   /** Commands of lenses and links. What can't be done is said in one line. */
   private async execute(command: string, args: unknown[], next: ExecuteCommandSignature): Promise<unknown> {
     try {
-      return command === "t2j.check" ? await this.check(...(args as [string, string?])) : await next(command, args);
+      if (command === "t2j.check") {
+        return await this.check(...(args as [string, string?]));
+      }
+      return confirmedArguments(command, args) ? await this.run(command, args) : await next(command, args);
     } catch (error) {
       this.log.warn(`${command}: ${(error as Error).message}`);
       void vscode.window.showWarningMessage((error as Error).message);

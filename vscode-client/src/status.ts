@@ -1,8 +1,9 @@
 /** The status bar item: what the server is at, and on which device checks run. */
 
 import * as vscode from "vscode";
-import type { Checked, State, Status } from "./protocol";
+import type { Checked, Containment, State, Status } from "./protocol";
 import type { Problem, Server } from "./server";
+import { checking, heldBy, notHeld } from "./words";
 
 const ICONS: Record<State, string> = {
   starting: "$(loading~spin)",
@@ -38,8 +39,11 @@ export class StatusItem implements vscode.Disposable {
   private problem = "";
   private reason = "";
   private last = "";
+  private work: Pick<Status, "uri" | "message" | "waiting"> = {};
+  private containment: Containment | undefined;
+  private languageStatus: vscode.LanguageStatusItem | undefined;
 
-  constructor(server: Server) {
+  constructor(private readonly server: Server) {
     this.item.name = "t2j";
     this.item.command = "t2j.menu";
     this.disposables = [
@@ -57,6 +61,7 @@ export class StatusItem implements vscode.Disposable {
       this.state = status.state;
       this.device = status.device || this.device;
       this.reason = status.reason ?? "";
+      this.work = { uri: status.uri, message: status.message, waiting: status.waiting };
       if (status.state === "starting") {
         this.problem = "";
       }
@@ -68,29 +73,55 @@ export class StatusItem implements vscode.Disposable {
     }
     void vscode.commands.executeCommand("setContext", "t2j.state", this.state);
     this.show();
+    if (this.state === "idle" && !this.containment) {
+      void this.server.containment().then((containment) => this.shutIn(containment));
+    }
+  }
+
+  /** How checks are shut in here: a line of the tooltip, and an item of its own where something is not held. */
+  private shutIn(containment: Containment | undefined): void {
+    this.containment = containment;
+    if (containment?.not_held.length && !this.languageStatus) {
+      const item = vscode.languages.createLanguageStatusItem("t2j.containment", { language: "python" });
+      item.name = "t2j checks";
+      item.severity = vscode.LanguageStatusSeverity.Warning;
+      item.text = "t2j checks are not fully contained";
+      item.detail = notHeld(containment);
+      this.languageStatus = item;
+      this.disposables.push(item);
+    }
+    this.show();
   }
 
   private checked(checked: Checked): void {
     this.device = checked.device || this.device;
     const name = vscode.workspace.asRelativePath(vscode.Uri.parse(checked.uri));
     this.last = `${name}: ${checked.problem ?? checked.verdict}`;
-    void vscode.commands.executeCommand("setContext", "t2j.checked", true);
+    if (!checked.problem && checked.objects.length) {
+      void vscode.commands.executeCommand("setContext", "t2j.checked", true);
+    }
     this.show();
   }
 
   private show(): void {
-    const word = this.state === "idle" ? "" : ` ${this.state}`;
+    const at = this.state === "checking" ? checking(this.work) : this.state;
+    const word = this.state === "idle" ? "" : ` ${at}`;
     this.item.text = `${ICONS[this.state]} t2j${word}${this.device ? ` · ${this.device}` : ""}`;
     const tooltip = new vscode.MarkdownString();
     for (const line of [
-      `t2j: ${this.state}${this.reason ? ` (${this.reason})` : ""}`,
+      `t2j: ${at}${this.reason ? ` (${this.reason})` : ""}`,
       this.device && `Checks ran on: ${this.device}`,
       this.last,
       this.problem,
+      this.containment && [`${heldBy(this.containment)}.`, notHeld(this.containment)].join(" ").trim(),
     ]) {
       if (line) {
         tooltip.appendText(line).appendMarkdown("\n\n");
       }
+    }
+    if (this.state === "checking") {
+      tooltip.isTrusted = { enabledCommands: ["t2j.stopCheck"] };
+      tooltip.appendMarkdown("[Cancel](command:t2j.stopCheck)");
     }
     this.item.tooltip = tooltip;
     this.item.accessibilityInformation = { label: `t2j ${this.state}${this.device ? ` on ${this.device}` : ""}` };

@@ -20,7 +20,7 @@ from ...contract import T2JError
 from ...verdict_store import Stored, asked_of
 from ..documents import Program
 from ..paths import to_path
-from ..progress import Progress
+from ..progress import Progress, StatusProgress
 from .battery import plugged_in
 from .pairs import Pairs
 from .pausing import LOOK, Pause
@@ -134,6 +134,8 @@ class CheckService:
         request.objects = objects
         self._queue[request.key] = request
         self._wake.set()
+        if self._running is not None:
+            self.server.announce_waiting()
         return request
 
     async def check(self, uri: str, objects: Sequence[str] | None = None) -> Checked:
@@ -173,6 +175,15 @@ class CheckService:
             if self._running is request:
                 self._stop()
             raise
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many checks are due behind the running one."""
+        return len(self._queue)
 
     def cancel(self) -> None:
         """Stop the running check and forget those that wait."""
@@ -254,7 +265,8 @@ class CheckService:
         title = f"Checking {Path(to_path(source) or source).name}"
         if request.explained is not None:
             title = f"Comparing the values of {', '.join(request.objects or ())}"
-        progress = Progress(self.server, title, self.cancel)
+        shown = self.server.client.shows_checks
+        progress = StatusProgress(self.server, source) if shown else Progress(self.server, title, self.cancel)
         self.server.announce("checking", source)
         try:
             state = await self._ask(request, progress)
@@ -272,7 +284,7 @@ class CheckService:
             self.server.survey.touch()
         request.answer(state or Checked(problem="the check was cancelled"))
 
-    async def _ask(self, request: Request, progress: Progress) -> Checked | None:
+    async def _ask(self, request: Request, progress: Progress | StatusProgress) -> Checked | None:
         """Run one check; None where it was stopped or its texts were edited meanwhile."""
         source, objects = request.uri, request.objects
         path = to_path(source)

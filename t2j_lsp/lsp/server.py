@@ -27,6 +27,7 @@ from .features import (
     actions,
     commands,
     configuration,
+    containment,
     conversions,
     diagnostics,
     explain_difference,
@@ -44,7 +45,19 @@ from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")
 
-FEATURES = (hover, actions, lenses, hints, commands, conversions, explain_difference, workspace, pausing, configuration)
+FEATURES = (
+    hover,
+    actions,
+    lenses,
+    hints,
+    commands,
+    conversions,
+    containment,
+    explain_difference,
+    workspace,
+    pausing,
+    configuration,
+)
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(

@@ -118,6 +118,7 @@ export class Server implements vscode.Disposable {
   private async startAnew(): Promise<void> {
     await this.stop();
     this.problem = undefined;
+    this.contained = undefined;
     this.statusChanged.fire({ state: "starting" });
     const python = await findInterpreter(this.log);
     if (!python) {

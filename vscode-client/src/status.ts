@@ -64,6 +64,7 @@ export class StatusItem implements vscode.Disposable {
       this.work = { uri: status.uri, message: status.message, waiting: status.waiting };
       if (status.state === "starting") {
         this.problem = "";
+        this.containment = undefined;
       }
     } else {
       this.problem = status.text;

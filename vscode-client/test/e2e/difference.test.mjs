@@ -9,10 +9,10 @@ test("the panel shows where the values part, as text and as a plot", { timeout: 
     const { page } = code;
     await code.convert("net.py");
     await code.answer("Check conversions by running", "Allow");
-    await code.lens("✓ equivalent");
+    await code.lens("✓ checked");
     await code.openFile("net_jax.py");
     await code.typeOver("approximate=False", "approximate=True");
-    await code.lens("≠ different");
+    await code.lens("≠ differs");
     await (await code.lens("Explain")).click();
     const panel = page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
     await panel.getByRole("heading", { name: "Net: different" }).waitFor();

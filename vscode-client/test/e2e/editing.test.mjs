@@ -44,7 +44,7 @@ test("edits make verdicts stale, are checked again, and are never written over",
     const { page } = code;
     await code.convert("net.py");
     await code.answer("Check conversions by running", "Allow");
-    await code.lens("✓ equivalent");
+    await code.lens("✓ checked");
     await code.openFile("net.py");
     await eventually(
       () => code.visibleText(),
@@ -55,19 +55,19 @@ test("edits make verdicts stale, are checked again, and are never written over",
 
     await code.openFile("net_jax.py");
     await code.typeOver("class Net(nnx.Module):", "class Net(nnx.Module):  # by hand");
-    await code.lens("(stale)", 10_000);
-    await code.lens("✓ equivalent");
+    await code.lens("edited since", 10_000);
+    await code.lens("✓ checked");
 
     await code.openFile("net.py");
     await code.typeOver("nn.Linear(16, 4)", "nn.Linear(16, 5)");
-    await code.lens("≠ different");
+    await code.lens("≠ differs");
     await code.command("t2j: Convert File to JAX…");
     const merged = page.locator(".monaco-diff-editor .editor.modified");
     await merged.locator(".view-line", { hasText: "# by hand" }).waitFor();
     await page.locator(".tab.active", { hasText: "merged with your edits" }).waitFor();
     await code.shot("merge");
     await code.command("t2j: Apply Conversion");
-    await code.lens("✓ equivalent");
+    await code.lens("✓ checked");
     const made = () => readFileSync(join(code.folder, "net_jax.py"), "utf8");
     await eventually(made, (text) => text.includes("# by hand") && /16, 5,/.test(text), "the merged conversion");
     assert.doesNotMatch(made(), /<<<<<<</);

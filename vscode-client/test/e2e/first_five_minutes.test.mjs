@@ -43,12 +43,12 @@ test("from installation to the first verified conversion, by the README alone", 
     done("the hover shows the call in JAX");
     await code.page.keyboard.press("Escape");
     await code.page.locator(`.editor-actions a[aria-label^="${convert}"]`).first().click();
-    await code.page.locator(".monaco-diff-editor .editor.modified", { hasText: "import" }).waitFor();
+    await code.previewed();
     done("the conversion is shown beside the file");
     await code.page.locator(`.editor-actions a[aria-label^="${apply}"]`).first().click();
     await code.answer("Check conversions by running", allow);
     done("the new file is made, and checks are allowed");
-    await code.lens("✓ equivalent");
+    await code.lens("✓ checked");
     done("the verdict stands above the class");
     await code.shot("first five minutes");
   } catch (error) {

@@ -22,14 +22,14 @@ test("from a hover to a verdict, a planted mistake and its quick fix", { timeout
     await page.keyboard.press("Escape");
 
     await code.goTo(13, 15);
-    await code.codeAction("Convert file to JAX (net_jax.py)");
+    await code.codeAction("Convert file to JAX (new file net_jax.py)");
     await page.locator(".monaco-diff-editor").waitFor();
     await page.locator(".monaco-diff-editor .editor.modified", { hasText: "nnx.Module" }).waitFor();
     await code.shot("2 preview");
 
     await page.locator(".editor-actions a[aria-label^='Apply Conversion']").first().click();
     await code.answer("Check conversions by running", "Allow");
-    await code.lens("✓ equivalent");
+    await code.lens("✓ checked");
     await code.shot("3 equivalent");
     const converted = readFileSync(join(code.folder, "net_jax.py"), "utf8");
     assert.match(converted, /jax\.nn\.gelu\(self\.fc1\(x\), approximate=False\)/);
@@ -49,7 +49,7 @@ test("from a hover to a verdict, a planted mistake and its quick fix", { timeout
       "the fixed text",
     );
     await code.openFile("net.py");
-    await code.lens("✓ equivalent", CHECK);
+    await code.lens("✓ checked", CHECK);
     await code.shot("5 fixed");
   });
 });

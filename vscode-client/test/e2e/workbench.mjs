@@ -175,10 +175,17 @@ export class Workbench {
     await this.openFile(name);
     await this.lens("Convert to JAX");
     await this.command("t2j: Convert File to JAX…");
-    await this.page.locator(".monaco-diff-editor .editor.modified", { hasText: "import" }).waitFor();
+    await this.previewed();
     await this.command("t2j: Apply Conversion");
     const made = `${name.slice(0, -".py".length)}_jax.py`;
     await this.#active(made);
+  }
+
+  /** The lines of the conversion in a preview that are in view, once there are some. */
+  async previewed() {
+    const lines = this.page.locator(".monaco-diff-editor .editor.modified .view-line");
+    await eventually(async () => (await lines.allInnerTexts()).join("").trim(), Boolean, "the preview");
+    return lines;
   }
 
   async #active(name) {

@@ -94,7 +94,7 @@ test("a notebook's cells hover and convert", { timeout: TIMEOUT }, async () => {
     await token.click();
     await page.keyboard.press("Control+.");
     const entry = page.locator(".action-widget .monaco-list-row", {
-      hasText: "Convert torch.nn.functional.gelu to JAX",
+      hasText: "Rewrite torch.nn.functional.gelu in place as JAX",
     });
     await entry.first().click();
     const cells = page.locator(".notebookOverlay .view-lines");

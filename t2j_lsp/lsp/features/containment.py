@@ -1,0 +1,25 @@
+"""``t2j.containment``: how checks are shut in on this system, before one has run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...check.containment import probe
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+COMMAND = "t2j.containment"
+
+
+def register(server: Server) -> None:
+    @server.command(COMMAND)
+    async def containment(*_: Any) -> dict[str, Any]:
+        """By what each part of a check is held, of the two sides the one that holds less; starts no check."""
+        settings = server.settings_for(None)
+        # An interpreter that settings name runs in a trusted workspace alone.
+        pythons = {settings.torch_python, settings.jax_python} if server.trusted else {""}
+        loop = asyncio.get_running_loop()
+        found = [await loop.run_in_executor(None, probe, python or None) for python in sorted(pythons)]
+        return max(found, key=lambda one: len(one.not_held)).to_json()

@@ -2,12 +2,11 @@
 
 import type { Containment, Status } from "./protocol";
 
-const PARTS: Record<Exclude<keyof Containment, "not_held">, string> = {
+const PARTS: Record<"files" | "reads" | "network" | "processes", string> = {
   files: "changes of files",
   reads: "reading files",
   network: "the network",
   processes: "other processes",
-  memory: "memory",
 };
 const HOLDERS: Record<string, string> = {
   namespace: "a namespace",
@@ -15,7 +14,6 @@ const HOLDERS: Record<string, string> = {
   landlock: "Landlock",
   seccomp: "seccomp",
   python: "Python alone",
-  watched: "being watched",
   none: "nothing",
 };
 const WEAK = new Set(["python", "none"]);

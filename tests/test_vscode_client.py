@@ -83,7 +83,8 @@ def test_menus_name_commands_and_views_that_are_there() -> None:
 
 
 def test_what_conditions_ask_for_is_set_somewhere() -> None:
-    asked = set(re.findall(r"\bt2j\.(?:state|running|convertible|hovered|converted|checked|migration\.ready)\b", json.dumps(CONTRIBUTES)))
+    names = "state|running|convertible|hovered|converted|checked|migration\\.ready"
+    asked = set(re.findall(rf"\bt2j\.(?:{names})\b", json.dumps(CONTRIBUTES)))
     assert asked == set(re.findall(r'"setContext", "(t2j\.[\w.]+)"', CODE))
 
 

@@ -61,7 +61,7 @@ def consequence(server: Server, program: Program) -> str:
 
 def as_answer(server: Server, program: Program, scope: Scope | None, caveats: Sequence[str]) -> dict[str, Any]:
     """The question as a command's answer, for a client that asks it."""
-    detail = "\n".join([consequence(server, program), *caveats])
+    detail = "\n\n".join([consequence(server, program), *caveats])
     asked = {"text": question(server, program, scope), "detail": detail, "confirm": REWRITE}
     return {"applied": False, "question": asked}
 

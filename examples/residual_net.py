@@ -54,11 +54,3 @@ class ResidualNet(nn.Module):
         x = self.blocks(self.stem(x))
         x = x.mean(dim=(2, 3))
         return self.head(self.dropout(x))
-
-
-if __name__ == "__main__":
-    torch.manual_seed(0)
-    model = ResidualNet()
-    model.eval()
-    images = torch.randn(2, 3, 32, 32)
-    print(model(images).shape)

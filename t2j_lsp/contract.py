@@ -505,8 +505,9 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was converted ran, and nothing was left as it was."""
-        return not self.not_run and not self.gaps
+        """Whether every object is equivalent, everything that was converted ran, and nothing was left as it was."""
+        kinds = {kind for counts in (self.classes, self.functions) for kind, number in counts.items() if number}
+        return kinds <= {VerdictKind.EQUIVALENT} and not self.not_run and not self.gaps
 
     @property
     def text(self) -> str:

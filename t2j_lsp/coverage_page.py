@@ -29,7 +29,7 @@ LABELS = {
     "different": "different",
     "gaps": "converted with gaps",
     "not started": "not started",
-    "converted": "converted, no verdict",
+    "converted": "converted, not all checked",
     "equivalent": "equivalent",
 }
 
@@ -132,10 +132,13 @@ def _file(one: FileCoverage, state: SourceState | None, folder: Path) -> tuple[s
     target = ""
     if state is not None and state.converted is not None:
         target = f'<br><span class="faint">→ {_link(state.converted, folder, None, state.converted.name)}</span>'
+    checked = state.coverage.text if state is not None and state.coverage is not None else ""
+    covers = f'<br><span class="faint">{escape(checked)}</span>' if checked else ""
     return (
         _cell(_link(one.path, folder) + target, str(one.path)),
         _cell(
-            _state(state.state) if state is not None else "", str(ORDER.index(state.state)) if state is not None else ""
+            _state(state.state) + covers if state is not None else "",
+            str(ORDER.index(state.state)) if state is not None else "",
         ),
         _number(one.converted),
         _number(len(one.gaps)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from .contract import SourceError, VerdictKind
+from .contract import Coverage, SourceError, VerdictKind
 from .files import converted_path, python_files, read_source, source_path
 from .outline import Definition, Kind, Outline, notebook_outline, outline
 from .verdict_store import Stored, StoredVerdict, digests_of, load, store_path
@@ -57,6 +57,8 @@ class SourceState:
     converted: Path | None
     gaps: int
     symbols: tuple[Symbol, ...]
+    coverage: Coverage | None = None
+    """What the verdicts that hold cover."""
 
     @property
     def name(self) -> str:
@@ -156,7 +158,9 @@ class Surveyor:
         holds = holds and stored is not None and self._are_same(stored.neighbours)
         verdicts = stored.verdicts if stored is not None and holds else {}
         states = [_symbol(d, converted, target.name, verdicts.get(d.name)) for d in source.definitions if d.torch]
-        return SourceState(path, folder, _file_state(states, converted), target, len(converted.gaps), tuple(states))
+        coverage = stored.coverage if stored is not None and holds else None
+        state = _file_state(states, converted, coverage)
+        return SourceState(path, folder, state, target, len(converted.gaps), tuple(states), coverage)
 
     def _exists(self, path: Path) -> bool:
         return path in self.buffers or path.is_file()
@@ -268,11 +272,12 @@ def _symbol(one: Definition, converted: Outline, name: str, verdict: StoredVerdi
     return replace(found, reason=f"unchecked: {verdict.reason}" if verdict is not None and verdict.reason else None)
 
 
-def _file_state(symbols: Sequence[Symbol], converted: Outline) -> State:
+def _file_state(symbols: Sequence[Symbol], converted: Outline, coverage: Coverage | None) -> State:
     """The state of a file that has a conversion: the worst that is known of it."""
     states = {symbol.state for symbol in symbols}
     if "different" in states:
         return "different"
     if converted.gaps or converted.problem is not None or "gaps" in states or "not started" in states:
         return "gaps"
-    return "equivalent" if states == {"equivalent"} else "converted"
+    whole = states == {"equivalent"} and (coverage is None or coverage.complete)
+    return "equivalent" if whole else "converted"

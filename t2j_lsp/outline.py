@@ -67,7 +67,7 @@ def outline(text: str, *, definitions: bool = True) -> Outline:
         return Outline(digest, torch, ignored, (), gaps, f"line {error.lineno}: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
         return Outline(digest, torch, ignored, (), gaps, str(error) or type(error).__name__)
-    names, every = _torch_names(tree)
+    names, every = torch_names(tree)
     return Outline(digest, bool(names) or every, ignored, tuple(_definitions(tree, text, names, every)), gaps)
 
 
@@ -129,7 +129,7 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef | ast.Function
             yield from _top_level([*node.body, *handlers, *node.orelse, *node.finalbody])
 
 
-def _torch_names(tree: ast.Module) -> tuple[set[str], bool]:
+def torch_names(tree: ast.Module) -> tuple[set[str], bool]:
     """The names that torch and what is in it are imported under; True where it is imported with a star."""
     names: set[str] = set()
     every = False

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .contract import VerdictKind
+from .contract import Coverage, VerdictKind
 from .outline import text_digest
 from .written import digest, replace_file, state_folder
 
@@ -50,6 +50,8 @@ class Report:
     device: str
     version: str
     checked: str
+    ran: list[str] = field(default_factory=list)
+    """What ran for it, as `ObjectVerdict.ran`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Stored:
     """All objects of the PyTorch file; None where only some were ever checked."""
     neighbours: dict[str, str]
     """The files of the project that the check read besides, and the digests of their bytes."""
+    coverage: Coverage | None = None
+    """What the verdicts together cover of the file."""
 
     def holds(self, source: str, converted: str) -> bool:
         """Whether the verdicts are about texts with these digests."""
@@ -80,6 +84,17 @@ class Stored:
         if self.names is None:
             return None
         return [name for name in self.names if not self._repeats(name, asked, version)]
+
+    def beside(
+        self, verdicts: Mapping[str, VerdictKind], ran: Iterable[str]
+    ) -> tuple[dict[str, VerdictKind], set[str]]:
+        """New verdicts and what ran for them, with what is kept of other objects, and of what could not be repeated."""
+        found, keys = dict(verdicts), set(ran)
+        for name, report in self.reports.items():
+            if found.get(name, VerdictKind.UNCHECKED) is VerdictKind.UNCHECKED:
+                found[name] = VerdictKind(report.form["verdict"])
+                keys |= set(report.ran)
+        return found, keys
 
     def _repeats(self, name: str, asked: Mapping[str, str], version: str) -> bool:
         one = self.reports.get(name)
@@ -105,12 +120,15 @@ def record(
     asked: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     neighbours: Mapping[str, str] | None = None,
+    ran: Mapping[str, Sequence[str]] | None = None,
+    coverage: Coverage | None = None,
 ) -> None:
     """Keep the verdicts of a check by this ``version`` of t2j, in the JSON form of `ObjectVerdict`.
 
     ``asked`` is what it was asked for: its stage, device and interpreters. ``names`` are all objects of the PyTorch
     file, and ``neighbours`` what `digests_of` says of the other files that the check read. Verdicts on other objects
-    stay, where they are about the same texts. Where the state folder can't be written, nothing is kept.
+    stay, where they are about the same texts. ``ran`` is what ran for each object, and ``coverage`` what all verdicts
+    together cover, those that are kept among them. Where the state folder can't be written, nothing is kept.
     """
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     digests = text_digest(source_text), text_digest(converted_text)
@@ -126,13 +144,15 @@ def record(
         # That a check could not be made (again) takes nothing from one that was.
         if before is None or before.form["verdict"] == UNCHECKED or form["verdict"] != UNCHECKED:
             requested = dict(asked) if asked is not None else None
-            reports[form["name"]] = Report(_bare(form), requested, device, version, now)
+            keys = list((ran or {}).get(form["name"], ()))
+            reports[form["name"]] = Report(_bare(form), requested, device, version, now, keys)
     data = {
         "source": digests[0],
         "converted": digests[1],
         "neighbours": beside,
         "names": list(names) if names is not None else None,
         "reports": [asdict(r) for r in reports.values()],
+        "coverage": coverage.to_json() if coverage is not None else None,
     }
     path = store_path(source, converted)
     with contextlib.suppress(OSError):
@@ -146,7 +166,9 @@ def load(source: Path, converted: Path) -> Stored | None:
         reports = {form["form"]["name"]: Report(**form) for form in data["reports"]}
         verdicts = {name: _in_short(report) for name, report in reports.items()}
         names = [str(name) for name in data["names"]] if data["names"] is not None else None
-        return Stored(data["source"], data["converted"], reports, verdicts, names, dict(data["neighbours"]))
+        beside, covered = dict(data["neighbours"]), data.get("coverage")
+        coverage = Coverage.from_json(covered) if covered is not None else None
+        return Stored(data["source"], data["converted"], reports, verdicts, names, beside, coverage)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

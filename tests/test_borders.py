@@ -28,7 +28,9 @@ SHARED_WITH_WORKERS = tuple(
         "protocol",
         "inputs",
         "pairing",
+        "command_line",
         "loading",
+        "marks",
         "slice",
         "widen",
         "trace",
@@ -61,7 +63,7 @@ BORDERS = (
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract",)),
-    Border("t2j_lsp.check", ("t2j_lsp.contract",), frozenset({"numpy"})),
+    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline"), frozenset({"numpy"})),
     Border(
         "t2j_lsp.check.workers",
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),

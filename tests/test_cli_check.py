@@ -79,7 +79,8 @@ def test_a_right_and_a_wrong_conversion(
     assert main(arguments) == status
     assert capsys.readouterr().out.splitlines()[-1] == verdict
     form = json.loads(report.read_text())
-    assert list(form) == ["version", "verdict", "device", "objects", "containment"]
+    assert list(form) == ["version", "verdict", "device", "objects", "coverage", "containment"]
+    assert form["coverage"]["complete"] is (status == 0)
     assert (form["verdict"], form["device"]) == (verdict, "cpu")
     assert list(form["containment"]) == ["files", "reads", "network", "processes", "memory", "not_held"]
     (one,) = form["objects"]

@@ -12,6 +12,7 @@ from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, Sou
 
 from .compare import Comparison, Difference, compare
 from .counterparts import Counterpart, counterpart
+from .coverage import Covered
 from .experiment import Experiment
 from .explain import BYTES, Run, explanation
 from .generation import calls_of
@@ -20,6 +21,7 @@ from .inputs import CommentError, Plan
 from .judge import Judgement, cannot_say, judge
 from .localise import Alignment
 from .locate import Locator, is_wide
+from .marks import Mark, marks_of
 from .objects import CheckedObject, find_objects
 from .obstacles import failed_at_gap, obstacle
 from .own_training import OwnTraining
@@ -105,6 +107,9 @@ class FileCheck:
         self.without_inputs: set[str] = set()
         self.refused: dict[Kind, dict[str, None]] = {"torch": {}, "jax": {}}
         """What was refused to either side in the runs of the present object."""
+        self.covered = Covered(torch_side, jax_side)
+        self.marks: dict[Kind, set[Mark]] = {"torch": set(), "jax": set()}
+        """What ran on each side for the object that is checked."""
 
     def ask(self, kind: Kind, operation: str, **message: Any) -> Any:
         def send() -> Any:
@@ -116,19 +121,26 @@ class FileCheck:
 
         # What JAX computes changes with every edit, but not how a module starts with every seed of the inputs.
         if self.recall is None or (kind == "jax" and operation != "initial"):
-            return send()
-        return self.recall.ask({"kind": kind, "operation": operation, **message}, send)
+            answer = send()
+        else:
+            answer = self.recall.ask({"kind": kind, "operation": operation, **message}, send)
+        if operation == "observe":
+            self.marks[kind] |= marks_of(answer)
+        return answer
 
     def object(self, item: CheckedObject) -> ObjectVerdict:
         """The verdict on one object."""
         if self.cancelled():
             return unchecked(item.name, "the check was cancelled")
         self.refused = {"torch": {}, "jax": {}}
+        self.marks = {"torch": set(), "jax": set()}
         try:
             other = counterpart(self.jax_side, item)
             if other is None:
                 return unchecked(item.name, f"the converted file has no {item.name}")
-            return self._run(item, other)
+            verdict = self._run(item, other)
+            verdict.ran = self.covered.ran(self.marks["torch"], self.marks["jax"])
+            return verdict
         except (CommentError, WorkerError) as error:
             return unchecked(item.name, str(error))
         except Exception as error:  # noqa: BLE001 - the outermost guard of a check: a fault of ours is no verdict either
@@ -206,6 +218,8 @@ class FileCheck:
                     code = prepared.code, [*self._names(prepared.code), *other.init]
                     own = OwnTraining(self.torch_side, self.jax_side, item, other.name, self.ask, code)
                     own.judge(judgement, torch[64], here, there)
+                    for kind in self.marks:
+                        self.marks[kind] |= own.marks[kind]
                 break
         assert judgement is not None
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from types import CodeType, ModuleType
 from typing import Any
 
+from .command_line import GIVEN
+from .marks import MARK, RAN, marked
 from .slice import Slice, SlicedModule
 
 Transform = Callable[[ast.Module, str], ast.Module]
@@ -40,11 +42,11 @@ def _narrow(statement: ast.Import | ast.ImportFrom, names: set[str]) -> ast.stmt
 
 
 def compile_slice(module: SlicedModule, transform: Transform | None = None) -> CodeType:
-    """The code of a file's part. Line numbers are the file's."""
-    tree = slice_tree(module)
+    """The code of a file's part, with marks (see `marks`). Line numbers are the file's."""
+    tree = marked(slice_tree(module))
     if transform is not None:
-        tree = ast.fix_missing_locations(transform(tree, module.path))
-    return compile(tree, module.path, "exec", dont_inherit=True)
+        tree = transform(tree, module.path)
+    return compile(ast.fix_missing_locations(tree), module.path, "exec", dont_inherit=True)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -71,6 +73,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         part = self.modules[module.__name__]
         linecache.cache[part.path] = (len(part.text), None, part.text.splitlines(keepends=True), part.path)
         module.__dict__.update(self.names)
+        module.__dict__[MARK] = RAN.reporter(part.path)
         exec(compile_slice(part, self.transform), module.__dict__)
 
 
@@ -80,8 +83,11 @@ def loaded(
 ) -> Iterator[ModuleType]:
     """The module that holds the slice's object, while the context lasts.
 
-    ``names`` are put into every module before it runs. Modules that the slice shadows are put back afterwards.
+    ``names`` are put into every module before it runs. Modules that the slice shadows are put back afterwards. What
+    ran since then is in `marks.RAN`.
     """
+    RAN.marks.clear()
+    GIVEN.clear()
     modules = {m.name: m for m in part.modules}
     hidden = {name: sys.modules.pop(name) for name in modules if name in sys.modules}
     finder = _Finder(modules, transform, names or {})

@@ -12,6 +12,7 @@ from t2j_lsp.contract import Divergence, Location, Result, StageResult, VerdictK
 from .compare import exact, scale_of
 from .inputs import OWN_TRAINING
 from .judge import Judgement, cannot_say
+from .marks import Mark, marks_of
 from .objects import CheckedObject
 from .pool import Cancelled, RemoteError, WorkerError
 from .protocol import NdArray
@@ -51,6 +52,8 @@ class OwnTraining:
         self.sides = (torch, jax)
         self.ask = ask
         self.code = code
+        self.marks: dict[str, set[Mark]] = {"torch": set(), "jax": set()}
+        """What ran on each side, where the training was compared."""
 
     def judge(self, judgement: Judgement, torch: dict[str, Any], here: dict[str, Any], there: dict[str, Any]) -> None:
         """Adds to an equivalent verdict what the training shows.
@@ -79,6 +82,7 @@ class OwnTraining:
             self._failed(judgement, error)
             return
         self._compare(judgement, ours, theirs["observed"][OWN_TRAINING], here)
+        self.marks = {"torch": marks_of(ours), "jax": marks_of(theirs)}
 
     def _compare(
         self, judgement: Judgement, ours: dict[str, Any], theirs: dict[str, Any], here: dict[str, Any]
@@ -119,7 +123,8 @@ class OwnTraining:
         recipe = self.found.torch
         used = [k for k in recipe.lines if k != CRITERION or told["target"] is not None]
         text = ", ".join(f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used)
-        return f"its own {text}" + "".join(f", without {what}" for what in self.found.left_out)
+        line = f", with the command line `{' '.join(told['command_line'])}`" if told["command_line"] else ""
+        return f"its own {text}{line}" + "".join(f", without {what}" for what in self.found.left_out)
 
     def _torch(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self.found.torch is not None

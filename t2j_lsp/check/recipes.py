@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from .calls import calls_of, defaults_of
-from .frames import Frame, Function, mentions
+from .calls import Found, calls_of, defaults_of
+from .frames import Frame, Function, frames, mentions
 from .names import HYPERPARAMETERS
+from .parsed import parts_of, reads_command_line, statements_for, with_parts
 from .scopes import Scope, Use, bound, changed, uses
 from .slice import Slicer
 
@@ -51,6 +52,8 @@ class Recipe:
     """The class that the loss ignores, where the program says which."""
     trained: str = ""
     """In JAX the expression of what ``nnx.Optimizer`` is given: the module, or parts of it."""
+    before: tuple[tuple[str, int], ...] = ()
+    """Statements of whoever calls the function around them, which read the command line that it is given."""
 
     def chosen(self, kind: str, called: str) -> int:
         """Which of several is the one that a run made, by what was called."""
@@ -88,13 +91,15 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
     converted = given is not None
     last = max(index for _, index, _ in wanted.values())
     first = min(index for _, index, _ in wanted.values())
+    parts = parts_of(frame.statements)
     needed, chosen = {name for name, _, _ in wanted.values()}, set[int]()
     for index in range(last, -1, -1):
         statement = frame.statements[index]
         if index < first and _alters(statement, model):
             raise Refused(f"line {statement.lineno} alters {model}")
-        binds = set(bound(statement)) & needed
-        if binds or (set(changed(statement)) & needed and _adds(statement)) or _freezes(statement, model, side.scope):
+        those = with_parts(needed, parts)
+        binds = set(bound(statement)) & those
+        if binds or (set(changed(statement)) & those and _adds(statement)) or _freezes(statement, model, side.scope):
             if model in bound(statement):
                 raise Refused(f"line {statement.lineno} makes {model}, too")
             chosen.add(index)
@@ -106,18 +111,22 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
     reads = [u for i in chosen if not _is_loader(frame.statements[i]) for u in uses(frame.statements[i], False)]
     parameters = _parameters(frame.function) if frame.function else []
     asked = {u.name for u in reads if u.name in parameters and u.name not in local}
-    given = _given(side.scope, frame, reads, asked, given or {})
+    given, before = _given(side.scope, frame, reads, asked, given or {})
+    early = [use for statement in before for use in uses(statement, False)]
+    early_names = {name for statement in before for name in bound(statement)}
     outside = {".".join((u.name, *u.attributes)) for u in reads if u.name and u.name not in {*local, *asked, "self"}}
+    outside |= {".".join((u.name, *u.attributes)) for u in early if u.name and u.name not in early_names}
     return Recipe(
         str(side.path),
         {"model": model} | {kind: name for kind, (name, _, _) in wanted.items()},
         {kind: _line_of(frame.statements[i], name) for kind, (name, i, _) in wanted.items()},
         tuple((_text(frame.statements[i]), frame.statements[i].lineno) for i in sorted(chosen)),
         given,
-        (*sorted(outside), *given.values()),
+        (*sorted(outside), *(text for name, text in given.items() if text not in early_names)),
         {kind: dotted for kind, (_, _, dotted) in wanted.items()},
         {kind: _choices(frame.statements[i], name) for kind, (name, i, _) in wanted.items()},
         ignored_by(frame.statements[wanted[CRITERION][1]]) if CRITERION in wanted else None,
+        before=tuple((ast.unparse(statement), statement.lineno) for statement in before),
     )
 
 
@@ -214,15 +223,17 @@ def _parameters(function: Function) -> list[str]:
 
 def _given(
     scope: Scope, frame: Frame, reads: Sequence[Use], asked: set[str], known: Mapping[str, str]
-) -> dict[str, str]:
-    """Expressions for the parameters of the function around the statements, as far as nothing says, the ``known``.
+) -> tuple[dict[str, str], list[ast.stmt]]:
+    """Expressions for the parameters of the function around the statements, as far as nothing says, the ``known``; and
+    statements to run before these.
 
     Raises Refused where nothing is known, either.
     """
     function = frame.function
     found: dict[str, str] = {}
+    before: list[ast.stmt] = []
     if function is None or not asked - {"self"}:
-        return found
+        return found, before
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = defaults_of(function)
     made = frame.name == f"{frame.owner}.__init__"
@@ -231,20 +242,38 @@ def _given(
     said = dict(zip(names, called.args, strict=False)) | called.kwargs if called else {}
     for name in sorted(asked - {"self"}):
         node = said.get(name, defaults.get(name))
+        if node is not None and called is not None and reads_command_line(node):
+            node, more = _parsed(scope, called, node, names.index(name) if name in names else None)
+            before += [statement for statement in more if statement not in before]
         if node is not None:
             found[name] = ast.unparse(node)
-            continue
-        if name in known:
+        elif name in known:
             found[name] = known[name]
-            continue
-        attributes = {u.attributes[0] for u in reads if u.name == name and u.attributes}
-        if "loader" in name.lower():
-            found[name] = _LOADER
-        elif name in HYPERPARAMETERS:
-            found[name] = HYPERPARAMETERS[name]
-        elif attributes and attributes <= HYPERPARAMETERS.keys():
-            items = ", ".join(f"{a}={HYPERPARAMETERS[a]}" for a in sorted(attributes))
-            found[name] = f"__import__('types').SimpleNamespace({items})"
         else:
-            raise Refused(f"nothing says what `{name}` is")
-    return found
+            found[name] = _usual(name, reads)
+    return found, before
+
+
+def _parsed(scope: Scope, called: Found, node: ast.expr, position: int | None) -> tuple[ast.expr, list[ast.stmt]]:
+    """What a call is given that was read from the command line: a variable of its caller, with what makes it."""
+    function = called.frame.function
+    given = called.call.args[position] if position is not None and position < len(called.call.args) else None
+    if not isinstance(given, ast.Name):
+        return node, []
+    around = function.name if function is not None else ""
+    statements = next((f.statements for f in frames(scope.body) if f.name == around), [])
+    before = statements_for(given.id, statements)
+    return (given, before) if before else (node, [])
+
+
+def _usual(name: str, reads: Sequence[Use]) -> str:
+    """What a parameter usually is, by its name and by what is read from it. Raises Refused."""
+    attributes = {u.attributes[0] for u in reads if u.name == name and u.attributes}
+    if "loader" in name.lower():
+        return _LOADER
+    if name in HYPERPARAMETERS:
+        return HYPERPARAMETERS[name]
+    if attributes and attributes <= HYPERPARAMETERS.keys():
+        items = ", ".join(f"{a}={HYPERPARAMETERS[a]}" for a in sorted(attributes))
+        return f"__import__('types').SimpleNamespace({items})"
+    raise Refused(f"nothing says what `{name}` is")

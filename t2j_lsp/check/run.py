@@ -9,8 +9,8 @@ from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JErro
 
 from .compile_cache import project_of
 from .containment import projects
+from .coverage import told_by
 from .filecheck import FileCheck, Settings
-from .frames import training_code
 from .objects import checking_order, find_objects
 from .pool import Pool
 from .recall import Recall
@@ -102,6 +102,7 @@ def check_files(
             pool.close()
     check.settle(verdicts)
     order = list(objects) if objects is not None else [item.name for item in found]
-    not_run = training_code(torch_side.scope) if objects is None else []
+    coverage = check.covered.coverage(*told_by(verdicts.values())) if objects is None else None
+    not_run = list(coverage.training) if coverage is not None else []
     judged = [verdicts[name] for name in order]
-    return CheckReport(pool.device_name, judged, pool.fallback, not_run, containment=pool.containment)
+    return CheckReport(pool.device_name, judged, pool.fallback, not_run, coverage, containment=pool.containment)

@@ -9,7 +9,7 @@ from .. import __version__
 from ..api import check
 from ..contract import STAGES, CheckReport, ObjectVerdict, SourceError, VerdictKind
 from ..files import read_source
-from ..verdict_store import asked_of, digests_of, record
+from ..verdict_store import asked_of, digests_of, kept, record
 from .output import Subparsers, print_table, progress, write_json
 
 EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckReport) -> None:
     """Note the verdicts on two files, so that other commands and the editor know them."""
     # Imported here so that the command line's other commands don't load numpy.
+    from ..check.coverage import Covered, told_by
     from ..check.objects import find_objects
     from ..check.slice import Slicer
 
@@ -100,6 +101,8 @@ def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckRe
         for name in names:
             if side.defines(side.main, name):
                 side.cut(name)
+    known = kept(source, texts[0], converted, texts[1])
+    told = told_by(report.objects)
     record(
         source,
         texts[0],
@@ -111,6 +114,8 @@ def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckRe
         asked=asked_of(arguments.stage, arguments.device, arguments.torch_python, arguments.jax_python),
         names=names,
         neighbours=digests_of(sides[0].neighbours | sides[1].neighbours),
+        ran={one.name: one.ran for one in report.objects},
+        coverage=Covered(*sides).coverage(*(known.beside(*told) if known is not None else told)),
     )
 
 
@@ -135,14 +140,33 @@ def show(report: CheckReport) -> None:
         for line in _explanation(one):
             print(line)
         show_explanation(one)
-    if report.not_run:
-        where = ", ".join(f"{one.name} (line {one.line})" for one in report.not_run)
-        print(f"not run as a whole: {where}; of code that trains, a check runs the optimizer, schedule and loss")
+    for line in uncovered(report):
+        print(line)
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
     print(f"device: {report.device}{why}")
     if report.containment is not None and report.containment.not_held:
         print(f"not held here: {'; '.join(report.containment.not_held)}")
+    if report.coverage is not None and report.objects:
+        print(f"covered: {report.coverage.text}")
     print(report.verdict)
+
+
+def uncovered(report: CheckReport) -> list[str]:
+    """What the verdict on a file does not cover, by name and line."""
+    if report.coverage is None:
+        return []
+    found = []
+    trains = {one.name for one in report.not_run}
+    places = [f"{one.name} ({one.lines})" for one in report.coverage.not_run if one.name not in trains]
+    if places:
+        found.append(f"converted, but not run: {', '.join(places)}")
+    if report.not_run:
+        where = ", ".join(f"{one.name} (line {one.line})" for one in report.not_run)
+        found.append(f"not run as a whole: {where}; of code that trains, a check runs the optimizer, schedule and loss")
+    if report.coverage.branches:
+        where = ", ".join(f"{one.lines} of {one.name}" for one in report.coverage.branches)
+        found.append(f"branches that did not run: {where}")
+    return found
 
 
 def show_explanation(one: ObjectVerdict) -> None:

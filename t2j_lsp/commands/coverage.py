@@ -107,6 +107,7 @@ def _to_json(migration: Migration) -> dict[str, Any]:
             "state": file.state,
             "converted": str(file.converted) if file.converted is not None else None,
             "gaps": file.gaps,
+            "coverage": file.coverage.to_json() if file.coverage is not None else None,
             "symbols": [symbol.to_json() for symbol in file.symbols],
         }
         for file in migration.files

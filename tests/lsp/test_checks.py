@@ -96,7 +96,9 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     # The verdict was about another text: its diagnostics go before the next check has begun.
     assert different(trusted, pair.converted, since, verdict=False) == []
     assert pair.checked(since, "equivalent")["verdict"] == "equivalent"
-    assert trusted.state(pair.uri)["check"] == {"verdict": "equivalent", "stale": False, "problem": None}
+    covered = "1 of 1 class equivalent; 1 of 1 function equivalent"
+    whole = {"verdict": "equivalent", "coverage": covered, "stale": False, "problem": None}
+    assert trusted.state(pair.uri)["check"] == whole
 
 
 def lenses(client: Client, uri: str) -> list[Any]:

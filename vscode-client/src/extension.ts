@@ -123,13 +123,10 @@ async function withUri(given: unknown, action: (uri: vscode.Uri) => Promise<void
 }
 
 function tellVerdict(checked: Checked): void {
-  const worst = checked.objects.find((one) => one.verdict === checked.verdict);
-  const reason = checked.problem ?? (checked.verdict === "equivalent" ? "" : (worst?.reason ?? ""));
-  const text = `${vscode.workspace.asRelativePath(vscode.Uri.parse(checked.uri))}: ${checked.verdict}${reason ? `: ${reason}` : ""}`;
   if (checked.verdict === "different") {
-    void vscode.window.showWarningMessage(text);
+    void vscode.window.showWarningMessage(checked.message);
   } else {
-    void vscode.window.showInformationMessage(text);
+    void vscode.window.showInformationMessage(checked.message);
   }
 }
 

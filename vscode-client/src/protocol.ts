@@ -33,11 +33,35 @@ export interface ObjectVerdict {
   stages: Record<string, { result: string; reason: string | null; max_rel_err: number | null }>;
 }
 
+/** What the verdict on a file covers. */
+export interface Coverage {
+  text: string;
+  complete: boolean;
+  classes: Partial<Record<Verdict, number>>;
+  functions: Partial<Record<Verdict, number>>;
+  not_run: Uncovered[];
+  branches: Uncovered[];
+  training: { name: string; line: number }[];
+  /** Lines of the conversion. */
+  gaps: number[];
+}
+
+/** Code that was converted and did not run; lines count from 1. */
+export interface Uncovered {
+  name: string;
+  kind: "class" | "function" | "method" | "script" | "branch";
+  line: number;
+  end_line: number;
+}
+
 /** `t2j/checked`, from the server, and the answer to `t2j.check`. */
 export interface Checked {
   uri: string;
   converted: string | null;
   verdict: Verdict;
+  /** The verdict in a line, with what it covers. */
+  message: string;
+  coverage: Coverage | null;
   stale: boolean;
   problem: string | null;
   device: string;

@@ -96,8 +96,7 @@ export class StatusItem implements vscode.Disposable {
 
   private checked(checked: Checked): void {
     this.device = checked.device || this.device;
-    const name = vscode.workspace.asRelativePath(vscode.Uri.parse(checked.uri));
-    this.last = `${name}: ${checked.problem ?? checked.verdict}`;
+    this.last = checked.message;
     if (!checked.problem && checked.objects.length) {
       void vscode.commands.executeCommand("setContext", "t2j.checked", true);
     }

@@ -13,6 +13,7 @@ from flax import nnx
 
 from t2j_lsp.check.digest import digest
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, map_values
+from t2j_lsp.check.marks import RAN
 from t2j_lsp.check.protocol import leaves, plain
 
 from . import jax_random
@@ -64,7 +65,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
                 session.phase("train", mode, lambda: session.train(False))
             elif request["varies"] and module_class:
                 session.phase("draws", "", session.fresh_draws)
-        return session.result() | {"generate": generation(session)}
+        return session.result() | {"generate": generation(session), "ran": RAN.to_plain()}
 
 
 class Session:
@@ -109,6 +110,7 @@ class Session:
             "paired": hasattr(self.model, "t2j_pairs"),
             "paired_by_order": getattr(self.model, "t2j_pairs_sure", True) is False,
             "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,
+            "ran": RAN.to_plain(),
         }
 
     def create(self) -> Any:

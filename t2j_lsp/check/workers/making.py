@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from t2j_lsp.check.marks import RAN
 from t2j_lsp.check.widen import widen
 
 
@@ -14,16 +15,23 @@ def made(recipe: dict[str, Any], model: Any, namespace: dict[str, Any], wide: bo
     Tracebacks show the lines of the program's file.
     """
     space = {**more, **namespace}
-    space |= {name: eval(text, dict(space)) for name, text in recipe["given"].items()}
+    around = dict(space)
+    _run(recipe["before"], recipe["path"], wide, around)
+    space |= {name: eval(text, dict(around)) for name, text in recipe["given"].items()}
     space[recipe["names"]["model"]] = model
+    _run(recipe["statements"], recipe["path"], wide, space)
+    RAN.marks |= {(recipe["path"], "statement", line) for _, line in recipe["statements"]}
+    return {kind: space[name] for kind, name in recipe["names"].items() if kind != "model"}
+
+
+def _run(statements: list[tuple[str, int]], path: str, wide: bool, space: dict[str, Any]) -> None:
     body: list[ast.stmt] = []
-    for text, line in recipe["statements"]:
+    for text, line in statements:
         body += _at(ast.parse(text).body, line)
     tree = ast.Module(body, [])
     if wide:
-        tree = ast.fix_missing_locations(widen(tree, recipe["path"]))
-    exec(compile(tree, recipe["path"], "exec", dont_inherit=True), space)
-    return {kind: space[name] for kind, name in recipe["names"].items() if kind != "model"}
+        tree = ast.fix_missing_locations(widen(tree, path))
+    exec(compile(tree, path, "exec", dont_inherit=True), space)
 
 
 def _at(body: list[ast.stmt], line: int) -> list[ast.stmt]:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from t2j_lsp.check import command_line
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 
 from . import guard
@@ -24,6 +25,7 @@ LIMIT = 4 * 1024**3
 def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
     """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
     module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_worker")
+    command_line.install()
     handlers: dict[str, Handler] = dict(module.HANDLERS)
     handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}
     guard.install(folders)

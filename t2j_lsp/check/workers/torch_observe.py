@@ -12,6 +12,7 @@ from torch import nn
 
 from t2j_lsp.check.digest import compact, digest
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
+from t2j_lsp.check.marks import RAN
 from t2j_lsp.check.protocol import RawArray, leaves, plain
 
 from . import torch_device
@@ -53,6 +54,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
             "halves": _mentions_half(request),
             "uncontrolled": runs.uncontrolled,
             "varies": runs.varies,
+            "ran": RAN.to_plain(),
         }
 
 

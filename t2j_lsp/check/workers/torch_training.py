@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from t2j_lsp.check.command_line import GIVEN
 from t2j_lsp.check.digest import digest
 from t2j_lsp.check.inputs import METRICS, OWN, PUSH, Arguments, map_values
+from t2j_lsp.check.marks import RAN
 
 from .making import made
 from .torch_build import build, program, to_array, to_tensor
@@ -117,7 +119,8 @@ class Training:
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
         told |= {"followed": followed, "course": len(course)}
         told["classes"] = {kind: type(one).__name__ for kind, one in both.items() if one is not None}
-        return {"observed": found, "told": told | {"metric": self.metric, "cycled": cycled, "counts": len(later)}}
+        told |= {"metric": self.metric, "cycled": cycled, "counts": len(later), "command_line": [*GIVEN]}
+        return {"observed": found, "told": told, "ran": RAN.to_plain()}
 
     def examples(self) -> None:
         """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""

@@ -23,15 +23,16 @@ from ... import __version__
 from ...api import convert, convert_file
 from ...check.compile_cache import project_of
 from ...check.containment import projects
+from ...check.coverage import Covered, told_by
 from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
 from ...check.pool import Pool, RemoteError, WorkerError
 from ...check.run import check_files
 from ...check.slice import Slicer
 from ...commands.output import plain_table
-from ...contract import Explanation, ObjectVerdict, Options, T2JError, VerdictKind
+from ...contract import Coverage, Explanation, ObjectVerdict, Options, T2JError, VerdictKind
 from ...files import neighbours
-from ...verdict_store import asked_of, digests_of, record
+from ...verdict_store import asked_of, digests_of, kept, record
 
 _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 
@@ -120,13 +121,25 @@ class Checker:
                 self._known[str(source), verdict.name] = (digests[verdict.name], _bare(verdict), device)
             if request["shapes"] and not self.cancelled():
                 shapes = self._shapes(pool, source, request["timeout"])
-        verdicts = [self._known[str(source), name][1].to_json() for name in names if (str(source), name) in self._known]
+        known = [self._known[str(source), name][1] for name in names if (str(source), name) in self._known]
+        verdicts = [verdict.to_json() for verdict in known]
+        coverage = self._coverage(request, sides, digests)
         if converted is not None and not self.cancelled():
-            about = {"device": device, "names": list(digests), "neighbours": beside}
-            _record(request, source, converted, verdicts, about)
-        found: dict[str, Any] = {"shapes": shapes, "explanations": explanations}
+            about = {"device": device, "names": list(digests), "neighbours": beside, "coverage": coverage}
+            _record(request, source, converted, verdicts, {**about, "ran": {v.name: v.ran for v in known}})
+        found: dict[str, Any] = {"shapes": shapes, "explanations": explanations, "coverage": coverage.to_json()}
         found["containment"] = pool.containment.to_json() if pool.containment else None
         return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **found}
+
+    def _coverage(self, request: dict[str, Any], sides: tuple[Slicer, Slicer], digests: dict[str, str]) -> Coverage:
+        """What all verdicts on the two texts cover, those that were kept among them."""
+        source = Path(request["source"])
+        known = (self._known.get((str(source), name)) for name in digests)
+        told = told_by(one[1] for one in known if one is not None and one[0] == digests[one[1].name])
+        if request["converted"] is not None:
+            before = kept(source, request["source_text"], Path(request["converted"]), request["converted_text"])
+            told = before.beside(*told) if before is not None else told
+        return Covered(*sides).coverage(*told)
 
     def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:
         """The verdict on an object of which nothing changed; only agreement is kept, since differences have lines."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from ... import __version__, verdict_store
-from ...contract import T2JError
+from ...contract import Coverage, T2JError
 from ...verdict_store import Stored, asked_of
 from ..documents import Program
 from ..paths import to_path
@@ -26,7 +26,7 @@ from .pairs import Pairs
 from .pausing import LOOK, Pause
 from .requests import Request
 from .runner import CheckProcess
-from .verdicts import Checked, Found, diagnostics_of, found_of, overall, restored
+from .verdicts import Checked, Found, diagnostics_of, found_of, message, overall, restored
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -323,6 +323,7 @@ class CheckService:
         found = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
         reason = answer["device_reason"]
         about = {"device_reason": reason, "containment": answer["containment"]}
+        about["coverage"] = Coverage.from_json(answer["coverage"])
         return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
 
     def _merged(self, source: str, answer: dict[str, Any], objects: list[str] | None) -> list[dict[str, Any]]:
@@ -361,14 +362,16 @@ class CheckService:
             else:
                 self.server.diagnostics.push(uri, diagnostics_of(self.server, self.found_in(uri), None))
 
-    def summary(self, source: str) -> dict[str, Any]:
-        """What is known of a pair, for the client."""
+    def summary(self, source: str, name: str | None = None) -> dict[str, Any]:
+        """What is known of a pair, for the client; verdict and message are on one of its objects where it is named."""
         state = self.states.get(source, Checked())
         pair = self.pairs.converted_of(source)
         return {
             "uri": source,
             "converted": pair[0] if pair is not None else None,
-            "verdict": overall(state),
+            "verdict": overall(state, name),
+            "message": message(state, Path(to_path(source) or source).name, name),
+            "coverage": state.coverage.to_json() if state.coverage is not None else None,
             "stale": state.stale,
             "problem": state.problem,
             "device": state.device,

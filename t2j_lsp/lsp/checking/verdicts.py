@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import DIFFERS, T2JError, VerdictKind, editor_code
+from ...contract import DIFFERS, Coverage, T2JError, VerdictKind, editor_code, file_verdict
 from ...files import read_source
 from ...verdict_store import Stored
 from ..documents import Document
@@ -56,6 +56,8 @@ class Checked:
     """The source's revision that ``shapes`` are about."""
     device_reason: str | None = None
     """Why it was the CPU, where a GPU was asked for."""
+    coverage: Coverage | None = None
+    """What the verdicts cover of the file."""
     containment: dict[str, Any] | None = None
     """How the code was shut in, as in the report; None where none ran in this session."""
 
@@ -65,17 +67,40 @@ def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
     reports = sorted(kept.reports.values(), key=lambda report: report.checked)
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
     found = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
-    return Checked(verdicts, reports[-1].device, found=found)
+    return Checked(verdicts, reports[-1].device, found=found, coverage=kept.coverage)
 
 
-def overall(state: Checked) -> str:
-    """The verdict on a whole file, by the rule of `CheckReport`."""
-    kinds = {v["verdict"] for v in state.verdicts}
-    if VerdictKind.DIFFERENT in kinds:
-        return str(VerdictKind.DIFFERENT)
-    if VerdictKind.UNCHECKED in kinds or not kinds:
-        return str(VerdictKind.UNCHECKED)
-    return str(VerdictKind.EQUIVALENT)
+def overall(state: Checked, name: str | None = None) -> str:
+    """The verdict on a whole file, by the rule of `CheckReport`, or on one object of it."""
+    if name is not None:
+        return str(file_verdict((v["verdict"] for v in state.verdicts if v["name"] == name), None))
+    return str(file_verdict((v["verdict"] for v in state.verdicts), state.coverage))
+
+
+def message(state: Checked, file: str, name: str | None = None) -> str:
+    """The verdict on a file, or on one object of it, in a line: what a message or a status shows.
+
+    ``net.py: unchecked: 2 of 2 classes equivalent; 4 functions not run; 8 places left as PyTorch``
+    """
+    if state.problem is not None:
+        return f"{file}: {state.problem}"
+    kind = overall(state)
+    about = [v for v in state.verdicts if v["name"] == name or (name is None and v["verdict"] == kind)]
+    if name is not None:
+        parts = [name, *(part for v in about for part in (v["verdict"], _reason(v)))]
+    else:
+        reasons = [] if kind == VerdictKind.EQUIVALENT else [f"{v['name']}: {_reason(v)}" for v in about if _reason(v)]
+        covered = state.coverage.text if state.coverage is not None else None
+        parts = [file, kind, *([] if kind == VerdictKind.DIFFERENT else [covered]), *reasons[:1]]
+    return ": ".join(filter(None, parts))
+
+
+def _reason(verdict: dict[str, Any]) -> str | None:
+    """Why an object is not equivalent, in a line."""
+    if verdict["verdict"] == VerdictKind.EQUIVALENT:
+        return None
+    reason = (verdict.get("divergence") or {}).get("what") or verdict["reason"]
+    return str(reason).splitlines()[0] if reason else None
 
 
 def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[Found]:

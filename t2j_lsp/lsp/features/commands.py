@@ -85,7 +85,7 @@ def _checks(server: Server) -> None:
             await server.checks.check(str(uri), [str(name)] if name else None)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        return server.checks.summary(server.checks.pairs.source_of(str(uri)) or str(uri))
+        return server.checks.summary(server.checks.pairs.source_of(str(uri)) or str(uri), str(name) if name else None)
 
     @server.command("t2j.cancelCheck")
     def cancel(*_: Any) -> None:
@@ -195,6 +195,7 @@ def migration_state(server: Server, program: Program) -> dict[str, Any]:
         "converted": pair[0] if pair is not None else None,
         "check": {
             "verdict": overall(known) if known is not None else None,
+            "coverage": known.coverage.text if known is not None and known.coverage is not None else None,
             "stale": known.stale if known is not None else False,
             "problem": known.problem if known is not None else None,
         },

@@ -35,6 +35,7 @@ def _file(one: SourceState) -> dict[str, Any]:
         "state": one.state,
         "converted": to_uri(one.converted) if one.converted is not None else None,
         "gaps": one.gaps,
+        "coverage": one.coverage.text if one.coverage is not None else None,
         "symbols": [symbol.to_json() for symbol in one.symbols],
     }
 

@@ -36,6 +36,7 @@ class Outcomes:
         self._lay_out(own)
         self.steps = _steps(output, set(context.train_steps.values()))
         self.places = list(places(context))
+        self._differs: dict[tuple[int, int], bool] = {}
         lines: dict[tuple[int, int], SourceMapEntry | None] = {}
         for part in dict.fromkeys(part for place in self.places for part in (place.range, place.head)):
             lines[part] = self._lines(*part)
@@ -120,11 +121,11 @@ class Outcomes:
         }
         forms = _with_written(rewritten, lines, source_map)
         known = {one.span for one in forms if one.written}
-        gaps = [f for f in findings if f.severity is Severity.GAP]
+        gaps = _Reasons([f for f in findings if f.severity is Severity.GAP])
         out = [self._outcome(place, texts, gaps) for place in self.places if place.span not in known]
         return tuple(forms), tuple(sorted(out, key=lambda o: (o.span.line, o.span.column, -o.span.end_line)))
 
-    def _outcome(self, place: Place, texts: dict[object, str], gaps: Sequence[Finding]) -> Outcome:
+    def _outcome(self, place: Place, texts: dict[object, str], gaps: _Reasons) -> Outcome:
         step = self._step(place.statement)
         if f"def {step}" in texts:
             return Outcome(place.span, place.name, "converted", texts[step], step=texts[f"def {step}"])
@@ -132,10 +133,16 @@ class Outcomes:
         if not texts[place.head]:
             return Outcome(place.span, place.name, "removed", code)
         start, end = place.range
-        if plain(code) != plain(self.source.text[start:end]):
+        if self._changed(start, end, code):
             return Outcome(place.span, place.name, "converted", code)
-        reason = next((f.reason for f in gaps if _covers(f.span, place.span)), "")
+        reason = gaps.covering(place.span)
         return Outcome(place.span, place.name, "left" if reason else "kept", code, reason)
+
+    def _changed(self, start: int, end: int, code: str) -> bool:
+        """Whether the statement there is written otherwise now; many places may be in one."""
+        if (start, end) not in self._differs:
+            self._differs[start, end] = plain(code) != plain(self.source.text[start:end])
+        return self._differs[start, end]
 
     def _step(self, statement: ast.AST) -> str:
         """The name of the compiled function that a statement moved into; empty if it didn't."""
@@ -177,11 +184,18 @@ def _text(lines: Sequence[str], entry: SourceMapEntry) -> str:
     return dedent("\n".join(lines[entry.line - 1 : entry.end_line])).strip("\n")
 
 
-def _covers(outer: Span, inner: Span) -> bool:
-    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (
-        outer.end_line,
-        outer.end_column,
-    )
+class _Reasons:
+    """The reasons of gaps, to be asked for by place."""
+
+    def __init__(self, gaps: Sequence[Finding]) -> None:
+        self._gaps = sorted(gaps, key=lambda f: (f.span.line, f.span.column))
+        self._starts = [(f.span.line, f.span.column) for f in self._gaps]
+        self._reach = list(accumulate(((f.span.end_line, f.span.end_column) for f in self._gaps), max))
+
+    def covering(self, span: Span) -> str:
+        """The reason of the first gap that holds a place; empty where none does."""
+        first = bisect_left(self._reach, (span.end_line, span.end_column))
+        return self._gaps[first].reason if first < bisect_right(self._starts, (span.line, span.column)) else ""
 
 
 def _steps(output: ast.Module, names: set[str]) -> dict[str, SourceMapEntry | None]:

@@ -37,6 +37,8 @@ class Source:
     def __init__(self, text: str) -> None:
         self.bom = "\ufeff" if text.startswith("\ufeff") else ""
         self.text = text[len(self.bom) :]
+        self._ascii: dict[int, bool] = {}
+        self._columns: dict[int, list[int]] = {}
         self.starts = [0] + [m.end() for m in _LINE_BREAK.finditer(self.text)]
         try:
             self.tree = ast.parse(self.text)
@@ -48,8 +50,9 @@ class Source:
             raise SourceError(str(error)) from None
         except (RecursionError, MemoryError):
             raise SourceError("the code is nested too deeply to be parsed") from None
-        if _depth(self.tree) > MAX_DEPTH:
-            raise SourceError(f"the code is nested more than {MAX_DEPTH} levels deep")
+        deep = _too_deep(self.tree)
+        if deep is not None:
+            raise SourceError(f"line {deep}: the code is nested more than {MAX_DEPTH} levels deep", deep)
         if sys.version_info < (3, 12):
             repair_positions(self)
         self._spans: dict[ast.AST, tuple[int, int]] = {}
@@ -74,10 +77,15 @@ class Source:
     def offset(self, line: int, byte_column: int) -> int:
         """Index into the text of an ``ast`` position, whose columns count UTF-8 bytes."""
         start = self.starts[line - 1]
-        chunk = self.text[start : start + byte_column]
-        if chunk.isascii():
+        ascii_line = self._ascii.get(line)
+        if ascii_line is None:
+            ascii_line = self._ascii[line] = self.line_text(line).isascii()
+        if ascii_line:
             return start + byte_column
-        return start + len(self.line_text(line).encode()[:byte_column].decode(errors="ignore"))
+        columns = self._columns.get(line)
+        if columns is None:
+            columns = self._columns[line] = _byte_columns(self.line_text(line))
+        return start + bisect_right(columns, byte_column) - 1
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Start and end index of a node."""
@@ -180,12 +188,21 @@ def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
     return "".join(out) + text[position:end]
 
 
-def _depth(tree: ast.AST) -> int:
-    """Depth of the tree, without recursion."""
-    deepest = 0
-    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+def _byte_columns(line: str) -> list[int]:
+    """The byte at which each character of a line starts, and its end."""
+    columns = [0]
+    for character in line:
+        columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
+    return columns
+
+
+def _too_deep(tree: ast.Module) -> int | None:
+    """The line of code that is nested too deeply, if there is some; without recursion."""
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 0, 1)]
     while stack:
-        node, depth = stack.pop()
-        deepest = max(deepest, depth)
-        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
-    return deepest
+        node, depth, line = stack.pop()
+        line = getattr(node, "lineno", line)
+        if depth > MAX_DEPTH:
+            return line
+        stack.extend((child, depth + 1, line) for child in ast.iter_child_nodes(node))
+    return None

@@ -106,9 +106,14 @@ def test_there_is_no_quick_analysis_without_a_full_one_or_with_other_settings() 
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", "x = (\n", "a\0b", "(" * 300 + ")" * 300])
-def test_a_text_that_does_not_parse_is_a_syntax_error(text: str) -> None:
-    with pytest.raises(SyntaxError):
-        Analyst().full("a", "import torch\n" + text, SETTINGS, None)
+def test_a_text_that_does_not_parse_is_a_syntax_error_where_one_did_before(text: str) -> None:
+    analyst = Analyst()
+    first = analyst.full("a", "import torch\n" + text, SETTINGS, None)
+    assert first.broken and [f.code for f in first.findings] == ["syntax"]
+    analyst.full("a", "import torch\n", SETTINGS, None)
+    for analyse in (analyst.quick, analyst.full):
+        with pytest.raises(SyntaxError):
+            analyse("a", "import torch\n" + text, SETTINGS, None)
 
 
 def test_a_byte_order_mark_moves_columns_of_the_first_line_only() -> None:

@@ -6,7 +6,6 @@ carried over. That may miss what other parts of the file tell about them, so a t
 
 from __future__ import annotations
 
-import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -28,8 +27,8 @@ from ...contract import (
     plain_code,
 )
 from ...files import neighbours
-from ...translate import translate
 from ..positions import split_lines
+from .intact import BOM, Intact, Left, intact, translated, tree_of
 from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
 from .units import Unit, closure, cut, only
 
@@ -37,7 +36,6 @@ MAX_PROGRAMS = 64
 """Programs whose last analysis is kept, so that memory stays bounded over a day."""
 
 _IGNORE = re.compile(r"#\s*t2j:\s*ignore(-file)?(?:\[([\w\s,-]*)\])?")
-BOM = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,12 @@ class State:
 
     text: str
     settings: Settings
+    made: Intact
+    """What of ``text`` is analysed."""
     units: list[Unit]
     pieces: list[Piece]
     translation: Translation | None = None
-    """The translation of exactly ``text``."""
+    """The translation of exactly ``made.text``."""
     problem: str | None = None
     added: Added | None = None
     """What ``translation`` adds, once somebody asked."""
@@ -88,17 +88,17 @@ class Analyst:
     def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
         """The analysis of a text from the last one and its edited units; None where a full one is needed first.
 
-        Raises SyntaxError where the text can't be parsed.
+        Raises SyntaxError where the text can't be parsed and could be before: the last analysis is a better one.
         """
         state = self._states.get(key)
         if state is None or state.settings != settings:
-            tree_of(text)
+            intact(text, self._may_be_broken(key))
             return None
         if state.text == text and state.translation is not None:
             return self._analysis(state, complete=True)
-        lines = split_lines(text.removeprefix(BOM))
-        tree = tree_of(text)
-        units = cut(lines, tree, {u.text: u.about for u in state.units})
+        made = intact(text, self._may_be_broken(key))
+        lines = split_lines(made.text.removeprefix(BOM))
+        units = cut(lines, made.tree, {u.text: u.about for u in state.units})
         old: dict[str, list[Piece]] = {}
         for unit, piece in zip(state.units, state.pieces, strict=True):
             old.setdefault(unit.text, []).append(piece)
@@ -107,19 +107,24 @@ class Analyst:
         problem = None
         if changed:
             part = only(lines, units, closure(units, changed))
+            new_pieces: dict[int, Piece] = {}
             try:
-                translation = translate(part, options(settings, path))
+                done, translation = translated(Intact(part, tree_of(part)), options(settings, path))
             except SourceError as error:
-                problem, made = str(error), {}
+                problem = str(error)
             else:
-                made = dict(zip(changed, pieces_of(translation, [units[i] for i in changed]), strict=True))
-            pieces = [made.get(i, Piece()) if piece is None else piece for i, piece in enumerate(pieces)]
-        new = State(text, settings, units, [p or Piece() for p in pieces], None, problem)
+                new_pieces = dict(zip(changed, pieces_of(translation, [units[i] for i in changed]), strict=True))
+                made = replace(made, left=(*made.left, *done.left))
+            pieces = [new_pieces.get(i, Piece()) if piece is None else piece for i, piece in enumerate(pieces)]
+        # What is too large for a translation is no unit: it is looked at again with the next edit.
+        gone = {one.first for one in made.left}
+        kept = [(unit, piece or Piece()) for unit, piece in zip(units, pieces, strict=True) if unit.first not in gone]
+        new = State(text, settings, made, [u for u, _ in kept], [p for _, p in kept], None, problem)
         self._keep(key, new)
         return self._analysis(new, complete=False)
 
     def full(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis:
-        """The analysis of a text as a whole. Raises SyntaxError where it can't be parsed."""
+        """The analysis of a text as a whole. Raises SyntaxError where it can't be parsed and could be before."""
         return self._analysis(self.state(key, text, settings, path), complete=True)
 
     def state(self, key: str, text: str, settings: Settings, path: str | None) -> State:
@@ -128,20 +133,25 @@ class Analyst:
         if state is not None and state.text == text and state.settings == settings and state.translation is not None:
             self._states.move_to_end(key)
             return state
-        tree = tree_of(text)
-        lines = split_lines(text.removeprefix(BOM))
-        units = cut(lines, tree, {u.text: u.about for u in state.units} if state is not None else {})
+        made = intact(text, self._may_be_broken(key))
         problem = None
         try:
-            translation = translate(text, options(settings, path))
+            made, translation = translated(made, options(settings, path))
         except SourceError as error:
-            translation, problem = Translation(text, text), str(error)
-        new = State(text, settings, units, list(pieces_of(translation, units)), translation, problem)
+            translation, problem = Translation(made.text, made.text), str(error)
+        lines = split_lines(made.text.removeprefix(BOM))
+        units = cut(lines, made.tree, {u.text: u.about for u in state.units} if state is not None else {})
+        new = State(text, settings, made, units, list(pieces_of(translation, units)), translation, problem)
         self._keep(key, new)
         return new
 
     def last(self, key: str) -> State | None:
         return self._states.get(key)
+
+    def _may_be_broken(self, key: str) -> bool:
+        """Whether a text that does not parse is analysed as far as it does: there is no analysis from when it did."""
+        state = self._states.get(key)
+        return state is None or state.made.problem is not None
 
     def _keep(self, key: str, state: State) -> None:
         self._states[key] = state
@@ -161,7 +171,9 @@ class Analyst:
             rewrites += [replace(r, span=_placed(r.span, unit.first, bom)) for r in piece.rewrites]
             outcomes += [replace(o, span=_placed(o.span, unit.first, bom)) for o in piece.outcomes]
             definitions += _definitions(unit, piece)
-        kept = _unignored(findings, state.text)
+        left = state.made.left
+        kept = sorted([*_unignored(findings, state.text), *(one.finding for one in left)], key=lambda f: f.span)
+        definitions = [_without_left(definition, left) for definition in definitions]
         aliases = dict(pair for unit in state.units for pair in unit.about.aliases)
         converted = sum(r.jax is not None for r in rewrites)
         helpers = dict(pair for written in {piece.helpers for piece in state.pieces} for pair in written)
@@ -172,9 +184,10 @@ class Analyst:
             aliases,
             complete,
             converted,
-            state.problem,
+            state.problem or state.made.problem,
             tuple(outcomes),
             helpers,
+            broken=state.made.problem is not None,
         )
 
 
@@ -193,14 +206,6 @@ def options(settings: Settings, path: str | None) -> Options:
 def helper_import(path: str) -> str:
     """The name under which a file, or its conversion beside it, imports the helper module that stands there too."""
     return helper_modules.home(Path(path), Path(path).parent)[1]
-
-
-def tree_of(text: str) -> ast.Module:
-    """The tree of a text. Raises SyntaxError whatever is wrong with it."""
-    try:
-        return ast.parse(text.removeprefix(BOM))
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(str(error)) from None
 
 
 def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
@@ -286,6 +291,12 @@ def _definitions(unit: Unit, piece: Piece) -> Iterable[Definition]:
             notes,
             refused,
         )
+
+
+def _without_left(definition: Definition, left: Iterable[Left]) -> Definition:
+    """A definition with lines that are not analysed is not converted: it would be half of it."""
+    inside = next((one for one in left if definition.line <= one.first and one.last <= definition.end_line), None)
+    return definition if inside is None else replace(definition, refused=f"line {inside.line}: {inside.reason}")
 
 
 def _unignored(findings: list[Finding], text: str) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .analyst import BOM
+from .intact import BOM
 from .model import Landmarks
 
 _CONFLICT = re.compile(r"^<{7} ", re.M)

@@ -56,11 +56,13 @@ class Analysis:
     """Whether the whole file was translated; otherwise the changed definitions with what they depend on."""
     converted: int = 0
     problem: str | None = None
-    """Why the text can't be translated, where it can be parsed."""
+    """Why the text can't be translated as a whole."""
     outcomes: tuple[Outcome, ...] = ()
     """What became of the statements around what is no torch expression with a form of its own."""
     helpers: dict[str, str] = field(default_factory=dict)
     """The helpers of the conversion, by the names that they have in it."""
+    broken: bool = False
+    """Whether the text does not parse: what is said is about the definitions that do."""
 
     @cached_property
     def by_line(self) -> dict[int, list[Rewrite]]:

@@ -12,10 +12,10 @@ import difflib
 from collections.abc import Iterable
 
 from ...contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
-from ...translate import translate
 from ...translate.wrap import wrap_long_lines
 from ..positions import content, split_lines
-from .analyst import BOM, Added, Analyst, State, helper_import, line_of, line_starts, moved, options, pieces_of, tree_of
+from .analyst import Added, Analyst, State, helper_import, line_of, line_starts, moved, options, pieces_of
+from .intact import BOM, Intact, intact, translated, tree_of
 from .model import Conversion, Hunk, Refused, Scope, Settings
 from .units import Unit, closure, cut, groups, only
 
@@ -34,8 +34,10 @@ def convert_part(
             raise Refused(state.problem)
     else:
         state = _slice(text, settings, path, scope)
-    translation, units = state.translation, state.units
+    translation, units, text = state.translation, state.units, state.made.text
     assert translation is not None
+    if scope.kind == "exact" and state.made.problem is not None:
+        raise Refused(state.made.problem)
     if scope.kind == "expression":
         edits, findings = _expression(translation, text, scope)
     elif scope.kind == "lines":
@@ -70,15 +72,17 @@ def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> l
 
 def _slice(text: str, settings: Settings, path: str | None, scope: Scope) -> State:
     """A translation of what the scope needs: while the whole file's is not there yet."""
-    lines = split_lines(text.removeprefix(BOM))
-    units = cut(lines, tree_of(text), {})
+    made = intact(text, broken=True)
+    lines = split_lines(made.text.removeprefix(BOM))
+    units = cut(lines, made.tree, {})
     first, last = (scope.span.line, scope.span.end_line) if scope.span else (scope.first, scope.last)
     wanted = [i for i, unit in enumerate(units) if unit.first <= last and first <= unit.last]
     try:
-        translation = translate(only(lines, units, closure(units, wanted)), options(settings, path))
+        part = only(lines, units, closure(units, wanted))
+        _, translation = translated(Intact(part, tree_of(part)), options(settings, path))
     except SourceError as error:
         raise Refused(str(error)) from None
-    return State(text, settings, units, [], translation)
+    return State(text, settings, made, units, [], translation)
 
 
 def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list[TextEdit], list[Finding]]:
@@ -170,7 +174,7 @@ def _apply(text: str, edits: Iterable[TextEdit]) -> str:
 
 def _hunks(state: State, edits: list[TextEdit]) -> list[Hunk]:
     """The lines that change, with what the new code needs, long lines broken."""
-    bare = state.text.removeprefix(BOM)
+    bare = state.made.text.removeprefix(BOM)
     newline = "\r\n" if "\r\n" in bare else "\n"
     changed = _apply(bare, edits)
     try:

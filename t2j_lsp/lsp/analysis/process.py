@@ -71,9 +71,11 @@ class Jobs:
 
     def convert(self, key: str, text: str, settings: Settings, path: str | None) -> Converted:
         state = self.analyst.state(key, text, settings, path)
-        if state.problem is not None or state.translation is None:
-            raise Refused(state.problem or "the file can't be converted")
-        done = state.translation
+        problem = state.problem or state.made.problem
+        if problem is not None or state.translation is None:
+            raise Refused(_placed(path, problem or "the file can't be converted"))
+        # What is too large for the editor is no reason to leave it out of a conversion.
+        done = translate(text, options(settings, path)) if state.made.left else state.translation
         return _converted(done, settings)
 
     def convert_path(self, path: str, data: bytes | None, settings: Settings) -> Converted:
@@ -96,9 +98,15 @@ class Jobs:
 
     def restore(self, key: str, text: str, settings: Settings, path: str | None, other: str, line: int) -> Any:
         fresh = self.analyst.state(key, text, settings, path)
-        if fresh.translation is None or fresh.problem is not None:
-            raise Refused(fresh.problem or "the file can't be converted")
+        problem = fresh.problem or fresh.made.problem
+        if fresh.translation is None or problem is not None:
+            raise Refused(_placed(path, problem or "the file can't be converted"))
         return restore(other, fresh.translation.code, line)
+
+
+def _placed(path: str | None, problem: str) -> str:
+    """A problem with the name of its file."""
+    return f"{Path(path).name}, {problem}" if path is not None else problem
 
 
 def _converted(done: Translation, settings: Settings) -> Converted:
@@ -165,7 +173,8 @@ class Loop:
         except Interrupted:
             return {"interrupted": True}
         except SyntaxError as error:
-            return {"syntax": error.msg or "invalid syntax"}
+            line = f"line {error.lineno}: " if error.lineno else ""
+            return {"syntax": _placed(request["arguments"].get("path"), f"{line}{error.msg or 'invalid syntax'}")}
         except (Refused, SourceError, T2JError) as error:
             return {"refused": str(error)}
         except Exception as error:  # noqa: BLE001 - the outermost guard of a request

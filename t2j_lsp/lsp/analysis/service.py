@@ -280,7 +280,10 @@ class AnalysisService:
             if uri not in self._programs:
                 return
             self.known[uri] = Known(revision, lines, analysis)
-            self.broken.pop(uri, None)
+            if analysis.broken:
+                self.broken[uri] = revision
+            else:
+                self.broken.pop(uri, None)
             if analysis.complete:
                 self._partly.pop(uri, None)
             elif self._programs[uri].revision == revision:

@@ -57,8 +57,12 @@ def cut(lines: list[str], tree: ast.Module, known: dict[str, About]) -> list[Uni
 
 def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
     names = _Names()
-    for node in nodes:
-        names.visit(node)
+    try:
+        for node in nodes:
+            names.visit(node)
+    except RecursionError:
+        # Its translation says so, with the line.
+        return About(frozenset(), frozenset(), False, (), ())
     skeletons = [s for node in nodes for s in _skeletons(node, first, lines, "", 0)]
     only_imports = all(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
     aliases = [pair for node in nodes for pair in _aliases(node)]

@@ -194,6 +194,12 @@ def test_no_capability_is_left(name: str, run: Callable[..., dict[str, Any]]) ->
     assert {*found.values()} == {"0" * 16}
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_no_process_is_left(name: str, run: Callable[..., dict[str, Any]]) -> None:
+    # The outcomes were read to their end, which comes when the last process that had the pipe is gone.
+    assert run(SETS[name])["daemon"]
+
+
 @pytest.mark.parametrize("name", ["all with bubblewrap", "all with own namespaces", "own namespaces alone"])
 def test_in_a_view_no_other_process_is_seen(name: str, run: Callable[..., dict[str, Any]]) -> None:
     assert run(SETS[name])["processes"] <= 3

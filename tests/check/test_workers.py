@@ -107,6 +107,43 @@ def test_a_thread_left_running_does_not_stay(workers: Pool, tmp_path: Path) -> N
     assert workers._workers.get("torch") is not before
 
 
+def test_a_process_left_running_ends_with_the_request(workers: Pool, tmp_path: Path) -> None:
+    lines = (
+        "libc = ctypes.CDLL(None)",
+        "if libc.fork() == 0:",
+        "    os.setsid()",
+        "    if libc.fork() == 0:",
+        "        libc.sleep(999)",
+        "    libc._exit(0)",
+    )
+    body = "\n    ".join(lines)
+    verdict(workers, tmp_path, "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n")
+    before = workers._workers["torch"]
+    verdict(workers, tmp_path, f"# t2j: x=f32[3]\ndef f(x):\n    {body}\n    return x * 2\n")
+    assert workers._workers.get("torch") is not before
+    assert not tree(before.process.pid)[1:]
+
+
+def test_code_reads_its_project_and_what_is_named_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("project", "data", ".ssh"):
+        (home / name).mkdir()
+        (home / name / "file").write_text("3")
+    (home / "project" / "setup.cfg").touch()
+    body = "# t2j: x=f32[3]\ndef {0}(x):\n    return x * float(open({1!r}).read())\n"
+    files = {name: str(home / folder / "file") for name, folder in (("a", "project"), ("b", "data"), ("c", ".ssh"))}
+    source, converted = home / "project" / "source.py", home / "project" / "converted.py"
+    source.write_text(IMPORTS + "".join(body.format(name, path) for name, path in files.items()))
+    converted.write_text("".join(f"def {name}(x):\n    return x * 3\n" for name in files))
+    report = check_files(source, converted, device="cpu", stage="numeric", readable=[home / "data"], eager=False)
+    found = {one.name: (str(one.verdict), one.reason or "") for one in report.objects}
+    assert (found["a"][0], found["b"][0], found["c"][0]) == ("equivalent", "equivalent", "unchecked")
+    assert "--readable" in found["c"][1] and "t2j.check.readable" in found["c"][1]
+
+
 def test_closing_the_pool_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
     pool = Pool(device="cpu")
     pool.start()

@@ -28,6 +28,8 @@ from .protocol import ProtocolError, frame, read_frame
 from .scratch import Scratch
 
 Kind = Literal["torch", "jax"]
+_INSTEAD = {"bubblewrap": "namespace", "namespace": ""}
+"""What holds a worker for which a view of the file system could not be made."""
 _START = Path(__file__).parent / "workers" / "start.py"
 
 
@@ -81,6 +83,7 @@ class Worker:
         layers: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind
+        self.layers = layers
         self.limits = limits
         self.tag = secrets.token_bytes(8)
         self._scratch = Scratch(kind)
@@ -119,6 +122,17 @@ class Worker:
         assert self.process.stdin is not None and self.process.stdout is not None
         os.set_blocking(self.process.stdin.fileno(), False)
         os.set_blocking(self.process.stdout.fileno(), False)
+
+    @property
+    def log(self) -> list[str]:
+        """The lines that it wrote before it answered."""
+        file = Path(self.scratch, "output.log")
+        return file.read_text(errors="replace").strip().splitlines() if file.exists() else []
+
+    @property
+    def was_not_contained(self) -> bool:
+        """Whether it ended because it could not be shut in: it never ran anything."""
+        return any(line.startswith(("bwrap: ", "not contained: ")) for line in self.log)
 
     def request(self, message: dict[str, Any], timeout: float, cancelled: Callable[[], bool]) -> Any:
         """Sends a message and waits for its answer. Raises WorkerError or RemoteError."""
@@ -228,6 +242,8 @@ class Pool:
         self.readable = tuple(os.path.abspath(path) for path in readable)
         """Folders that checked programs may read, besides the interpreters' own."""
         self._asked_layers = None if layers is None else tuple(layers)
+        self._failed: set[str] = set()
+        """Views of the file system that were offered, and could not be made for these folders."""
         self._pythons: dict[Kind, str] = {"torch": torch_python or sys.executable, "jax": jax_python or sys.executable}
         self.device = device
         """What was asked for: ``auto``, ``cpu`` or ``gpu``."""
@@ -264,9 +280,8 @@ class Pool:
         """Asks a worker. Raises WorkerError (the worker is replaced on the next request) or RemoteError."""
         self._settle(cancelled)
         with self._locks[kind]:
-            worker = self._spawn(kind)
+            worker = self._ready(kind, cancelled)
             try:
-                self._welcome(worker, cancelled)
                 return worker.request({"operation": operation, **message}, timeout, cancelled)
             except WorkerError:
                 worker.dirty = True
@@ -286,10 +301,9 @@ class Pool:
             for kind, lock in self._locks.items():
                 with lock:
                     try:
-                        self._welcome(self._spawn(kind), cancelled)
+                        self._ready(kind, cancelled)
                         missing += filter(None, [self.hello[kind]["missing"]])
                     except Cancelled:
-                        self._drop(kind)
                         raise
                     except (WorkerError, RemoteError) as error:
                         missing.append(str(error))
@@ -300,10 +314,36 @@ class Pool:
                         self._drop(kind)
             self._settled = True
 
-    def _welcome(self, worker: Worker, cancelled: Callable[[], bool]) -> None:
-        if worker.count == 0:
-            self.hello[worker.kind] = self._greet(worker, cancelled)
+    def _ready(self, kind: Kind, cancelled: Callable[[], bool]) -> Worker:
+        """A worker that answers. Where no view of the file system can be made for it, the next way to hold it is taken.
+
+        Raises WorkerError; the worker is then gone.
+        """
+        while True:
+            worker = self._spawn(kind)
+            if worker.count > 0:
+                return worker
+            try:
+                self.hello[kind] = self._greet(worker, cancelled)
+            except (WorkerError, RemoteError):
+                failed = next((layer for layer in _INSTEAD if layer in worker.layers), None)
+                again = failed is not None and worker.was_not_contained and self._asked_layers is None
+                self._drop(kind)
+                if failed is None or not again:
+                    raise
+                self._failed.add(failed)
+                continue
             worker.known = {*tree(worker.process.pid)}
+            return worker
+
+    def _layers(self, python: str) -> tuple[str, ...]:
+        """The layers that are to hold a worker."""
+        if self._asked_layers is not None:
+            return self._asked_layers
+        held = offered(python)
+        for failed in sorted(self._failed):
+            held = tuple(_INSTEAD[layer] if layer == failed else layer for layer in held)
+        return tuple(filter(None, held))
 
     def _spawn(self, kind: Kind) -> Worker:
         worker = self._workers.get(kind)
@@ -314,8 +354,7 @@ class Pool:
             try:
                 cache = open_cache(self.project) if kind == "jax" and self.project is not None else None
                 python = self._pythons[kind]
-                held = offered(python) if self._asked_layers is None else self._asked_layers
-                worker = Worker(kind, python, self._where, self.limits, cache, self.readable, held)
+                worker = Worker(kind, python, self._where, self.limits, cache, self.readable, self._layers(python))
             except OSError as error:
                 raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
             self._workers[kind] = worker
@@ -327,10 +366,8 @@ class Pool:
         except Cancelled:
             raise
         except WorkerError as error:
-            log = Path(worker.scratch, "output.log")
-            last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
             raise WorkerError(
-                ": ".join([f"{self._pythons[worker.kind]} can't run {worker.kind}: {error}", *last])
+                ": ".join([f"{self._pythons[worker.kind]} can't run {worker.kind}: {error}", *worker.log[-1:]])
             ) from error
         return hello
 

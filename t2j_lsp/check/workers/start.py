@@ -36,7 +36,10 @@ def main() -> None:
     log = os.open(os.path.join(request.scratch, "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
     sys.argv = [""]
-    folders = contain(request, __file__)
+    try:
+        folders = contain(request, __file__)
+    except OSError as error:
+        sys.exit(f"not contained: {error}")
     receive, send = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)

@@ -24,8 +24,7 @@ class View:
 
 def view_of(folders: Folders) -> View:
     """The view for a worker. /proc, /dev and /dev/shm are its own, and not in the plan."""
-    own = ("/proc", "/dev")
-    paths = [*(p for p in folders.readable if not _is_below(p, own)), *folders.writable]
+    paths = [*(path for path in folders.readable if not _is_own(path)), *folders.writable]
     links: dict[str, str] = {}
     real = {path: _follow(path, links) for path in paths}
     writable = {real[path] for path in folders.writable}
@@ -56,6 +55,11 @@ def _follow(path: str, links: dict[str, str]) -> str:
         todo += [part for part in target.split("/") if part not in ("", ".")][::-1]
         at = "/" if target.startswith("/") else at
     return at
+
+
+def _is_own(path: str) -> bool:
+    """Whether a worker has its own of this. A project may lie in shared memory."""
+    return _is_below(path, ("/proc", "/dev")) and not path.startswith("/dev/shm/")
 
 
 def _is_below(path: str, folders: tuple[str, ...]) -> bool:

@@ -83,9 +83,17 @@ def test_menus_name_commands_and_views_that_are_there() -> None:
 
 
 def test_what_conditions_ask_for_is_set_somewhere() -> None:
-    names = "state|running|convertible|hovered|converted|checked|migration\\.ready"
-    asked = set(re.findall(rf"\bt2j\.(?:{names})\b", json.dumps(CONTRIBUTES)))
+    asked = set(re.findall(r"\bt2j\.(?:state|convertible|migration\.ready)\b", json.dumps(CONTRIBUTES)))
     assert asked == set(re.findall(r'"setContext", "(t2j\.[\w.]+)"', CODE))
+
+
+def test_every_step_of_the_walkthrough_is_ticked_by_what_it_asks_for() -> None:
+    (walkthrough,) = CONTRIBUTES["walkthroughs"]
+    steps = [step["id"] for step in walkthrough["steps"]]
+    assert [step["completionEvents"] for step in walkthrough["steps"]] == [[f"onContext:t2j.done.{id}"] for id in steps]
+    named = re.search(r"STEPS = \[(.*?)\]", SOURCES["walkthrough.ts"])
+    assert named is not None and re.findall(r'"(\w+)"', named[1]) == steps
+    assert set(re.findall(r'walkthrough\.done\("(\w+)"\)', SOURCES["extension.ts"])) == set(steps)
 
 
 def walkthrough_links() -> Iterator[str]:

@@ -15,6 +15,7 @@ import { Server } from "./server";
 import { StatusItem } from "./status";
 import { importsTorch } from "./torch";
 import { whenTorchIsImported } from "./wake";
+import { Walkthrough } from "./walkthrough";
 
 let server: Server | undefined;
 
@@ -31,7 +32,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const panel = new DifferencePanel(running, consent);
   const migration = new MigrationView(running, consent);
   const explanations = new Explanations(running);
-  context.subscriptions.push(log, traffic, consent, running, status, previews, panel, migration, explanations);
+  const walkthrough = new Walkthrough(`${context.extension.id}#firstFiveMinutes`, context.globalState);
+  context.subscriptions.push(
+    log,
+    traffic,
+    consent,
+    running,
+    status,
+    previews,
+    panel,
+    migration,
+    explanations,
+    walkthrough,
+  );
 
   const checkActive = async () => {
     const uri = activeUri();
@@ -59,8 +72,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "t2j.install": () => installer.install(),
     "t2j.selectInterpreters": () => installer.choose(),
     "t2j.menu": () => status.menu(),
-    "t2j.openWalkthrough": () =>
-      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#firstFiveMinutes`),
+    "t2j.openWalkthrough": () => walkthrough.open(),
     "t2j.migration.refresh": () => migration.refresh(),
     "t2j.migration.convert": (...args: Parameters<MigrationView["convert"]>) => migration.convert(...args),
     "t2j.migration.check": (...args: Parameters<MigrationView["check"]>) => migration.check(...args),
@@ -73,6 +85,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     );
   }
   context.subscriptions.push(
+    running.onStatus((state) => "state" in state && state.state === "idle" && walkthrough.done("interpreter")),
+    running.onHovered(() => walkthrough.done("hover")),
+    previews.onApplied(() => walkthrough.done("convert")),
+    running.onChecked((checked) => !checked.problem && checked.objects.length && walkthrough.done("check")),
+    migration.onShown(() => walkthrough.done("migrate")),
     running.onStatus((state) => "text" in state && void installer.tell(state)),
     vscode.window.onDidChangeActiveTextEditor(noteConvertible),
   );

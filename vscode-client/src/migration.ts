@@ -26,7 +26,9 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
   private workspace: Workspace | undefined;
   private fetching: Promise<void> | undefined;
   private stale = true;
+  private readonly shown = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.changed.event;
+  readonly onShown = this.shown.event;
 
   constructor(
     private readonly server: Server,
@@ -38,7 +40,13 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
       this.view,
       server.onWorkspaceChanged(() => this.outdated()),
       server.onStatus((status) => "state" in status && status.state === "idle" && !this.workspace && this.outdated()),
-      this.view.onDidChangeVisibility(({ visible }) => visible && this.stale && void this.fetch(false)),
+      this.shown,
+      this.view.onDidChangeVisibility(({ visible }) => {
+        if (visible) {
+          this.shown.fire();
+          void (this.stale && this.fetch(false));
+        }
+      }),
     ];
   }
 

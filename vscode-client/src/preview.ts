@@ -20,7 +20,9 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   private readonly disposables: vscode.Disposable[];
   private readonly timers = new Map<string, NodeJS.Timeout>();
+  private readonly applied = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
+  readonly onApplied = this.applied.event;
 
   constructor(
     private readonly server: Server,
@@ -28,6 +30,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
   ) {
     this.disposables = [
       this.changed,
+      this.applied,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.onDidChangeTextDocument((event) => this.edited(event.document.uri)),
       vscode.workspace.onDidCloseTextDocument((document) => this.shown.delete(document.uri.toString())),
@@ -75,7 +78,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       return;
     }
     await this.discard(uri);
-    await vscode.commands.executeCommand("setContext", "t2j.converted", true);
+    this.applied.fire();
     const target = vscode.Uri.parse(applied.uri ?? shown.source.toString());
     if (target.toString() !== shown.source.toString()) {
       await vscode.window.showTextDocument(shown.source, { viewColumn: vscode.ViewColumn.One, preview: false });
@@ -120,7 +123,7 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     await (await vscode.workspace.openTextDocument(target)).save();
     const notebook = await vscode.workspace.openNotebookDocument(target);
     await vscode.window.showNotebookDocument(notebook, { viewColumn: vscode.ViewColumn.Beside });
-    await vscode.commands.executeCommand("setContext", "t2j.converted", true);
+    this.applied.fire();
     void vscode.window.showInformationMessage(`${fileName(target)}: ${describe(preview)}.`);
   }
 

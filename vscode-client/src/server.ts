@@ -42,10 +42,12 @@ export class Server implements vscode.Disposable {
   private readonly statusChanged = new vscode.EventEmitter<Status | Problem>();
   private readonly fileChecked = new vscode.EventEmitter<Checked>();
   private readonly workspaceChanged = new vscode.EventEmitter<void>();
+  private readonly hovered = new vscode.EventEmitter<void>();
   private readonly disposables: vscode.Disposable[];
   readonly onStatus = this.statusChanged.event;
   readonly onChecked = this.fileChecked.event;
   readonly onWorkspaceChanged = this.workspaceChanged.event;
+  readonly onHovered = this.hovered.event;
   environment: Environment | undefined;
   private contained: Containment | undefined;
   problem: Problem | undefined;
@@ -64,6 +66,7 @@ export class Server implements vscode.Disposable {
       this.statusChanged,
       this.fileChecked,
       this.workspaceChanged,
+      this.hovered,
       consent.onChange((given) => this.tellTrust(given)),
       // An interpreter inside the workspace may run from now on.
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.awake && void this.restart()),
@@ -99,7 +102,6 @@ export class Server implements vscode.Disposable {
     if (client) {
       await client.dispose(STOP_TIMEOUT).catch((error) => this.log.warn(`The server did not stop in order: ${error}`));
     }
-    await vscode.commands.executeCommand("setContext", "t2j.running", false);
   }
 
   /** Send a command; waits for a server that is starting. Errors carry one line for the user. */
@@ -168,7 +170,6 @@ export class Server implements vscode.Disposable {
       this.log.error(`${error}`);
       throw new Error("The t2j server did not start. Its log says why.");
     }
-    await vscode.commands.executeCommand("setContext", "t2j.running", true);
     this.statusChanged.fire({ state: "idle" });
   }
 
@@ -194,7 +195,7 @@ export class Server implements vscode.Disposable {
         provideHover: async (document, position, token, next) => {
           const hover = await next(document, position, token);
           if (hover) {
-            void vscode.commands.executeCommand("setContext", "t2j.hovered", true);
+            this.hovered.fire();
           }
           return hover;
         },

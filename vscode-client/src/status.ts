@@ -97,9 +97,6 @@ export class StatusItem implements vscode.Disposable {
   private checked(checked: Checked): void {
     this.device = checked.device || this.device;
     this.last = checked.message;
-    if (!checked.problem && checked.objects.length) {
-      void vscode.commands.executeCommand("setContext", "t2j.checked", true);
-    }
     this.show();
   }
 

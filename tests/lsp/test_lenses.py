@@ -10,6 +10,7 @@ import pytest
 from t2j_lsp.lsp.checking.wording import clipped, verdict_line
 
 from .client import Client, Json
+from .pairs import TIMEOUT
 from .programs import LOOP, NET, line_of
 from .test_conversions import Editor
 
@@ -132,6 +133,34 @@ def test_a_file_in_the_way_is_named(client: Client, tmp_path: Path) -> None:
     first = lenses(client, uri)[0]
     assert first[1].startswith("Not converted: net_jax.py exists and t2j does not know it") and first[2] == ""
     assert not [title for title in titles(client, uri) if title.startswith("Convert")]
+
+
+NEEDS = """import torch
+
+
+@torch.no_grad()
+def needs(x: torch.Tensor, parts):
+    return torch.relu(x) @ parts.secret.value
+"""
+
+
+def test_a_check_without_inputs_is_told_them_by_a_click(start: Callable[..., Client], tmp_path: Path) -> None:
+    settings = {"check": {"stage": "spec"}}
+    client = start(options={"trusted": True, "settings": settings})
+    client.settings = settings
+    path = tmp_path / "needs.py"
+    path.write_text(NEEDS)
+    editor = Editor(client)
+    client.open(path.as_uri(), NEEDS)
+    client.state(path.as_uri(), complete=True)
+    client.command("t2j.check", path.as_uri(), "needs", timeout=TIMEOUT)
+    (lens,) = [one for one in lenses(client, path.as_uri()) if one[2] == "t2j.tellInputs"]
+    assert lens == (line_of(NEEDS, "@torch.no_grad"), "? not checked: no inputs (tell them)", "t2j.tellInputs")
+    assert client.command("t2j.tellInputs", path.as_uri(), "needs") == {"applied": True}
+    assert len(editor.edits) == 1
+    (comment,) = [line for line in path.read_text().splitlines() if line.startswith("# t2j: ")]
+    assert comment.startswith("# t2j: x=f32[") and "parts=" in comment
+    assert path.read_text() == NEEDS.replace("@torch.no_grad", f"{comment}\n@torch.no_grad")
 
 
 # --- verdicts in words ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from lsprotocol import types
 
 from ...contract import Finding, Severity, VerdictKind
 from ..analysis.model import Analysis, Definition, LineMap
-from ..checking.wording import clipped, left_as_pytorch, verdict_line, verdict_tooltip
+from ..checking.wording import NO_INPUTS, clipped, left_as_pytorch, verdict_line, verdict_tooltip
 from ..documents import Program
 from ..paths import to_path
 from ..standing_conversion import Conversion, State, conversion_of, defines
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PREVIEW_COMMAND = "t2j.previewConversion"
 """The client's own command, in clients that have one: ``[uri, name?]`` shows the conversion beside the file."""
+TELL_COMMAND = "t2j.tellInputs"
 NO_COMMAND = ""
 TRAINING_STAYS = "This training code isn't converted: "
 
@@ -162,7 +163,10 @@ class Lenses:
         state = self.server.checks.states[source]
         device = verdict.get("device", state.device)
         title, tooltip = verdict_line(verdict, device, state.stale), verdict_tooltip(verdict, device)
-        yield _lens(where, title, "t2j.check", arguments, f"{tooltip}\nClick to check again")
+        if (verdict["reason"] or "").startswith(NO_INPUTS) and source == self.uri:
+            yield _lens(where, title, TELL_COMMAND, arguments, f"{tooltip}\nClick to write the comment that tells them")
+        else:
+            yield _lens(where, title, "t2j.check", arguments, f"{tooltip}\nClick to check again")
         if verdict["verdict"] == VerdictKind.DIFFERENT and self.server.client.panels and not state.stale:
             yield _lens(where, "Explain", "t2j.showDifference", arguments, "Compares the values of both sides")
 

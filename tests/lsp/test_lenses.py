@@ -222,6 +222,12 @@ def test_a_verdict_is_said_plainly(given: Json, line: str) -> None:
     assert verdict_line(given, "cpu", stale=True) == f"{line} · edited since"
 
 
+def test_a_line_is_named_with_its_file() -> None:
+    left = verdict("unchecked", "the conversion is not complete: line 41: there is no rule for this")
+    named = "? not checked: the conversion is not complete: net_jax.py:41: there is no rule for this"
+    assert verdict_line(left, "cpu", converted="net_jax.py") == named
+
+
 def test_no_word_is_cut() -> None:
     text = "the PyTorch code fails in float64: RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"
     for longest in range(10, len(text)):

@@ -15,6 +15,7 @@ LONGEST = 72
 NO_INPUTS = "no working inputs were found"
 EDITED = "edited since"
 
+_IN_CONVERSION = re.compile(r"(the conversion is not complete: )line (\d+)")
 _MODES = {"eval": "in evaluation mode", "train": "in training mode"}
 _SUBJECT = re.compile(r"(?:in float32, )?(?P<name>.+?) (?:differs|is|has|raises|gives|could)\b")
 _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -54,9 +55,14 @@ def device_word(device: str) -> str:
     return device.partition(":")[0].upper()
 
 
-def verdict_line(verdict: Mapping[str, Any], device: str, stale: bool = False) -> str:
-    """A verdict in a line: what was compared, the worst error and where it ran; or what differs, and at which line."""
+def verdict_line(verdict: Mapping[str, Any], device: str, stale: bool = False, converted: str | None = None) -> str:
+    """A verdict in a line: what was compared, the worst error and where it ran; or what differs, and at which line.
+
+    ``converted`` is the name of the conversion's file, which a reason about a line of it then has.
+    """
     kind = VerdictKind(verdict["verdict"])
+    if converted is not None and verdict["reason"]:
+        verdict = {**verdict, "reason": _IN_CONVERSION.sub(rf"\1{converted}:\2", verdict["reason"])}
     parts = {
         VerdictKind.EQUIVALENT: _agreed,
         VerdictKind.DIFFERENT: _differs,

@@ -162,13 +162,18 @@ class Lenses:
             return
         state = self.server.checks.states[source]
         device = verdict.get("device", state.device)
-        title, tooltip = verdict_line(verdict, device, state.stale), verdict_tooltip(verdict, device)
+        title = verdict_line(verdict, device, state.stale, self._name_of_conversion(source))
+        tooltip = verdict_tooltip(verdict, device)
         if (verdict["reason"] or "").startswith(NO_INPUTS) and source == self.uri:
             yield _lens(where, title, TELL_COMMAND, arguments, f"{tooltip}\nClick to write the comment that tells them")
         else:
             yield _lens(where, title, "t2j.check", arguments, f"{tooltip}\nClick to check again")
         if verdict["verdict"] == VerdictKind.DIFFERENT and self.server.client.panels and not state.stale:
             yield _lens(where, "Explain", "t2j.showDifference", arguments, "Compares the values of both sides")
+
+    def _name_of_conversion(self, source: str) -> str | None:
+        pair = self.server.checks.pairs.converted_of(source)
+        return pair[1].name if pair is not None else None
 
 
 def _lens(where: types.Range, title: str, command: str, arguments: list[Any], tooltip: str) -> types.CodeLens:

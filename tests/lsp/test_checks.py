@@ -63,6 +63,7 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     titles = [lens["command"]["title"] for lens in lenses(trusted, pair.uri)]
     expected = "✓ checked: outputs, gradients, 3 training steps · worst error"
     assert any(t.startswith(expected) and t.endswith("CPU") for t in titles), titles
+    assert titles[0] == "✓ 1 of 1 class equivalent; 1 of 1 function equivalent"
     hints = trusted.request("textDocument/inlayHint", {"textDocument": {"uri": pair.uri}, "range": span(0, 0, 99, 0)})
     labels = {h["position"]["line"]: h["label"] for h in hints}
     assert labels[line_of(SOURCE, "y = F.gelu")].endswith("4)") and line_of(SOURCE, "return x * 3") in labels

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.lsp.checking.wording import clipped, verdict_line
+from t2j_lsp.contract import Coverage, Uncovered
+from t2j_lsp.lsp.checking.wording import clipped, coverage_details, coverage_line, verdict_line
 
 from .client import Client, Json
 from .pairs import TIMEOUT
@@ -110,6 +111,7 @@ def test_lenses_go_when_what_they_offer_is_done_and_come_back_when_it_is_not(cli
     client.open(uri, NET)
     client.command("t2j.convertFile", uri)
     converted = titles(client, uri)
+    assert titles(client, uri, line_of(NET, "def watch")) == ["1 place left as PyTorch", "Check"]
     assert not [title for title in converted if "onvert" in title or "Update" in title]
     assert titles(client, uri, 0) == ["1 place left as PyTorch"]
     # Edited by hand, it is still what the source becomes.
@@ -220,6 +222,16 @@ OWN = {"observed": [*PASSED["behavioral"]["observed"], "after 8 steps with the f
 def test_a_verdict_is_said_plainly(given: Json, line: str) -> None:
     assert verdict_line(given, "cpu") == line
     assert verdict_line(given, "cpu", stale=True) == f"{line} · edited since"
+
+
+def test_a_file_says_what_its_verdict_covers() -> None:
+    left_out = (Uncovered("main", "function", 9, 12),)
+    coverage = Coverage({"equivalent": 2}, {}, left_out, gaps=(4, 30))
+    line = "? 2 of 2 classes equivalent; 1 function not run; 2 places left as PyTorch"
+    assert coverage_line("unchecked", coverage) == line
+    assert coverage_line("unchecked", coverage, stale=True) == f"{line} · edited since"
+    details = ["not run: main (lines 9-12)", "left as PyTorch in the conversion: line 4, 30"]
+    assert coverage_details(coverage) == details
 
 
 def test_a_line_is_named_with_its_file() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...contract import STAGES, VerdictKind
+from ...contract import STAGES, Coverage, VerdictKind
 
 MARKS = {VerdictKind.EQUIVALENT: "✓", VerdictKind.DIFFERENT: "≠", VerdictKind.UNCHECKED: "?"}
 LONGEST = 72
@@ -83,6 +83,20 @@ def verdict_tooltip(verdict: Mapping[str, Any], device: str) -> str:
         lines.append(f"{name}: {stage['result']}{f' ({about})' if about else ''}")
     lines.append(f"device: {device}" if device else None)
     return "\n".join(dict.fromkeys(line for line in lines if line))
+
+
+def coverage_line(kind: str, coverage: Coverage, stale: bool = False) -> str:
+    """The verdict on a file with what it covers: ``? 2 of 2 classes equivalent; 4 functions not run``."""
+    text = coverage.text or "nothing was checked"
+    return f"{MARKS[VerdictKind(kind)]} {text}{f' · {EDITED}' if stale else ''}"
+
+
+def coverage_details(coverage: Coverage) -> list[str]:
+    """What did not run, with its lines, and where the conversion is still PyTorch."""
+    missed = [f"not run: {one.name} ({one.lines})" for one in (*coverage.not_run, *coverage.branches)]
+    missed += [f"not run as a whole: {one.name} (line {one.line})" for one in coverage.training]
+    places = ", ".join(map(str, coverage.gaps))
+    return [*missed, *([f"left as PyTorch in the conversion: line {places}"] if places else [])]
 
 
 def compared(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,16 @@ from lsprotocol import types
 
 from ...contract import Finding, Severity, VerdictKind
 from ..analysis.model import Analysis, Definition, LineMap
-from ..checking.wording import NO_INPUTS, clipped, left_as_pytorch, verdict_line, verdict_tooltip
+from ..checking.verdicts import overall
+from ..checking.wording import (
+    NO_INPUTS,
+    clipped,
+    coverage_details,
+    coverage_line,
+    left_as_pytorch,
+    verdict_line,
+    verdict_tooltip,
+)
 from ..documents import Program
 from ..paths import to_path
 from ..standing_conversion import Conversion, State, conversion_of, defines
@@ -67,7 +76,7 @@ class Lenses:
         self.source = server.checks.pairs.source_of(program.uri)
 
     def all(self) -> Iterator[types.CodeLens]:
-        if self.analysis.rewrites or self.analysis.findings:
+        if self.analysis.rewrites or self.analysis.findings or self.conversion.state is State.IS_CONVERSION:
             yield from self._file()
         for definition in self.analysis.definitions:
             line, last = self.lines.to_new(definition.line - 1), self.lines.to_new(definition.end_line - 1)
@@ -80,16 +89,34 @@ class Lenses:
 
     def _file(self) -> Iterator[types.CodeLens]:
         top = types.Range(types.Position(0, 0), types.Position(0, 0))
-        if self.program.place(0)[0] != self.uri or self.conversion.state is State.IS_CONVERSION:
+        if self.program.place(0)[0] != self.uri:
+            return
+        covered = self._coverage(top)
+        if self.conversion.state is not State.IS_CONVERSION:
+            yield from self._whole(top)
+        if covered is not None:
+            yield covered
             return
         gaps = [f for f in self.analysis.findings if f.severity is Severity.GAP]
+        if gaps and self.conversion.state is not State.IS_CONVERSION:
+            yield _told(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
+
+    def _coverage(self, where: types.Range) -> types.CodeLens | None:
+        """The verdict on the file with what it covers, once it was checked as a whole."""
+        state = self.server.checks.states.get(self.source or "")
+        if state is None or state.coverage is None or not state.verdicts:
+            return None
+        title = coverage_line(overall(state), state.coverage, state.stale)
+        tooltip = "\n".join([*coverage_details(state.coverage), "Click to check the whole file again"])
+        return _lens(where, title, "t2j.check", [self.source], tooltip)
+
+    def _whole(self, top: types.Range) -> Iterator[types.CodeLens]:
+        """What is offered for the file as a whole."""
         refused = self._why_not()
         if refused is not None:
             yield _told(top, f"Not converted: {clipped(refused)}", refused)
         elif self.conversion.state is not State.UP_TO_DATE:
             yield self._convert(top, self._file_title())
-        if gaps:
-            yield _told(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
 
     def _placed(self, finding: Finding) -> str:
         """A finding with its file and line."""
@@ -124,7 +151,7 @@ class Lenses:
     def _definition(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
         if not self._is_converted(definition) and not self._why_not():
             yield from self._conversion(definition, where)
-        if definition.gaps and (definition.edits or self.conversion.state is State.IS_CONVERSION):
+        if definition.gaps and (definition.edits or self._is_converted(definition)):
             yield _told(where, left_as_pytorch(len(definition.gaps)), _listed(definition.gaps))
         if definition.kind != "loop" and self.source is not None:
             yield from self._verdict(definition, self.source, where)

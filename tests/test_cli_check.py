@@ -162,3 +162,14 @@ def test_input_that_cannot_be_read_is_one_line_and_exit_code_2(
     assert shown.out == ""
     assert message in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("folder", "why"), [("/does/not/exist", "does not exist"), ("/", "is everything")])
+def test_a_folder_to_read_is_there_and_not_everything(
+    folder: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.py").write_text(TORCH)
+    with pytest.raises(SystemExit) as stopped:
+        main(["check", str(tmp_path / "a.py"), "--readable", folder])
+    assert stopped.value.code == 2
+    assert why in capsys.readouterr().err

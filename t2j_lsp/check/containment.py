@@ -31,6 +31,12 @@ _HOLDERS: dict[str, tuple[Holder, ...]] = {
 }
 """By what each part is held, the first that there is."""
 
+_WITHOUT_FILTER: dict[str, tuple[tuple[Holder, ...], str]] = {
+    "files": (("landlock",), "native code can change permissions and times of your files"),
+    "network": (("namespace", "bubblewrap"), "native code can use sockets that lie in the project's folder"),
+}
+"""What a layer leaves open where no filter of system calls stands beside it."""
+
 
 def containment_of(layers: Collection[str]) -> Containment:
     """The containment that these layers give."""
@@ -38,8 +44,10 @@ def containment_of(layers: Collection[str]) -> Containment:
         part: next((one for one in holders if one in layers), "python") for part, holders in _HOLDERS.items()
     }
     held["memory"] = "watched" if Path("/proc/self/statm").exists() else "none"
-    weak = tuple(text for part, text in _NOT_HELD.items() if held[part] in ("python", "none"))
-    return Containment(**held, not_held=weak)
+    weak = [text for part, text in _NOT_HELD.items() if held[part] in ("python", "none")]
+    if "seccomp" not in layers:
+        weak += [text for part, (holders, text) in _WITHOUT_FILTER.items() if held[part] in holders]
+    return Containment(**held, not_held=tuple(weak))
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from t2j_lsp.check.workers.contain import Request, contain  # noqa: E402
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 IO_URING_SETUP, UNSHARE_USER = 425, 0x10000000
+MEMFD_CREATE = {"x86_64": 319, "aarch64": 279}[platform.machine()]
 KEYCTL = {"x86_64": 250, "aarch64": 219}[platform.machine()]
 
 
@@ -77,6 +78,7 @@ def attempts(t: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "traces the checker": lambda: native("ptrace", 0x4206, t["pid"], None, None),
         "limits the checker": lambda: native("prlimit", t["pid"], 0, None, ctypes.create_string_buffer(16)),
         "uses io_uring": lambda: native("syscall", IO_URING_SETUP, 1, ctypes.create_string_buffer(120)),
+        "hides memory": lambda: native("syscall", MEMFD_CREATE, "hidden", 0),
         "uses the kernel's keys": lambda: native("syscall", KEYCTL, 0, -4, 0),
         "makes namespaces": lambda: native("unshare", UNSHARE_USER),
     }

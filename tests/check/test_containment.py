@@ -9,6 +9,7 @@ import contextlib
 import functools
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from t2j_lsp.check.containment import containment_of
 from t2j_lsp.check.workers import landlock
 
 CONTAINED = Path(__file__).with_name("contained.py")
@@ -61,6 +63,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "traces the checker": (*FILES, "seccomp"),
     "limits the checker": (*VIEW, "seccomp"),
     "uses io_uring": ("seccomp",),
+    "hides memory": ("seccomp",),
     "uses the kernel's keys": ("seccomp",),
     "makes namespaces": ("seccomp",),
 }
@@ -89,6 +92,23 @@ LANDLOCK_SINCE = {
 """The version of Landlock that began to hold an attempt."""
 
 
+PARTS = {
+    "files": [one for one in HELD_BY if one.startswith(("writes over", "truncates", "makes a", "renames", "removes"))],
+    "attributes": ["changes permissions", "changes times"],
+    "reads": ["reads a key", "lists the home directory"],
+    "network": ["connects to a port", "connects to an abstract socket"],
+    "sockets": ["connects to a socket in the project", "sends to a socket in the project"],
+    "processes": ["signals the checker", "limits the checker"],
+}
+SAID = {
+    "files": "change your files",
+    "attributes": "change",
+    "reads": "read your files",
+    "network": "use the network",
+    "sockets": "sockets",
+    "processes": "end others",
+}
+"""For each part of the attempts, words of the sentence that is to be said where one of them is done."""
 BOTH = "from t2j_lsp.check.workers.contain import probe; print(*probe(both=True))"
 
 
@@ -203,3 +223,35 @@ def test_no_process_is_left(name: str, run: Callable[..., dict[str, Any]]) -> No
 @pytest.mark.parametrize("name", ["all with bubblewrap", "all with own namespaces", "own namespaces alone"])
 def test_in_a_view_no_other_process_is_seen(name: str, run: Callable[..., dict[str, Any]]) -> None:
     assert run(SETS[name])["processes"] <= 3
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_is_said_to_be_held_is_held(name: str, run: Callable[..., dict[str, Any]]) -> None:
+    outcomes, said = run(SETS[name])["outcomes"], containment_of(SETS[name])
+    done = {part: [one for one in attempts if outcomes[one] == "done"] for part, attempts in PARTS.items()}
+    assert not [text for part, text in SAID.items() if done[part] and not any(text in one for one in said.not_held)]
+    if {"landlock", "seccomp"} <= {*SETS[name]}:
+        assert not said.not_held
+
+
+def test_a_system_without_any_layer_says_all_that_it_does_not_hold() -> None:
+    said = containment_of(())
+    assert (said.files, said.reads, said.network, said.processes) == ("python",) * 4
+    assert len(said.not_held) == 4
+
+
+WITHOUT_CAPABILITIES = """
+import t2j_lsp.check.pool as pool
+pool.offered = lambda python: ("bubblewrap", "landlock", "seccomp")
+with pool.Pool(device="cpu") as workers:
+    print(*workers.request("torch", "hello", 300.0)["layers"])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give up capabilities")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not here")
+def test_where_a_view_cant_be_made_after_all_the_next_way_is_taken() -> None:
+    # Root without capabilities can make no view, also where the system offers one.
+    command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", WITHOUT_CAPABILITIES]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert found.stdout.split() == ["landlock", "seccomp"], found.stderr

@@ -20,7 +20,7 @@ from . import jax_random
 from .jax_build import build, construct, program, realise, takes_rngs, to_array
 from .jax_generate import generation
 from .jax_half import watched
-from .jax_pairing import layout_of, names_of
+from .jax_pairing import layout_of, names_of, value_of
 from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
@@ -255,7 +255,7 @@ class Session:
         if not isinstance(model, nnx.Module):
             return {}
         entries = names_of(model).items()
-        return {f"{prefix}: {n}": to_array(e.value()) for n, e in entries if e.kind == "buffer" and e.variables}
+        return {f"{prefix}: {n}": to_array(value_of(e)) for n, e in entries if e.kind == "buffer" and e.variables}
 
     def train(self, jit: bool) -> dict[str, Any]:
         """Training steps; for a function, its gradients."""
@@ -287,7 +287,9 @@ class Session:
             by_name: dict[str, Any] = {}
             if module:
                 # JAX's gradient with respect to a complex number is the conjugate of torch's.
-                by_name = {n: np.conj(np.asarray(g)) for n, g in layout_of(model, grads[0]).items()}
+                by_name = {
+                    n: np.conj(np.asarray(g)) for n, g in layout_of(model, jax.tree.map(np.asarray, grads[0])).items()
+                }
                 grads = grads[1]
             if step == 1:
                 if module:
@@ -305,7 +307,7 @@ class Session:
             end = f"after {steps} steps"
             entries = names_of(model).items()
             parameters = [(n, e) for n, e in entries if e.kind == "parameter"]
-            found |= {f"{end}: parameter {n}": digest(to_array(e.value())) for n, e in parameters}
+            found |= {f"{end}: parameter {n}": digest(to_array(value_of(e))) for n, e in parameters}
             found |= self.buffers(f"{end}: buffer", model)
         return found
 
@@ -386,6 +388,6 @@ class Adam:
             second = 0.999 * second + 0.001 * (gradient * np.conj(gradient)).real
             self.moments[name] = first, second
             scale = np.sqrt(second / (1 - 0.999**self.count)) + 1e-3
-            value = np.asarray(entry.value()) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
+            value = value_of(entry) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
             for variable, part in zip(entry.variables, entry.from_torch(value), strict=True):
                 variable.set_value(jnp.asarray(part))

@@ -35,7 +35,7 @@ def install() -> None:
     def lowered(ctx: Any, lhs: Any, rhs: Any, **parameters: Any) -> Any:
         if _is_slow(ctx, parameters):
             return mlir.lower_fun(by_windows, multiple_results=False)(ctx, lhs, rhs, **parameters)
-        return original(ctx, lhs, rhs, **parameters)
+        return original(ctx, lhs, rhs, **parameters)  # type: ignore[no-untyped-call]
 
     mlir.register_lowering(lax.conv_general_dilated_p, lowered, platform="cpu")
 

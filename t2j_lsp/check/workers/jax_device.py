@@ -21,8 +21,8 @@ _held: list[jax.Array] = []
 
 
 _PLAIN_LOOPS, _KNOWN_TO = "--xla_cpu_use_fusion_emitters=false", ("0.10.",)
-"""A flag with which XLA compiles for the CPU in two thirds of the time, and the versions of jaxlib that are known to have
-it: others end the process over a flag that they don't know."""
+"""A flag with which XLA compiles for the CPU in two thirds of the time, and the versions of jaxlib that are known to
+have it: others end the process over a flag that they don't know."""
 
 
 def install() -> None:

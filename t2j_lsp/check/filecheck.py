@@ -251,6 +251,7 @@ class FileCheck:
                 if steps and item.is_class and judgement.verdict.verdict is VerdictKind.EQUIVALENT:
                     code = prepared.code, [*self._names(prepared.code), *other.init]
                     own = OwnTraining(self.torch_side, self.jax_side, item, other.name, self.ask, code)
+                    self.limit = self.settings.timeout
                     if own.found.torch is None or budget.affords(OWN_TRAINING, LONGER * first):
                         own.judge(judgement, torch[64], here, there)
                     for kind in self.marks:

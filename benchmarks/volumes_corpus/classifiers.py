@@ -5,6 +5,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
+# t2j: x=f32[2, 3, 16, 112, 112]
 class C3D(nn.Module):
     """Tran et al. 2015, at its own input size: 16 frames of 112 x 112, eight convolutions."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from t2j_lsp import convert
 from t2j_lsp.check.budget import Budget
+from t2j_lsp.check.pool import Kind, Pool
+from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 from .conftest import Check
@@ -122,6 +125,31 @@ VOLUME_MISTAKES = {
 def test_a_mistake_in_a_volume_is_found_with_smaller_inputs(check: Check, mistake: str) -> None:
     found = checked(check, VOLUME, "Volume", VOLUME_MISTAKES[mistake], budget=0.0, causes=False)
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
+
+
+class Impatient(Pool):
+    """Gives the first run of the converted program no time at all."""
+
+    met = False
+
+    def request(self, kind: Kind, operation: str, timeout: float, *args: Any, **message: Any) -> Any:
+        first, self.met = not self.met and (kind, operation) == ("jax", "observe"), self.met or kind == "jax"
+        return super().request(kind, operation, 0.0 if first else timeout, *args, **message)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_run_that_takes_too_long_is_done_again_with_less(tmp_path: Path, right: bool) -> None:
+    source = tmp_path / "volume.py"
+    source.write_text(VOLUME.replace("[4, 3, 24, 96, 112]", "[4, 3, 5, 12, 14]"))
+    code = convert(source.read_text()).code
+    code = code if right else code.replace("jnp.tanh(", "jax.nn.sigmoid(")
+    with Impatient() as pool:
+        found = check_files(source, code, ["Volume"], pool=pool, causes=False).objects[0]
+        assert pool.met
+    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
+    said = str(found.stages["numeric"].reason)
+    assert "with smaller inputs (f32[4, 3, 5, 12, 14] became" in said
+    assert "left out, to be in time: " in said
 
 
 def test_what_is_left_out_is_said_once_and_in_words() -> None:

@@ -99,7 +99,9 @@ def _smaller(
     def call(arguments: Arguments) -> None:
         run(model, drawn_arguments(arguments, np.random.default_rng(request["seed"])), namespace, request["wide"])
 
-    return smaller(model, inputs, call, lambda: time.monotonic() < deadline)
+    return smaller(
+        model, inputs, call, lambda: time.monotonic() < deadline + request["seconds"], 0.0 if request["small"] else SLOW
+    )
 
 
 def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,14 +28,22 @@ Calls = list[tuple[str, tuple[int, ...]]]
 
 
 def smaller(
-    model: Any, arguments: Arguments, run: Callable[[Arguments], None], in_time: Callable[[], bool]
+    model: Any,
+    arguments: Arguments,
+    run: Callable[[Arguments], None],
+    in_time: Callable[[], bool],
+    least: float = 0.0,
 ) -> tuple[Arguments, str] | None:
     """The smallest of the candidates with which ``run`` succeeds and every layer has something to mix, and the change.
 
-    ``run`` draws and calls, and raises what the program raises.
+    ``run`` draws and calls, and raises what the program raises. Nothing is changed where it takes less than ``least``
+    seconds of processor time: what a first call took may have been torch's own start.
     """
+    began = time.process_time()
     with _watched(model) as before:
         run(arguments)
+    if time.process_time() - began < least:
+        return None
     for candidate in _candidates(arguments):
         if not in_time():
             return None

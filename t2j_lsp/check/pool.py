@@ -220,8 +220,10 @@ class Worker:
         try:
             self.process.wait(3)  # The supervisor sees its pipe close, and kills the worker.
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            # Before the supervisor: once it is gone, what it looked after is nobody's.
+            for pid in reversed(tree(self.process.pid)):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
         kill_tagged(self.tag.hex())
         self._scratch.remove()

@@ -11,7 +11,7 @@ _SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
 def is_too_wide(path: str, home: str) -> bool:
     """Whether a folder holds far more than one project: a home directory or one above it, or one for everybody."""
     real = os.path.realpath(path)
-    above = {os.path.realpath(one) for one in (home, *_SHARED, "/root")}
+    above = {os.path.realpath(one) for one in (home, "/root", *_HOMES, *_SHARED)}
     return (
         real == os.path.dirname(real)
         or os.path.dirname(real) in _HOMES

@@ -40,9 +40,9 @@ def connect(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> None:
         one.connect(address)
 
 
-def datagram(path: str) -> None:
+def datagram(path: str, kind: int = socket.SOCK_DGRAM) -> None:
     """Sends to a named socket from one of a pair."""
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    one, other = socket.socketpair(socket.AF_UNIX, kind)
     one.sendto(b"hello", path)
     other.close()
 
@@ -71,6 +71,7 @@ def attempts(t: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "connects to a port": lambda: connect(socket.AF_INET, ("127.0.0.1", t["port"])),
         "connects to a socket in the project": lambda: connect(socket.AF_UNIX, t["socket"]),
         "sends to a socket in the project": lambda: datagram(t["datagram"]),
+        "sends to it from a raw socket": lambda: datagram(t["datagram"], socket.SOCK_RAW),
         "connects to an abstract socket": lambda: connect(socket.AF_UNIX, "\0" + t["abstract"]),
         "signals the checker": lambda: native("kill", t["pid"], 0),
         "signals its parent": lambda: native("kill", os.getppid(), 0),

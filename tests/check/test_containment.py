@@ -56,6 +56,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "connects to a port": (*VIEW, "landlock", "seccomp"),
     "connects to a socket in the project": ("seccomp",),
     "sends to a socket in the project": ("seccomp",),
+    "sends to it from a raw socket": ("seccomp",),
     "connects to an abstract socket": (*VIEW, "landlock", "seccomp"),
     "signals the checker": (*VIEW, "landlock", "seccomp"),
     "signals its parent": ("landlock", "seccomp"),

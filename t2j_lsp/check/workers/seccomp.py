@@ -68,7 +68,9 @@ _OWNER_COMMANDS = (8, 10, 15)
 _DEVICE_COMMANDS = (0x5412, 0x541C, 0x8901, 0x8902, 0x40086602)
 """``ioctl`` with TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP, FS_IOC_SETFLAGS."""
 _NEW_NAMESPACES = 0x7E020000
-_O_TRUNC, _O_ACCMODE, _SOCK_TYPE, _SOCK_DGRAM = 0o1000, 3, 0xF, 2
+_O_TRUNC, _O_ACCMODE = 0o1000, 3
+_CONNECTED_TYPES = (1, 5)
+"""SOCK_STREAM and SOCK_SEQPACKET."""
 
 _Code = list[tuple[int, int, int, int]]
 
@@ -129,8 +131,8 @@ def _conditions(own: int) -> list[tuple[tuple[int, int], _Code]]:
         ((72, 25), _never(1, _OWNER_COMMANDS)),  # fcntl
         ((16, 29), _never(1, _DEVICE_COMMANDS)),  # ioctl
         ((56, 220), [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), *_refuse(), *_allow()]),  # clone
-        # A datagram socket of a pair sends to any other by name.
-        ((53, 199), [_argument(1), (_AND, 0, 0, _SOCK_TYPE), (_EQUAL, 0, 1, _SOCK_DGRAM), *_refuse(), *_allow()]),
+        # A datagram socket of a pair, which SOCK_RAW gives too, sends to any other by name.
+        ((53, 199), _only(1, _CONNECTED_TYPES, mask=0xF)),  # socketpair
         ((2, -1), truncates[1]),  # open
         ((257, 56), truncates[2]),  # openat
     ]
@@ -153,9 +155,9 @@ def _when(number: int, block: _Code) -> _Code:
     return [] if number < 0 else [(_EQUAL, 0, len(block), number), *block]
 
 
-def _only(argument: int, values: tuple[int, ...]) -> _Code:
+def _only(argument: int, values: tuple[int, ...], mask: int = 0xFFFFFFFF) -> _Code:
     tests: _Code = [(_EQUAL, len(values) - i, 0, value) for i, value in enumerate(values)]
-    return [_argument(argument), *tests, *_refuse(), *_allow()]
+    return [_argument(argument), (_AND, 0, 0, mask), *tests, *_refuse(), *_allow()]
 
 
 def _never(argument: int, values: tuple[int, ...]) -> _Code:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
-from . import jax_convolution, jax_device, jax_random, jax_widen
+from . import jax_device, jax_random, jax_widen
 from .serve import Handler
 
 jax_device.install()
 jax_widen.install()
-jax_convolution.install()
 jax_random.install()  # Before flax, which keeps references to what is replaced here.
 
 import flax  # noqa: E402
@@ -28,6 +28,17 @@ def hello() -> dict[str, Any]:
     versions = f"jax {jax.__version__}, flax {flax.__version__}"
     name = device.device_kind if device.platform == "gpu" else device.platform
     return {"framework": versions, "device": name, "missing": jax_device.missing()}
+
+
+_SET = (
+    "default_matmul_precision", "debug_nans", "disable_jit", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "default_device", "default_prng_impl", "threefry_partitionable", "enable_custom_prng",
+)  # fmt: skip
+
+
+def settings() -> tuple[Any, ...]:
+    """What a program may set for all that runs after it."""
+    return (*(getattr(jax.config, f"jax_{name}") for name in _SET), np.geterr())
 
 
 HANDLERS: dict[str, Handler] = {

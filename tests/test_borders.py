@@ -25,6 +25,7 @@ RULE_WRITING = tuple(f"t2j_lsp.translate.{name}" for name in ("rule", "layer", "
 SHARED_WITH_WORKERS = tuple(
     f"t2j_lsp.check.{name}"
     for name in (
+        "budget",
         "protocol",
         "inputs",
         "pairing",

@@ -10,6 +10,7 @@ from docs import build
 from t2j_lsp.contract import DIFFERS, NOTE_CODES, editor_code
 from t2j_lsp.explain import all_docs
 from t2j_lsp.lsp.analysis.intact import SYNTAX, TOO_LARGE
+from t2j_lsp.lsp.settings import SETTING
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +35,7 @@ def test_examples_on_pages_convert_without_gaps_and_leave_no_torch() -> None:
 
 def codes() -> set[str]:
     """Every code that a finding can have: the third argument of ``gap``, ``note`` and ``Finding``."""
-    found = {*NOTE_CODES.values(), DIFFERS, SYNTAX, TOO_LARGE}
+    found = {*NOTE_CODES.values(), DIFFERS, SYNTAX, TOO_LARGE, SETTING}
     for file in (ROOT / "t2j_lsp").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and len(node.args) >= 4:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, SourceMapEntry, StageResult, VerdictKind
 
+from .budget import INITIAL, NARROW, SHARE, Budget
+from .budget import OWN_TRAINING as LONGER
 from .compare import Comparison, Difference, compare
 from .counterparts import Counterpart, counterpart
 from .coverage import Covered
@@ -17,7 +20,7 @@ from .experiment import Experiment
 from .explain import BYTES, Run, explanation
 from .generation import calls_of
 from .initial import compare_initial
-from .inputs import CommentError, Plan
+from .inputs import OWN_TRAINING, CommentError, Plan
 from .judge import Judgement, cannot_say, judge
 from .localise import Alignment
 from .locate import Locator, is_wide
@@ -26,13 +29,15 @@ from .objects import CheckedObject, find_objects
 from .obstacles import failed_at_gap, obstacle
 from .own_training import OwnTraining
 from .plans import constructor, plans_for
-from .pool import Kind, Pool, RemoteError, WorkerError
+from .pool import Kind, Pool, RemoteError, TimedOut, WorkerError
 from .recall import Recall
 from .refusals import refusal, refused
 from .slice import Slicer
 from .stages import aside
 
 STEPS = 3
+FIRST_RUN = 0.4
+"""Of the time limit, for each request of a first run; the rest is for a second one with smaller inputs."""
 PAIRED_BY_ORDER = (
     "its parameters were paired with torch's by their order alone, which may be wrong; say which is which: "
     '# t2j: weights={"w1": "fc1.weight.T"}'
@@ -54,6 +59,8 @@ class Settings:
     """Whether verdicts are to have the values of both sides, statement by statement."""
     causes: bool = True
     """Whether edits that would mend a difference are tried, to say its cause."""
+    budget: float | None = None
+    """Seconds after which what only repeats is left out; a share of ``timeout`` where None."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,8 @@ class FileCheck:
         self.torch_side = torch_side
         self.jax_side = jax_side
         self.settings = settings
+        self.limit = settings.timeout
+        """Seconds for each request."""
         self.cancelled = cancelled
         self.seen: dict[str, list[Plan]] = {}
         self.users: dict[str, str] = {}
@@ -114,7 +123,7 @@ class FileCheck:
     def ask(self, kind: Kind, operation: str, **message: Any) -> Any:
         def send() -> Any:
             try:
-                return self.pool.request(kind, operation, self.settings.timeout, self.cancelled, **message)
+                return self.pool.request(kind, operation, self.limit, self.cancelled, **message)
             finally:
                 # What is tried first, to find inputs, need not be what is compared.
                 self.refused[kind] |= dict.fromkeys(self.pool.refused[kind] if operation != "prepare" else ())
@@ -153,25 +162,42 @@ class FileCheck:
         """
         return self._prepared(item, self.settings.seed).answer
 
-    def _prepared(self, item: CheckedObject, seed: int, retry: bool = True) -> _Prepared:
+    def _prepared(self, item: CheckedObject, seed: int, retry: bool = True, small: bool = False) -> _Prepared:
         """The first of the plans that runs, if need be one that the check of another class has shown."""
         plans = plans_for(self.torch_side, item, self.seen)
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         part = self.torch_side.cut(item.name, code).to_plain()
-        answer: dict[str, Any] = self._prepare(part, plans, seed)
+        answer: dict[str, Any] = self._prepare(part, plans, seed, small)
         if "problems" in answer and retry and self._through_others(item):
-            return self._prepared(item, seed, retry=False)
+            return self._prepared(item, seed, retry=False, small=small)
         self._remember(item.name, answer.get("parts", {}))
         return _Prepared(part, code, answer)
 
     def _run(self, item: CheckedObject, other: Counterpart) -> ObjectVerdict:
+        """The verdict, if need be by a second run with smaller inputs, in which nothing is repeated."""
+        start, timeout = time.monotonic(), self.settings.timeout
+        seconds = timeout * SHARE if self.settings.budget is None else self.settings.budget
+        self.limit = timeout * FIRST_RUN
+        try:
+            return self._attempt(item, other, Budget(seconds))
+        except TimedOut:
+            self.limit = max(timeout - (time.monotonic() - start), timeout * (1 - FIRST_RUN))
+        try:
+            return self._attempt(item, other, Budget(0.0), small=True)
+        except TimedOut as error:
+            text = f"the {error.kind} side did not finish in {timeout:.0f} s"
+            return unchecked(item.name, f"{text}, with smaller inputs and nothing repeated either")
+        finally:
+            self.limit = timeout
+
+    def _attempt(self, item: CheckedObject, other: Counterpart, budget: Budget, small: bool = False) -> ObjectVerdict:
         init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None
         pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
         steps = STEPS if self.settings.stage == "behavioral" else 0
         judgement: Judgement | None = None
         for seed in range(self.settings.seed, self.settings.seed + DRAWS):
             try:
-                prepared = self._prepared(item, seed)
+                prepared = self._prepared(item, seed, small=small)
             except RemoteError as error:
                 return unchecked(item.name, self._torch_failed("does not load", error))
             torch_slice, ready = prepared.torch_slice, prepared.answer
@@ -181,6 +207,7 @@ class FileCheck:
                 return unchecked(item.name, refusal("torch", met[0]) if met else asking(item, ready["problems"]))
             cut = self._cutter(other, prepared.code)
             jax_slice = cut(self.jax_side)
+            budget.smaller = ready["smaller"]
             call = {k: ready[k] for k in ("init", "inputs", "variants")} | {"seed": seed}
             try:
                 torch = self._torch(torch_slice, call, steps)
@@ -189,23 +216,27 @@ class FileCheck:
             call["variants"] = {n: v for n, v in call["variants"].items() if n in torch[64]["observed"]}
             try:
                 ours = call | {"pairing": pairing}
-                jax = {64: self._jax(jax_slice, ours, torch[64], steps)}
+                jax = {64: self._jax(jax_slice, ours, torch[64], steps, budget.left)}
+                budget.left_out += jax[64]["left_out"]
+                first = jax[64]["first"]
                 judgement, moved = judge(item.name, self.settings.stage, torch, jax), None
                 careful = self._doubtful(judgement, torch[64], jax[64])
                 if careful:
-                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, careful)
+                    jax[64] = self._jax(jax_slice, as_before(ours, jax[64]), torch[64], steps, careful=True)
                     judgement = judge(item.name, self.settings.stage, torch, jax)
                 if judgement.verdict.stages["behavioral"].result is Result.FAIL:
                     moved = self._moved(torch_slice, call, torch[64], steps)
                     judgement = judge(item.name, self.settings.stage, torch, jax, None, moved)
                 if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
-                    if not jax[64]["errors"]:
-                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful)
+                    if not jax[64]["errors"] and budget.affords("float32", NARROW * first):
+                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful, budget.left)
+                        budget.left_out += jax[32]["left_out"]
                     named = self._has_initial(torch[64]) and not jax[64]["paired"]
+                    named = named and budget.affords("distributions of initial values", INITIAL * first)
                     initial = self._initial(torch_slice, jax_slice, call) if named else None
                     judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
                     if 32 in jax and not careful and not initial and self._doubtful(judgement, torch[32], jax[32]):
-                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful=True)
+                        jax[32] = self._jax_narrow(jax_slice, as_before(ours, jax[32]), torch[64], careful=True)
                         judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
@@ -213,15 +244,21 @@ class FileCheck:
             given |= {**call, "steps": 0, "eager": False, "careful": careful, "generate": calls_of(torch[64])}
             if not judgement.undecided or judgement.verdict.verdict is VerdictKind.DIFFERENT:
                 here, there = {"slice": torch_slice, **given}, {"slice": jax_slice, "pairing": pairing, **given}
-                self._place(judgement, _Runs(here, there, torch, jax, cut))
+                try:
+                    self._place(judgement, _Runs(here, there, torch, jax, cut))
+                except TimedOut:
+                    budget.left_out.append("where the two part")
                 if steps and item.is_class and judgement.verdict.verdict is VerdictKind.EQUIVALENT:
                     code = prepared.code, [*self._names(prepared.code), *other.init]
                     own = OwnTraining(self.torch_side, self.jax_side, item, other.name, self.ask, code)
-                    own.judge(judgement, torch[64], here, there)
+                    self.limit = self.settings.timeout
+                    if own.found.torch is None or budget.affords(OWN_TRAINING, LONGER * first):
+                        own.judge(judgement, torch[64], here, there)
                     for kind in self.marks:
                         self.marks[kind] |= own.marks[kind]
                 break
         assert judgement is not None
+        _add(judgement.verdict.stages["numeric"], budget.said())
         if judgement.verdict.verdict is VerdictKind.DIFFERENT and jax[64]["paired_by_order"]:
             return unchecked(item.name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
         reason = obstacle(judgement, self.refused, self.jax_side, jax_slice)
@@ -252,7 +289,7 @@ class FileCheck:
             def whole(text: str) -> Judgement:
                 given = {k: runs.there[k] for k in ("init", "inputs", "variants", "seed", "pairing")}
                 part, jax = runs.cut(self.jax_side.edited(text)), {}
-                jax[64] = self._jax(part, given, runs.torch[64], 0, runs.there["careful"])
+                jax[64] = self._jax(part, given, runs.torch[64], 0, careful=runs.there["careful"])
                 if not jax[64]["errors"]:
                     jax[32] = self._jax_narrow(part, given, runs.torch[64], runs.there["careful"])
                 return judge(judgement.verdict.name, "numeric", runs.torch, jax)
@@ -321,16 +358,32 @@ class FileCheck:
         compare("eval output", torch["observed"]["eval output"], eager["eval output"], without_jit)
         return not without_jit.differences
 
-    def _jax(self, part: Any, call: dict[str, Any], torch: dict[str, Any], steps: int, careful: bool = False) -> Any:
+    def _jax(
+        self,
+        part: Any,
+        call: dict[str, Any],
+        torch: dict[str, Any],
+        steps: int,
+        seconds: float | None = None,
+        careful: bool = False,
+    ) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes", "varies")}
         given |= {"wide": True, "eager": self.settings.eager, "gradients": True, "steps": steps, "careful": careful}
+        given |= {"seconds": seconds}
         given |= {"generate": calls_of(torch) if steps else None}
         return self.ask("jax", "observe", slice=part, **call, **given)
 
-    def _jax_narrow(self, part: Any, call: dict[str, Any], torch: dict[str, Any], careful: bool = False) -> Any:
+    def _jax_narrow(
+        self,
+        part: Any,
+        call: dict[str, Any],
+        torch: dict[str, Any],
+        careful: bool = False,
+        seconds: float | None = None,
+    ) -> Any:
         given = {k: torch[k] for k in ("state", "cotangents", "tapes")}
         given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
-        given |= {"careful": careful}
+        given |= {"careful": careful, "seconds": seconds}
         return self.ask("jax", "observe", slice=part, **call, **given)
 
     def _has_initial(self, torch: dict[str, Any]) -> bool:
@@ -368,10 +421,17 @@ class FileCheck:
                 return True
         return False
 
-    def _prepare(self, part: Any, plans: list[Plan], seed: int) -> Any:
+    def _prepare(self, part: Any, plans: list[Plan], seed: int, small: bool = False) -> Any:
         seconds = min(20.0, self.settings.timeout / 3)
         return self.ask(
-            "torch", "prepare", slice=part, plans=[p.to_plain() for p in plans], seed=seed, wide=False, seconds=seconds
+            "torch",
+            "prepare",
+            slice=part,
+            plans=[p.to_plain() for p in plans],
+            seed=seed,
+            wide=False,
+            seconds=seconds,
+            small=small,
         )
 
     def _remember(self, name: str, parts: dict[str, list[dict[str, Any]]]) -> None:
@@ -405,6 +465,17 @@ class FileCheck:
 def _lines(request: dict[str, Any]) -> dict[str, list[str]]:
     """The lines of the files that a request runs, by path."""
     return {m["path"]: m["text"].splitlines() for m in request["slice"]["modules"]}
+
+
+def as_before(call: dict[str, Any], jax: dict[str, Any]) -> dict[str, Any]:
+    """A call with those variants that the JAX side has observed, or failed in: what was left out stays out."""
+    variants = {n: v for n, v in call["variants"].items() if n not in jax["left_out"]}
+    return call | {"variants": variants}
+
+
+def _add(stage: StageResult, text: str | None) -> None:
+    """Says something more of a stage."""
+    stage.reason = "; ".join(filter(None, [stage.reason, text])) or None
 
 
 def _mentions(plan: Plan, name: str) -> bool:

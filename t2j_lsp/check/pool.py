@@ -37,6 +37,14 @@ class WorkerError(Exception):
     """The worker could not answer: it died, hung, grew, or sent garbage. The text is the reason for the user."""
 
 
+class TimedOut(WorkerError):
+    """The worker took longer than it may."""
+
+    def __init__(self, kind: Kind, seconds: float) -> None:
+        self.kind = kind
+        super().__init__(f"the {kind} side did not finish in {seconds:.0f} s")
+
+
 class Cancelled(WorkerError):
     """The caller asked to stop."""
 
@@ -161,7 +169,7 @@ class Worker:
                 if cancelled():
                     raise Cancelled
                 if time.monotonic() > deadline:
-                    raise WorkerError(f"the {self.kind} side did not finish in {timeout:.0f} s")
+                    raise TimedOut(self.kind, timeout)
                 self._watch()
 
     def _watch(self) -> None:

@@ -34,6 +34,7 @@ def check_files(
     neighbour: Callable[[Path], str] | None = None,
     pool: Pool | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    budget: float | None = None,
     seed: int = 0,
     eager: bool = True,
     initial: bool = True,
@@ -53,6 +54,8 @@ def check_files(
         device: ``cpu``, ``gpu``, or ``auto``, which is the CPU. Where a framework has no GPU, both run on the CPU.
         torch_python, jax_python: interpreters of the two workers; None for this one.
         timeout: seconds for each run of an object; 120 by default.
+        budget: seconds for an object, after which what only repeats is left out, and said; three tenths of ``timeout``
+            by default.
         on_progress: called with one line for each step.
         source_map: which lines of ``source`` became which of ``converted``.
         neighbour: gives the converted text of a file of the project that ``converted`` imports; without it, such
@@ -79,7 +82,7 @@ def check_files(
         jax_side = Slicer(converted, converted_text)
     else:
         jax_side = Slicer(source, converted, neighbour or read_text)
-    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes)
+    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
     found = find_objects(torch_side, objects)
     own = pool is None
     if pool is None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..api import check
-from ..contract import STAGES, CheckReport, ObjectVerdict, SourceError, VerdictKind
+from ..contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
 from ..files import read_source
 from ..verdict_store import asked_of, digests_of, kept, record
-from .output import Subparsers, print_table, progress, write_json
+from .output import Progress, Subparsers, print_table, progress, write_json
+
+if TYPE_CHECKING:
+    from ..check.pool import Pool
 
 EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
 
@@ -28,6 +33,15 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
     parser.add_argument("--explain", action="store_true", help="show the values of both sides, statement by statement")
+    add_options(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
+    )
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """What can be said of a check, wherever it is made."""
     parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
     parser.add_argument(
         "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
@@ -45,10 +59,6 @@ def add_parser(commands: Subparsers) -> None:
         default=[],
         help="a folder or file that the code may read, besides its project (repeatable)",
     )
-    parser.add_argument(
-        "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
-    )
-    parser.set_defaults(run=run)
 
 
 def folder(text: str) -> Path:
@@ -63,23 +73,9 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
-    texts = _texts(arguments)
-    with progress("checking") as shown:
-        report = check(
-            arguments.source,
-            arguments.converted,
-            objects=arguments.object,
-            stage=arguments.stage,
-            device=arguments.device,
-            torch_python=arguments.torch_python,
-            jax_python=arguments.jax_python,
-            timeout=arguments.timeout,
-            readable=arguments.readable,
-            explain=arguments.explain,
-            on_progress=shown.step,
-        )
-    if texts is not None and texts == _texts(arguments):
-        _keep(arguments, texts, report)
+    report = checked(
+        arguments.source, arguments.converted, arguments, objects=arguments.object, explain=arguments.explain
+    )
     if arguments.json:
         write_json(arguments.json, report.to_json())
     if arguments.json != "-":
@@ -87,14 +83,50 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[report.verdict]
 
 
-def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckReport) -> None:
+def checked(
+    source: Path,
+    converted: Path | None,
+    arguments: argparse.Namespace,
+    *,
+    objects: list[str] | None = None,
+    explain: bool = False,
+    options: Options | None = None,
+    pool: Pool | None = None,
+) -> CheckReport:
+    """Checks a pair of files as the options say and keeps the verdicts; without ``converted``, what a source becomes.
+
+    ``options`` are those of the conversion, and ``pool`` workers to use.
+    """
+    texts = _texts(source, converted)
+    with progress("checking") if pool is None else contextlib.nullcontext(Progress()) as shown:
+        report = check(
+            source,
+            converted,
+            objects=objects,
+            stage=arguments.stage,
+            device=arguments.device,
+            torch_python=arguments.torch_python,
+            jax_python=arguments.jax_python,
+            timeout=arguments.timeout,
+            readable=arguments.readable,
+            explain=explain,
+            on_progress=shown.step,
+            options=options,
+            pool=pool,
+        )
+    if converted is not None and texts is not None and texts == _texts(source, converted):
+        _keep((source, converted), arguments, texts, report)
+    return report
+
+
+def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[str, str], report: CheckReport) -> None:
     """Note the verdicts on two files, so that other commands and the editor know them."""
     # Imported here so that the command line's other commands don't load numpy.
     from ..check.coverage import Covered, told_by
     from ..check.objects import find_objects
     from ..check.slice import Slicer
 
-    source, converted = Path(arguments.source), Path(arguments.converted)
+    source, converted = files
     sides = Slicer(source, texts[0]), Slicer(converted, texts[1])
     names = [item.name for item in find_objects(sides[0], None)]
     for side in sides:
@@ -119,12 +151,12 @@ def _keep(arguments: argparse.Namespace, texts: tuple[str, str], report: CheckRe
     )
 
 
-def _texts(arguments: argparse.Namespace) -> tuple[str, str] | None:
+def _texts(source: Path, converted: Path | None) -> tuple[str, str] | None:
     """The texts of the pair that is checked; None without a file for the conversion, or where one can't be read."""
-    if arguments.converted is None:
+    if converted is None:
         return None
     try:
-        return read_source(arguments.source).text, read_source(arguments.converted).text
+        return read_source(source).text, read_source(converted).text
     except SourceError:
         return None
 

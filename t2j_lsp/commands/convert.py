@@ -14,6 +14,8 @@ from .. import helper_modules
 from ..api import FileConversion, convert_file
 from ..contract import JSON_VERSION, Options, SourceError, T2JError
 from ..files import decode, python_files, write_output
+from .check import add_options
+from .convert_check import check_all, worse
 from .output import Subparsers, counted, print_findings, progress, write_json
 
 STDIN = "-"
@@ -24,7 +26,8 @@ def add_parser(commands: Subparsers) -> None:
         "convert",
         help="convert a file, a notebook or a folder",
         description="Convert PyTorch code to JAX. Exit code 0: all converted; 1: with gaps, each marked "
-        "'# TODO(t2j): reason' and listed; 2: input that can't be read or parsed.",
+        "'# TODO(t2j): reason' and listed; 2: input that can't be read or parsed. With --check the worse of "
+        "that and of the verdict's: 0 equivalent, 3 unchecked, 1 different.",
     )
     parser.add_argument(
         "source", metavar="SRC", help="a .py file, an .ipynb notebook, a folder, or - for standard input"
@@ -47,6 +50,10 @@ def add_parser(commands: Subparsers) -> None:
         help="put helper functions into the output (default), into one module beside it, or import them from t2j",
     )
     parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
+    parser.add_argument(
+        "--check", action="store_true", help="check what was converted, too; this runs code of the files"
+    )
+    add_options(parser.add_argument_group("with --check"))
     parser.set_defaults(run=run)
 
 
@@ -57,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise T2JError("--json - needs -o OUT: standard output takes the code")
     if not arguments.output and arguments.helpers == "module":
         raise T2JError("--helpers module needs -o OUT: the module is written beside it")
+    if arguments.check and arguments.source == STDIN:
+        raise T2JError("--check needs a file: standard input has no place where its imports are found")
     if arguments.llm == "auto":
         print("t2j: this version asks no language model; converting by rules alone", file=sys.stderr)
     source = Path(arguments.source)
@@ -67,15 +76,18 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         conversion = convert_file(source, _placed(options, _target(source, arguments)))
     target, conflicts = _write(conversion, arguments)
-    if arguments.json:
-        write_json(arguments.json, conversion.to_json(target) | ({"conflicts": conflicts} if arguments.merge else {}))
     print_findings(conversion)
     translation = conversion.translation
     print(
         _summary(str(conversion.path), translation.converted, len(translation.gaps), len(translation.notes)),
         file=sys.stderr,
     )
-    return 1 if translation.gaps or conflicts else 0
+    written = Path(target) if arguments.output else None
+    verdicts = check_all([(conversion, written)], arguments, options) if arguments.check else None
+    if arguments.json:
+        report = conversion.to_json(target) | ({"conflicts": conflicts} if arguments.merge else {})
+        write_json(arguments.json, report | (verdicts.to_json(folder=False) if verdicts is not None else {}))
+    return worse(1 if translation.gaps or conflicts else 0, verdicts.exit_code if verdicts is not None else 0)
 
 
 def _target(source: Path, arguments: argparse.Namespace) -> Path:
@@ -182,10 +194,13 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
         if arguments.helpers == "module" and names:
             with _guard(home / f"{helper_modules.NAME}.py", result):
                 result.conflicts += _write_helpers(home, names, arguments)
+    status = _report_folder(source, result)
+    pairs = [(c, target / c.path.relative_to(source)) for c in result.conversions]
+    verdicts = check_all(pairs, arguments, options) if arguments.check else None
     if arguments.json:
-        report = result.to_json(str(source), str(target))
-        write_json(arguments.json, report | ({"conflicts": result.conflicts} if arguments.merge else {}))
-    return _report_folder(source, result)
+        report = result.to_json(str(source), str(target)) | ({"conflicts": result.conflicts} if arguments.merge else {})
+        write_json(arguments.json, report | (verdicts.to_json(folder=True) if verdicts is not None else {}))
+    return worse(status, verdicts.exit_code if verdicts is not None else 0)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from .features import (
     configuration,
     containment,
     conversions,
+    convert_and_check,
     diagnostics,
     explain_difference,
     hints,
@@ -38,6 +39,8 @@ from .features import (
     pausing,
     workspace,
 )
+from .features.project_file import NAME as PROJECT_FILE
+from .features.project_file import ProjectFiles
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
@@ -54,6 +57,7 @@ FEATURES = (
     hints,
     commands,
     conversions,
+    convert_and_check,
     containment,
     explain_difference,
     workspace,
@@ -94,6 +98,7 @@ class Server(LanguageServer):
         self.checks = CheckService(self)
         self.survey = SurveyService(self)
         self.diagnostics = diagnostics.Diagnostics(self)
+        self.project_files = ProjectFiles(self)
         self.service.on_analysis = self._analysed
         self.service.on_state = self.announce
         self.progress_cancels: dict[str, Callable[[], None]] = {}
@@ -206,6 +211,7 @@ class Server(LanguageServer):
         self.survey.touch()
         self._analyse(program)
         if not program.is_notebook:
+            self.project_files.refresh()
             self.diagnostics.opened_or_closed(program.uri)
             self.checks.opened(program.uri)
 
@@ -213,6 +219,8 @@ class Server(LanguageServer):
         """A document or notebook has a new text."""
         self._analyse(changed)
         self.survey.touch()
+        if changed.uri.endswith(f"/{PROJECT_FILE}"):
+            self.project_files.refresh()
         if not changed.is_notebook:
             self.checks.edited(changed.uri)
 
@@ -229,6 +237,7 @@ class Server(LanguageServer):
     def closed(self, uri: str) -> None:
         self.service.drop(uri)
         self.diagnostics.clear(uri)
+        self.project_files.refresh()
         self.diagnostics.opened_or_closed(uri)
         self.survey.touch()
         self._settings.pop(uri, None)
@@ -245,8 +254,9 @@ class Server(LanguageServer):
     def reconfigured(self) -> None:
         """Settings have changed: everything that depends on them is worked out again."""
         for program in self.store.programs():
-            self.service.update(program)
+            self._analyse(program)
             self.diagnostics.publish(program)
+        self.project_files.refresh()
         self.checks.reconsider()
         self.survey.touch(walk=True)
         self.refresh_views()

@@ -5,6 +5,8 @@ A repository can't name programs to run, or folders to read: these are taken fro
 
 from __future__ import annotations
 
+import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -15,6 +17,7 @@ from ..contract import STAGES, plain_code
 from .analysis.model import Settings as Conversion
 
 SECTION = "t2j"
+_TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,32 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+SETTING = "setting"
+"""The code of what is wrong with a setting."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An entry that could not be used. ``key`` is as it was written, with dots; empty for the file as a whole."""
+
+    key: str
+    text: str
+    where: str
+    """The file, or whose settings these are."""
+    line: int | None = None
+    column: int = 0
+    """The place (line from 1) in a file that is not TOML."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}"
+
+
 @dataclass(frozen=True)
 class Read:
-    """Settings that were read, and one line for each entry that could not be used."""
+    """Settings that were read, and what could not be used."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def from_client(data: Any) -> Read:
@@ -98,21 +121,56 @@ def from_client(data: Any) -> Read:
     if not isinstance(data, Mapping):
         return Read()
     flat: dict[str, Any] = dict(_flat(data))
-    return _read({CLIENT_NAMES.get(name, name): value for name, value in flat.items()}, "the editor's settings")
+    names = {CLIENT_NAMES.get(name, name): name for name in flat}
+    return _read({own: flat[name] for own, name in names.items()}, names, "the editor's settings")
 
 
 def from_pyproject(path: Path) -> Read:
     """``[tool.t2j]`` of a ``pyproject.toml``; names with dashes or underscores."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get(SECTION, {})
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return Read()
-    except (OSError, ValueError, AttributeError) as error:
-        return Read(problems=(f"{path} can't be read: {error}",))
-    named = {str(name).replace("-", "_"): value for name, value in table.items()} if isinstance(table, dict) else {}
-    refused = tuple(f"{name} is not taken from {path}: set it in the editor" for name in named if name in CLIENT_ONLY)
-    read = _read({k: v for k, v in named.items() if k not in CLIENT_ONLY}, str(path))
-    return Read(read.values, refused + read.problems)
+    except (OSError, ValueError) as error:
+        return Read(problems=(Problem("", f"it can't be read: {error}", str(path)),))
+    return from_toml(text, str(path))
+
+
+def from_toml(text: str, where: str) -> Read:
+    """``[tool.t2j]`` of a text, which is that of ``where``."""
+    try:
+        tool = tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as error:
+        place = _TOML_PLACE.search(str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        what = _TOML_PLACE.sub("", str(error)).replace("(at end of document)", "").strip()
+        column = int(place[2]) - 1 if place else 0
+        return Read(problems=(Problem("", f"line {line}: {what}", where, line, column),))
+    table = tool.get(SECTION, {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        return Read(problems=(Problem("", f"tool.{SECTION} is not a table", where),))
+    known = {f.name for f in fields(Settings)}
+    names: dict[str, str] = {}
+    problems: list[Problem] = []
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name in CLIENT_ONLY:
+            problems.append(Problem(key, f"{key!r} is not taken from a project: set it in the editor", where))
+        elif name in known and not isinstance(value, dict):
+            names[name] = key
+        else:
+            flat = [dotted for dotted, _ in _flat({key: value})] or [key]
+            problems += [Problem(dotted, _unknown(dotted), where) for dotted in flat]
+    read = _read({name: table[key] for name, key in names.items()}, names, where)
+    return Read(read.values, (*problems, *read.problems))
+
+
+def _unknown(key: str) -> str:
+    """What is said of a setting that there is none of this name."""
+    own = {f.name.replace("_", "-") for f in fields(Settings)} - {name.replace("_", "-") for name in CLIENT_ONLY}
+    named = CLIENT_NAMES.get(key, "").replace("_", "-")
+    close = [named] if named in own else difflib.get_close_matches(key.replace("_", "-").lower(), sorted(own), 1)
+    return f"there is no setting {key!r}" + (f": did you mean {close[0]!r}?" if close else "")
 
 
 def settings_of(*layers: Read) -> Settings:
@@ -144,17 +202,18 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Any:
             yield name, value
 
 
-def _read(data: Mapping[str, Any], where: str) -> Read:
+def _read(data: Mapping[str, Any], names: Mapping[str, str], where: str) -> Read:
+    """The settings of ``data``; ``names`` says how each is written in ``where``."""
     known = {f.name: f for f in fields(Settings)}
     values: dict[str, Any] = {}
-    problems: list[str] = []
+    problems: list[Problem] = []
     for name, value in data.items():
         if value is None or name not in known:
             continue
         default = getattr(Settings(), name)
         if isinstance(default, tuple):
             good = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
-            value = tuple(plain_code(v) for v in value) if good else value
+            value = tuple(map(plain_code, value) if name == "ignore" else value) if good else value
         elif isinstance(default, bool):
             good = isinstance(value, bool)
         elif isinstance(default, float):
@@ -166,6 +225,19 @@ def _read(data: Mapping[str, Any], where: str) -> Read:
         if good:
             values[name] = value
         else:
-            wanted = f"one of {', '.join(CHOICES[name])}" if name in CHOICES else type(default).__name__
-            problems.append(f"{name} in {where} is not {wanted}")
+            written = names.get(name, name)
+            problems.append(Problem(written, f"{written!r} has to be {_wanted(name, default)}", where))
     return Read(values, tuple(problems))
+
+
+def _wanted(name: str, default: Any) -> str:
+    """What a setting may be."""
+    if name in CHOICES:
+        return " or ".join(f'"{choice}"' for choice in CHOICES[name])
+    if name == "suffix":
+        return "a text without / \\ and :"
+    if isinstance(default, bool):
+        return "true or false"
+    if isinstance(default, float):
+        return "a number of seconds, 0 or more"
+    return "a list of texts" if isinstance(default, tuple) else "a text"

@@ -20,6 +20,7 @@ from .paths import converted_path, to_path, to_uri
 if TYPE_CHECKING:
     from .server import Server
 
+UNTRUSTED = "the workspace is not trusted, and a check runs its code"
 UNSAVED_NOTEBOOK = "save the notebook first: its conversion goes beside it"
 
 

@@ -249,3 +249,39 @@ def gone(pid: int, wait: int) -> bool:
     ended = bool(poll.poll(wait))
     os.close(descriptor)
     return ended
+
+
+def test_a_file_is_converted_and_checked_by_one_action(trusted: Client, tmp_path: Path) -> None:
+    text = SOURCE + "\n\ndef seed(n: int):\n    torch.manual_seed(n)\n"
+    pair = Pair(trusted, tmp_path, text)
+    trusted.state(pair.uri, complete=True)
+
+    def apply(params: Any) -> Any:
+        (_, made) = params["edit"]["documentChanges"]
+        (tmp_path / "net_jax.py").write_text(made["edits"][0]["newText"])
+        return {"applied": True}
+
+    before = trusted.answers["workspace/applyEdit"]
+    trusted.answers["workspace/applyEdit"] = apply
+    try:
+        (action,) = trusted.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
+        assert action["title"] == "Convert file to JAX and check it"
+        answer = trusted.command(action["command"]["command"], *action["command"]["arguments"], timeout=TIMEOUT)
+    finally:
+        trusted.answers["workspace/applyEdit"] = before
+    assert answer["applied"] and answer["uri"] == pair.converted
+    covered = "1 of 1 class equivalent; 1 of 1 function equivalent; 1 function not run"
+    assert answer["checked"]["message"] == f"net.py: unchecked: {covered}"
+    assert answer["checked"]["verdict"] == "unchecked" and answer["checked"]["coverage"]["text"] == covered
+    (place,) = answer["checked"]["coverage"]["not_run"]
+    assert (place["name"], place["line"]) == ("seed", line_of(text, "def seed") + 1)
+
+
+def test_converting_and_checking_is_refused_where_nothing_may_run(shared: Client, tmp_path: Path) -> None:
+    pair = Pair(shared, tmp_path)
+    shared.state(pair.uri, complete=True)
+    (action,) = shared.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
+    assert action["disabled"]["reason"] == "the workspace is not trusted, and a check runs its code"
+    with pytest.raises(ServerError, match="not trusted"):
+        shared.command("t2j.convertAndCheck", pair.uri)
+    assert not (tmp_path / "net_jax.py").exists()

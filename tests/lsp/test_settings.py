@@ -16,6 +16,7 @@ from t2j_lsp.lsp.settings import (
     find_pyproject,
     from_client,
     from_pyproject,
+    from_toml,
     settings_of,
 )
 
@@ -55,6 +56,34 @@ def test_a_repository_cant_choose_what_is_run(tmp_path: Path) -> None:
 def test_what_cant_be_used_is_said_and_the_rest_holds(data: dict[str, object]) -> None:
     read = from_client({**data, "helpers": "module"})
     assert read.values == {"helpers": "module"} and len(read.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "said"),
+    [
+        ('suffx = "_flax"', "suffx", "there is no setting 'suffx': did you mean 'suffix'?"),
+        ('check_stagee = "spec"', "check_stagee", "there is no setting 'check_stagee': did you mean 'check-stage'?"),
+        (
+            "codeLens.enable = true",
+            "codeLens.enable",
+            "there is no setting 'codeLens.enable': did you mean 'code-lens'?",
+        ),
+        ("zzz = 1", "zzz", "there is no setting 'zzz'"),
+        (
+            'torch-python = "/tmp/evil"',
+            "torch-python",
+            "'torch-python' is not taken from a project: set it in the editor",
+        ),
+        ('x64 = "yes"', "x64", "'x64' has to be true or false"),
+        ('helpers = "inside"', "helpers", '\'helpers\' has to be "inline" or "module" or "import"'),
+        ("check-delay = -1", "check-delay", "'check-delay' has to be a number of seconds, 0 or more"),
+        ('ignore = "note"', "ignore", "'ignore' has to be a list of texts"),
+        ('suffix = "a/b"', "suffix", "'suffix' has to be a text without / \\ and :"),
+    ],
+)
+def test_what_is_wrong_in_a_project_is_said(line: str, key: str, said: str) -> None:
+    (problem,) = from_toml(f"[tool.t2j]\n{line}\n", "pyproject.toml").problems
+    assert (problem.key, problem.text, str(problem)) == (key, said, f"pyproject.toml: {said}")
 
 
 def test_forms_that_are_none_are_no_settings(tmp_path: Path) -> None:
@@ -166,3 +195,42 @@ def test_folders_come_and_go(start: Callable[..., Client], tmp_path: Path) -> No
     client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
     (after,) = client.actions(uri, span(0, 0), only=["source.convert.t2j"])
     assert ("net_jax.py" in before["title"], "net_flax.py" in after["title"]) == (True, True)
+
+
+def test_wrong_settings_are_diagnostics_of_the_project_file(start: Callable[..., Client], tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    lines = ["[project]", 'description = """', "suffx = 1", '"""', "", "[tool.t2j]", 'suffx = "_flax"', "  x64 = 3", ""]
+    project.write_text("\n".join([*lines, "[tool.t2j.check]", "delay = 2", "[tool.other]", "x64 = 4", ""]))
+    uri, net = project.as_uri(), (tmp_path / "net.py").as_uri()
+    client = start(folders=(tmp_path,))
+    client.open(net, NET)
+    found = {d["message"]: d for d in client.diagnostics(uri)}
+    assert {m.partition(":")[0]: d["range"] for m, d in found.items()} == {
+        "there is no setting 'suffx'": span(6, 0, 6, 5),
+        "'x64' has to be true or false": span(7, 2, 7, 5),
+        "there is no setting 'check.delay'": span(10, 0, 10, 5),
+    }
+    assert {(d["code"], d["severity"]) for d in found.values()} == {("t2j-setting", 2)}
+    assert all(d["codeDescription"]["href"].endswith("findings.md#t2j-setting") for d in found.values())
+
+    since = client.now
+    project.write_text('[tool.t2j]\nsuffix = "_flax\n')
+    client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
+    (broken,) = client.diagnostics(uri, since=since)
+    assert broken["range"]["start"]["line"] == 1 and broken["message"].startswith("line 2: ")
+
+    # While it is open, the text in the editor counts.
+    since = client.now
+    client.open(uri, '[tool.t2j]\n"sufix" = 1\n', language="toml")
+    (typed,) = client.diagnostics(uri, since=since)
+    assert typed["range"] == span(1, 0, 1, 7)
+    since = client.now
+    client.change(uri, 2, {"text": '[tool.t2j]\nsuffix = "_flax"\n'})
+    assert client.diagnostics(uri, 2, since) == []
+    since = client.now
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert [d["message"] for d in client.diagnostics(uri, since=since)] == [broken["message"]]
+    since = client.now
+    project.unlink()
+    client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 3}]})
+    assert client.diagnostics(uri, since=since) == []

@@ -7,13 +7,13 @@ import { Explanations } from "./explain";
 import { Installer } from "./install";
 import { MigrationView } from "./migration";
 import { Previews } from "./preview";
-import type { Checked } from "./protocol";
 import { watchInterpreter } from "./python";
 import { openReport } from "./report";
 import { rewriteHere } from "./rewriting";
 import { Server } from "./server";
 import { StatusItem } from "./status";
 import { importsTorch } from "./torch";
+import { tellVerdict } from "./verdict";
 import { whenTorchIsImported } from "./wake";
 import { Walkthrough } from "./walkthrough";
 
@@ -53,6 +53,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       tellVerdict(checked);
     }
   };
+  const convertAndCheck = (uri?: vscode.Uri) => withUri(uri, (one) => running.convertAndCheck(one.toString()));
   const commands: Record<string, (...args: never[]) => unknown> = {
     "t2j.previewConversion": (uri?: vscode.Uri | string, name?: unknown) =>
       withUri(uri, (one) => previews.open(one, typeof name === "string" ? name : undefined)),
@@ -60,6 +61,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "t2j.applyPreview": (uri?: vscode.Uri) => previews.apply(uri),
     "t2j.discardPreview": (uri?: vscode.Uri) => previews.discard(uri),
     "t2j.checkActiveFile": checkActive,
+    "t2j.convertAndCheckFile": convertAndCheck,
     "t2j.stopCheck": () => running.command("t2j.cancelCheck"),
     "t2j.pauseBackgroundChecks": () => running.command("t2j.pauseChecks"),
     "t2j.resumeBackgroundChecks": () => running.command("t2j.resumeChecks"),
@@ -136,14 +138,6 @@ async function withUri(given: unknown, action: (uri: vscode.Uri) => Promise<void
     await action(uri);
   } else {
     void vscode.window.showInformationMessage("Open a Python file or a notebook first.");
-  }
-}
-
-function tellVerdict(checked: Checked): void {
-  if (checked.verdict === "different") {
-    void vscode.window.showWarningMessage(checked.message);
-  } else {
-    void vscode.window.showInformationMessage(checked.message);
   }
 }
 

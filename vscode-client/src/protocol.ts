@@ -92,6 +92,11 @@ export interface Applied {
   notes: number;
 }
 
+/** The answer to `t2j.convertAndCheck`. */
+export interface AppliedAndChecked extends Applied {
+  checked: Checked | null;
+}
+
 export interface BulkApplied {
   converted: string[];
   skipped: { uri: string; reason: string }[];

@@ -13,9 +13,10 @@ import {
 import { readBundle } from "./bundle";
 import type { Consent } from "./consent";
 import { chooseLaunch, type ImportStrategy, missingForChecks } from "./launch";
-import type { Checked, Containment, Status } from "./protocol";
+import type { AppliedAndChecked, Checked, Containment, Status } from "./protocol";
 import { type Environment, expand, findInterpreter, probe, pythonEnvironment } from "./python";
 import { confirmed, confirmedArguments, type Question } from "./rewriting";
+import { tellVerdict } from "./verdict";
 
 /** Settings that the server is started with: a change of one starts it anew. */
 const START_SETTINGS = ["t2j.interpreter", "t2j.importStrategy", "t2j.serverArguments"];
@@ -218,6 +219,19 @@ export class Server implements vscode.Disposable {
     return this.command<Checked>("t2j.check", ...(name === undefined ? [uri] : [uri, name]));
   }
 
+  /** Convert a file beside itself, check both, and say the verdict. Asks for permission first. */
+  async convertAndCheck(uri: string): Promise<void> {
+    if (!(await this.consent.ensure())) {
+      return;
+    }
+    const answer = await this.command<AppliedAndChecked>("t2j.convertAndCheck", uri);
+    if (answer.checked) {
+      tellVerdict(answer.checked);
+    } else if (answer.reason) {
+      void vscode.window.showWarningMessage(`The conversion was not checked: ${answer.reason}`);
+    }
+  }
+
   /** How checks are shut in on this system; undefined where that can't be told. */
   async containment(): Promise<Containment | undefined> {
     try {
@@ -240,6 +254,9 @@ export class Server implements vscode.Disposable {
     try {
       if (command === "t2j.check") {
         return await this.check(...(args as [string, string?]));
+      }
+      if (command === "t2j.convertAndCheck") {
+        return await this.convertAndCheck(String(args[0]));
       }
       return confirmedArguments(command, args) ? await this.run(command, args) : await next(command, args);
     } catch (error) {

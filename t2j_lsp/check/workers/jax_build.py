@@ -18,7 +18,7 @@ from flax import nnx
 
 from t2j_lsp.check.inputs import Arguments, Code, map_values
 from t2j_lsp.check.loading import Transform, loaded
-from t2j_lsp.check.protocol import Array, RawArray
+from t2j_lsp.check.protocol import Array, NdArray, RawArray
 from t2j_lsp.check.slice import Slice
 from t2j_lsp.check.widen import enables_x64, widen
 from t2j_lsp.weights import WeightsError, load_torch_state
@@ -43,12 +43,17 @@ def to_array(value: Any) -> Array | None:
     return array
 
 
-def to_jax(array: Array, wide: bool) -> jax.Array:
-    """A JAX array of an array; ``wide`` makes floats float64."""
+def to_numpy(array: Array, wide: bool) -> NdArray:
+    """The values as a program gets them; ``wide`` makes floats float64."""
     if isinstance(array, RawArray):
         array = array.bits.view(np.dtype(getattr(ml_dtypes, array.dtype)))
     assert isinstance(array, np.ndarray)
-    return jnp.array(array.astype(WIDE.get(array.dtype.name, array.dtype.name)) if wide else array)
+    return array.astype(WIDE.get(array.dtype.name, array.dtype.name)) if wide else array
+
+
+def to_jax(array: Array, wide: bool) -> jax.Array:
+    """A JAX array of an array; ``wide`` makes floats float64."""
+    return jnp.array(to_numpy(array, wide))
 
 
 _TORCH = ("nn", "torch.nn", "F", "torch", "nn.functional", "torch.nn.functional")
@@ -215,7 +220,8 @@ def _load(model: nnx.Module, request: dict[str, Any]) -> None:
                 value = variable.get_value()
                 if str(value.dtype) in WIDE:
                     variable.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
-    state = {name: to_jax(array, wide) for name, array in request["state"].items()}
+    # Not yet JAX's, which would compile a program for each shape that is transposed.
+    state = {name: to_numpy(array, wide) for name, array in request["state"].items()}
     weights = request["pairing"]["weights"]
     if weights or isinstance(model, ParameterFunction):
         if not load_paired(model, state, weights):

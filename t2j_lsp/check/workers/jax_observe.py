@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from t2j_lsp.check.budget import NARROW, TRAINING, WIDER, Budget
 from t2j_lsp.check.digest import digest
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, map_values
 from t2j_lsp.check.marks import RAN
@@ -20,7 +21,7 @@ from . import jax_random
 from .jax_build import build, construct, program, realise, takes_rngs, to_array
 from .jax_generate import generation
 from .jax_half import watched
-from .jax_pairing import layout_of, names_of
+from .jax_pairing import layout_of, names_of, value_of
 from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
@@ -43,7 +44,8 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
-    name of the observation. With ``careful``, XLA compiles so that a difference is none of its own.
+    name of the observation. With ``careful``, XLA compiles so that a difference is none of its own. What repeats the
+    rest is left out where it is not done within ``seconds``; ``left_out`` names it.
     """
     with program(request) as (module, target), watched() as halves:
         session = Session(request, vars(module), target)
@@ -53,17 +55,18 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
             module_class = isinstance(session.model, nnx.Module)
             session.phase("eval under jit", "eval", lambda: session.evaluate(True))
             raising = any(name.startswith(RAISING) for name in request["variants"])
-            if request["eager"] or raising or session.errors:
+            eager = request["eager"] and session.affords("without jit", WIDER)
+            if eager or raising or session.errors:
                 session.phase("eval", "eval", lambda: session.evaluate(False))
             mode = "train" if module_class else "eval"
             if not request["gradients"]:
-                if module_class:
+                if module_class and session.affords("training mode in float32", 1.0):
                     session.phase("train under jit", mode, session.train_forward)
                 return session.result()
             session.phase("train under jit", mode, lambda: session.train(True))
             if "train under jit" in session.errors:
                 session.phase("train", mode, lambda: session.train(False))
-            elif request["varies"] and module_class:
+            elif request["varies"] and module_class and session.affords("whether draws repeat", 1.0):
                 session.phase("draws", "", session.fresh_draws)
         return session.result() | {"generate": generation(session), "ran": RAN.to_plain()}
 
@@ -85,6 +88,16 @@ class Session:
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
         self.slots: list[int] = []
+        self.budget = Budget(request.get("seconds"))
+        self.first = 0.0
+        """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
+        self.reserve = TRAINING + NARROW if request["gradients"] else 0.0
+        """What is yet to be done and not to be left out, as a multiple of these."""
+
+    def affords(self, what: str, multiple: float, seconds: float = 0.0) -> bool:
+        """Whether there is time for what takes so often as long as the first call, or so many seconds more."""
+        reserve = self.reserve if "train" not in what and "draws" not in what else 0.0
+        return self.budget.affords(what, (multiple + reserve) * self.first + seconds)
 
     def phase(self, name: str, mode: str, work: Callable[[], dict[str, Any]]) -> None:
         """Runs one phase; in a mode, with torch's draws of that mode."""
@@ -107,6 +120,8 @@ class Session:
             "draws": self.draws,
             "seconds": self.seconds,
             "halves": self.halves,
+            "left_out": self.budget.left_out,
+            "first": self.first,
             "paired": hasattr(self.model, "t2j_pairs"),
             "paired_by_order": getattr(self.model, "t2j_pairs_sure", True) is False,
             "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,
@@ -219,13 +234,23 @@ class Session:
         """
         model, shape = self.fresh(train=False), Shape()
         run = self.forward(shape, jit)
-        found = {name: shape.fill(run(model, self.arrays)) for name in ("eval output", "eval output again")}
+        times = [time.monotonic()]
+        found = {}
+        for name in ("eval output", "eval output again"):
+            found[name] = shape.fill(run(model, self.arrays))
+            times.append(time.monotonic())
+        if jit:
+            self.first = times[1] - times[0]
+        forms = [a.shape for a in self.arrays]
         found |= self.buffers("buffer after eval", model)
         for name, data in self.request["variants"].items():
             raising = name.startswith(RAISING)
             if raising == jit:
                 continue  # Values can't decide about an error under ``jit``.
             self.take(Arguments.from_plain(data))
+            again = forms != [a.shape for a in self.arrays]
+            if not raising and not self.affords(name, float(again), times[2] - times[1]):
+                continue
             try:
                 found[name] = shape.fill(run(self.fresh(train=False), self.arrays))
             except Exception as error:  # noqa: BLE001 - an error is what is wanted here
@@ -255,7 +280,7 @@ class Session:
         if not isinstance(model, nnx.Module):
             return {}
         entries = names_of(model).items()
-        return {f"{prefix}: {n}": to_array(e.value()) for n, e in entries if e.kind == "buffer" and e.variables}
+        return {f"{prefix}: {n}": to_array(value_of(e)) for n, e in entries if e.kind == "buffer" and e.variables}
 
     def train(self, jit: bool) -> dict[str, Any]:
         """Training steps; for a function, its gradients."""
@@ -287,7 +312,9 @@ class Session:
             by_name: dict[str, Any] = {}
             if module:
                 # JAX's gradient with respect to a complex number is the conjugate of torch's.
-                by_name = {n: np.conj(np.asarray(g)) for n, g in layout_of(model, grads[0]).items()}
+                by_name = {
+                    n: np.conj(np.asarray(g)) for n, g in layout_of(model, jax.tree.map(np.asarray, grads[0])).items()
+                }
                 grads = grads[1]
             if step == 1:
                 if module:
@@ -305,7 +332,7 @@ class Session:
             end = f"after {steps} steps"
             entries = names_of(model).items()
             parameters = [(n, e) for n, e in entries if e.kind == "parameter"]
-            found |= {f"{end}: parameter {n}": digest(to_array(e.value())) for n, e in parameters}
+            found |= {f"{end}: parameter {n}": digest(to_array(value_of(e))) for n, e in parameters}
             found |= self.buffers(f"{end}: buffer", model)
         return found
 
@@ -386,6 +413,6 @@ class Adam:
             second = 0.999 * second + 0.001 * (gradient * np.conj(gradient)).real
             self.moments[name] = first, second
             scale = np.sqrt(second / (1 - 0.999**self.count)) + 1e-3
-            value = np.asarray(entry.value()) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
+            value = value_of(entry) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
             for variable, part in zip(entry.variables, entry.from_torch(value), strict=True):
                 variable.set_value(jnp.asarray(part))

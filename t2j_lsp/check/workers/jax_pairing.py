@@ -19,6 +19,7 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.pairing import COUNTER, Pair, Pairing, inferred
+from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.weights import torch_layout, torch_names
 from t2j_lsp.weights.names import TorchEntry
 
@@ -131,6 +132,11 @@ def own_entries(model: nnx.Module) -> dict[str, TorchEntry]:
     return found
 
 
+def value_of(entry: TorchEntry) -> NdArray:
+    """The present value in torch's layout. JAX would compile a program for each shape that is transposed."""
+    return np.asarray(entry.to_torch(*(np.asarray(variable.get_value()) for variable in entry.variables)))
+
+
 def names_of(model: nnx.Module) -> dict[str, TorchEntry]:
     """The state of a model by torch's names, through its pairing where it has one."""
     pairs: tuple[Pair, ...] | None = getattr(model, "t2j_pairs", None)
@@ -163,7 +169,7 @@ def layout_of(model: nnx.Module, state: Any) -> dict[str, Any]:
     return {n: e.to_torch(*(held[id(v)] for v in e.variables)) for n, e in entries if id(e.variables[0]) in held}
 
 
-def load_paired(model: nnx.Module, state: Mapping[str, jax.Array], weights: Mapping[str, str]) -> bool:
+def load_paired(model: nnx.Module, state: Mapping[str, NdArray], weights: Mapping[str, str]) -> bool:
     """Pairs the model's state with torch's and loads it. False where no pairing takes in everything."""
     pairing = _given(model, state, weights) if weights else inferred(state, _shapes(model), _order(model))
     if pairing is None:

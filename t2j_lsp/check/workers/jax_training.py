@@ -15,7 +15,7 @@ from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PUSH, Arguments
 
 from .jax_build import program, to_array, to_jax
 from .jax_observe import Session, Shape
-from .jax_pairing import names_of
+from .jax_pairing import names_of, value_of
 from .making import made
 
 
@@ -143,7 +143,7 @@ class Training:
             self.step(float(value))
         for name, entry in names_of(self.model).items():
             if entry.kind == "parameter":
-                here = np.where(self.told["noise"].get(name, False), 0, np.asarray(entry.value()))
+                here = np.where(self.told["noise"].get(name, False), 0, value_of(entry))
                 found[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
         found |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
         followed = self.told["followed"]
@@ -186,7 +186,7 @@ class Training:
         found = []
         for _ in range(self.told["course"]):
             run(self.model, self.optimizer, [])
-            found.append(float(np.mean(np.asarray(entry.value()))))
+            found.append(float(np.mean(value_of(entry))))
         return np.asarray(found)
 
     def rates_later(self) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import jax_device, jax_random, jax_widen
+from . import jax_convolution, jax_device, jax_random, jax_widen
 from .serve import Handler
 
 jax_device.install()
 jax_widen.install()
+jax_convolution.install()
 jax_random.install()  # Before flax, which keeps references to what is replaced here.
 
 import flax  # noqa: E402

@@ -23,6 +23,7 @@ from .torch_build import build, program, realise, to_array
 from .torch_guess import OUT_OF_ORDER, Guesser
 from .torch_lengths import shrunk, unpaired
 from .torch_parts import Parts
+from .torch_smaller import SLOW, smaller
 
 _MOST_PLANS = 24
 _SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
@@ -36,8 +37,9 @@ FAR = 512.0
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
     """The first plan that runs, with its inputs drawn; or why none does.
 
-    The request holds ``slice``, ``plans``, ``seed``, ``wide`` and ``seconds``. The answer also holds ``parts``: how
-    the run built and called other classes of the user's.
+    The request holds ``slice``, ``plans``, ``seed``, ``wide``, ``seconds`` and ``small``: whether inputs are to be made
+    smaller even where the program does not take long. The answer also holds ``parts``, how the run built and called
+    other classes of the user's, and ``smaller``, which inputs became smaller.
     """
     problems: list[str] = []
     deadline = time.monotonic() + request["seconds"]
@@ -54,9 +56,12 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                 continue
             for inputs, guesser in _tries(model, plan):
                 try:
-                    drawn = drawn_arguments(_computed(_evaluated(inputs, vars(module)), vars(module)), rng)
+                    values = _computed(_evaluated(inputs, vars(module)), vars(module))
+                    drawn = drawn_arguments(values, rng)
                     parts.watch(model)
+                    began = time.process_time()
                     run(model, drawn, vars(module), request["wide"])
+                    slow = time.process_time() - began > SLOW or request["small"]
                 except Exception as error:  # noqa: BLE001 - so may its forward
                     problems.append(f"with {inputs}: {_text(error)}")
                     plans += _repaired(plan, error, plans)
@@ -65,18 +70,38 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     if time.monotonic() > deadline:
                         return {"problems": problems}
                     continue
-                found, others = parts.found(), variants(model, inputs, plan, rng)
+                found = parts.found()
+                change = _smaller(model, values, vars(module), request, deadline) if slow else None
+                shown = str(inputs)
+                if change is not None:
+                    shown, inputs = shown if inputs.call else str(change[0]), change[0]
+                    drawn = drawn_arguments(inputs, rng)
+                others = variants(model, inputs, plan, rng)
                 if time.monotonic() < deadline:
                     others |= _other_lengths(model, inputs, plan.source == "the t2j comment", vars(module), request)
                 return {
                     "init": init.to_plain(),
                     "inputs": drawn.to_plain(),
                     "variants": {name: a.to_plain() for name, a in others.items()},
-                    "shown": f"{target.__name__}({plan.init})({inputs})" if isinstance(target, type) else str(inputs),
+                    "shown": f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
                     "source": plan.source,
                     "parts": found,
+                    "smaller": change[1] if change is not None else None,
                 }
     return {"problems": problems}
+
+
+def _smaller(
+    model: Any, inputs: Arguments, namespace: dict[str, Any], request: dict[str, Any], deadline: float
+) -> tuple[Arguments, str] | None:
+    """Smaller inputs that the program takes, and what became of which; None where there are none."""
+
+    def call(arguments: Arguments) -> None:
+        run(model, drawn_arguments(arguments, np.random.default_rng(request["seed"])), namespace, request["wide"])
+
+    return smaller(
+        model, inputs, call, lambda: time.monotonic() < deadline + request["seconds"], 0.0 if request["small"] else SLOW
+    )
 
 
 def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:

@@ -26,10 +26,10 @@ class Pairs:
         suffix = self.server.settings_for(uri).suffix
         origin = source_path(path, suffix)
         if origin is not None and (to_uri(origin) in self.server.store.documents or origin.is_file()):
-            return to_uri(origin) if to_uri(origin) in self.server.store.documents else self._spelled(origin)
+            return to_uri(origin) if to_uri(origin) in self.server.store.documents else self.spelled(origin)
         return uri
 
-    def _spelled(self, path: Path) -> str:
+    def spelled(self, path: Path) -> str:
         """A path's URI as the client spells it, where it has the file open."""
         for uri in self.server.store.documents:
             if to_path(uri) == path:
@@ -42,7 +42,7 @@ class Pairs:
         if path is None:
             return None
         target = converted_path(path, self.server.settings_for(source_uri).suffix)
-        uri = self._spelled(target)
+        uri = self.spelled(target)
         return (uri, target) if uri in self.server.store.documents or target.is_file() else None
 
     def text(self, uri: str, path: Path) -> tuple[str, int]:

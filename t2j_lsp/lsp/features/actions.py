@@ -29,7 +29,7 @@ from ..convert import (
 from ..documents import Document, Program
 from ..edits import joined
 from ..outputs import note_written, output_edit
-from ..targets import UNSAVED_NOTEBOOK, standing_at, target_of
+from ..targets import UNSAVED_NOTEBOOK, UNTRUSTED, standing_at, target_of
 from .mends import explain, mend
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 REWRITE = "refactor.rewrite.t2j"
 CONVERT = "source.convert.t2j"
+CONVERT_AND_CHECK = "source.convertAndCheck.t2j"
 FIX_ALL = "source.fixAll.t2j"
 QUICK_FIX = types.CodeActionKind.QuickFix.value
-KINDS = (QUICK_FIX, REWRITE, CONVERT, FIX_ALL)
+KINDS = (QUICK_FIX, REWRITE, CONVERT, CONVERT_AND_CHECK, FIX_ALL)
 REQUEST_FAILED, CONTENT_MODIFIED = -32803, -32801
 CONVERT_FILE_COMMAND, CONVERT_PART_COMMAND = "t2j.convertFile", "t2j.convert"
 
@@ -306,6 +307,13 @@ class Offers:
                 how = "Merge new conversion into" if standing.edited else "Convert file to JAX again: replace"
                 title = f"{how} {target.name}"
         yield self._action(title, CONVERT, reason=analysis.problem or reason, file=True)
+        if target is not None and not self.program.is_notebook:
+            both = "Convert file to JAX and check it"
+            why = analysis.problem or reason or (None if self.server.trusted else UNTRUSTED)
+            action = self._action(both, CONVERT_AND_CHECK, reason=why)
+            if why is None:
+                action.data, action.command = None, types.Command(both, "t2j.convertAndCheck", arguments=[self.uri])
+            yield action
         yield self._rewrite("all that is exact", FIX_ALL, Scope("exact"))
 
     # --- what a check found ---------------------------------------------------------------------------------------

@@ -38,22 +38,7 @@ def register(server: Server) -> None:
         ``confirmed``: the user saw the conversion, and is not asked about what differs.
         """
         uri, confirmed = (*arguments, None, None)[:2]
-        try:
-            conversion = await convert_file(server, str(uri))
-            if conversion.standing is None and confirmed is not True:
-                program = server.store.program(conversion.uri)
-                assert program is not None
-                if server.client.asks_before_rewriting:
-                    return rewriting.as_answer(server, program, None, conversion.caveats)
-                if not await rewriting.allowed(server, program, None, conversion.caveats):
-                    return {"applied": False, "reason": "it was not confirmed"}
-            answer = await _write(server, conversion, confirmed is True)
-        except (Refused, SyntaxProblem, Failed) as error:
-            raise RequestFailed(message=str(error)) from None
-        target = conversion.target_uri
-        if answer["applied"] and server.client.show_document and conversion.standing is not None:
-            server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, types.ShowDocumentParams(target)))
-        return {**answer, "uri": target, **conversion.to_json()}
+        return (await convert_document(server, str(uri), confirmed is True))[1]
 
     @server.command("t2j.previewFile")
     async def preview(*arguments: Any) -> dict[str, Any]:
@@ -82,6 +67,26 @@ def register(server: Server) -> None:
         if not isinstance(uris, list | tuple):
             raise RequestFailed(message="the argument is not a list of URIs")
         return await _Bulk(server, [str(uri) for uri in uris], confirmed is True).run()
+
+
+async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[FileConversion, dict[str, Any]]:
+    """Convert a document into its file, and show that; the conversion, and the answer to the command."""
+    try:
+        conversion = await convert_file(server, uri)
+        if conversion.standing is None and not confirmed:
+            program = server.store.program(conversion.uri)
+            assert program is not None
+            if server.client.asks_before_rewriting:
+                return conversion, rewriting.as_answer(server, program, None, conversion.caveats)
+            if not await rewriting.allowed(server, program, None, conversion.caveats):
+                return conversion, {"applied": False, "reason": "it was not confirmed"}
+        answer = await _write(server, conversion, confirmed)
+    except (Refused, SyntaxProblem, Failed) as error:
+        raise RequestFailed(message=str(error)) from None
+    target = conversion.target_uri
+    if answer["applied"] and server.client.show_document and conversion.standing is not None:
+        server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, types.ShowDocumentParams(target)))
+    return conversion, {**answer, "uri": target, **conversion.to_json()}
 
 
 async def _landmarks(server: Server, conversion: FileConversion) -> Landmarks:

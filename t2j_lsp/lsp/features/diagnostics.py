@@ -99,7 +99,8 @@ class Diagnostics:
         """Push what is to be pushed of a program, where it changed since the last time."""
         everything = {uri: [] for uri, _, _ in program.parts()} if self.pulls else self.static(program)
         for uri, diagnostics in everything.items():
-            self.push(uri, [*diagnostics, *self.server.checks.diagnostics(program, uri)])
+            checked = self.server.checks.diagnostics(program, uri)
+            self.push(uri, [*diagnostics, *checked, *self.server.project_files.found.get(uri, [])])
 
     @property
     def pulls(self) -> bool:

@@ -1,0 +1,90 @@
+"""Smaller inputs for programs that take long: as small as they run with and every layer still has something to mix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from t2j_lsp.check.inputs import Arguments, ArraySpec
+from t2j_lsp.check.workers.torch_prepare import drawn_arguments
+from t2j_lsp.check.workers.torch_smaller import smaller
+
+
+class Halves(nn.Module):
+    """Takes only what two halvings and doublings give back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv2d(3, 3, 2, stride=2)
+        self.up = nn.ConvTranspose2d(3, 3, 2, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.up(self.up(self.down(self.down(x)))) + x
+
+
+class Two(nn.Module):
+    """Two sequences of one length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 6)
+        self.mix = nn.Linear(12, 6)
+
+    def forward(self, ids: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        return self.mix(torch.cat([self.embedding(ids), features], dim=-1))
+
+
+def found(model: nn.Module, *inputs: object, in_time: bool = True) -> tuple[list[tuple[int, ...]], str] | None:
+    """The new shapes, and how they are said."""
+
+    def run(arguments: Arguments) -> None:
+        drawn = drawn_arguments(arguments, np.random.default_rng(0))
+        model(*(torch.from_numpy(np.asarray(a)) for a in drawn.args))
+
+    change = smaller(model, Arguments(list(inputs)), run, lambda: in_time)
+    return None if change is None else ([tuple(a.shape) for a in change[0].args], change[1])
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "expected"),
+    [
+        (nn.Conv2d(3, 4, 3), (8, 3, 128, 128), (3, 3, 17, 19)),
+        (nn.Conv3d(3, 4, 3), (2, 3, 16, 112, 112), (2, 3, 5, 15, 17)),
+        (Halves(), (4, 3, 128, 96), (3, 3, 16, 24)),
+        (nn.Sequential(nn.Flatten(2), nn.Linear(64, 2)), (6, 3, 8, 8), (3, 3, 8, 8)),
+        (nn.Sequential(nn.AvgPool2d(8), nn.Conv2d(3, 4, 1)), (4, 3, 64, 64), (3, 3, 17, 19)),
+        (nn.LSTM(6, 5, batch_first=True), (4, 200, 6), (3, 25, 6)),
+    ],
+    ids=["axes that differ", "video", "axes that are halved", "only the batch", "no axis of one", "a sequence"],
+)
+def test_the_smallest_that_runs_and_tells(model: nn.Module, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    change = found(model, ArraySpec("float32", shape))
+    assert change is not None
+    assert change[0] == [expected]
+    assert change[1] == f"f32{list(shape)} became f32{list(expected)}"
+
+
+def test_axes_of_one_length_stay_so_among_inputs() -> None:
+    change = found(Two(), ArraySpec("int64", (4, 80), 0, 50), ArraySpec("float32", (4, 80, 6)))
+    assert change is not None
+    assert change[0] == [(3, 11), (3, 11, 6)]
+
+
+def test_given_arrays_keep_their_values() -> None:
+    array = np.arange(4 * 3 * 64 * 64, dtype=np.float32).reshape(4, 3, 64, 64)
+    seen = []
+
+    def run(arguments: Arguments) -> None:
+        seen.append(arguments.args[0])
+
+    change = smaller(nn.Identity(), Arguments([array]), run, lambda: True)
+    assert change is not None
+    np.testing.assert_array_equal(change[0].args[0], array[:3, :, :9, :11])
+    assert seen[0] is array
+
+
+def test_inputs_stay_where_nothing_smaller_runs_or_no_time_is_left() -> None:
+    assert found(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), ArraySpec("float32", (2, 3, 8, 8))) is None
+    assert found(nn.Conv2d(3, 4, 3), ArraySpec("float32", (8, 3, 128, 128)), in_time=False) is None

@@ -218,11 +218,12 @@ class FileCheck:
                 ours = call | {"pairing": pairing}
                 jax = {64: self._jax(jax_slice, ours, torch[64], steps, budget.left)}
                 budget.left_out += jax[64]["left_out"]
+                ours = without(ours, jax[64]["left_out"])
                 first = jax[64]["first"]
                 judgement, moved = judge(item.name, self.settings.stage, torch, jax), None
                 careful = self._doubtful(judgement, torch[64], jax[64])
                 if careful:
-                    jax[64] = self._jax(jax_slice, as_before(ours, jax[64]), torch[64], steps, careful=True)
+                    jax[64] = self._jax(jax_slice, ours, torch[64], steps, careful=True)
                     judgement = judge(item.name, self.settings.stage, torch, jax)
                 if judgement.verdict.stages["behavioral"].result is Result.FAIL:
                     moved = self._moved(torch_slice, call, torch[64], steps)
@@ -236,7 +237,8 @@ class FileCheck:
                     initial = self._initial(torch_slice, jax_slice, call) if named else None
                     judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
                     if 32 in jax and not careful and not initial and self._doubtful(judgement, torch[32], jax[32]):
-                        jax[32] = self._jax_narrow(jax_slice, as_before(ours, jax[32]), torch[64], careful=True)
+                        ours = without(ours, jax[32]["left_out"])
+                        jax[32] = self._jax_narrow(jax_slice, ours, torch[64], careful=True)
                         judgement = judge(item.name, self.settings.stage, torch, jax, initial, moved)
             except RemoteError as error:
                 return self._not_loaded(item.name, error)
@@ -467,10 +469,9 @@ def _lines(request: dict[str, Any]) -> dict[str, list[str]]:
     return {m["path"]: m["text"].splitlines() for m in request["slice"]["modules"]}
 
 
-def as_before(call: dict[str, Any], jax: dict[str, Any]) -> dict[str, Any]:
-    """A call with those variants that the JAX side has observed, or failed in: what was left out stays out."""
-    variants = {n: v for n, v in call["variants"].items() if n not in jax["left_out"]}
-    return call | {"variants": variants}
+def without(call: dict[str, Any], left_out: Sequence[str]) -> dict[str, Any]:
+    """A call without the variants that were left out: a run that is repeated with more care has no more time."""
+    return call | {"variants": {n: v for n, v in call["variants"].items() if n not in left_out}}
 
 
 def _add(stage: StageResult, text: str | None) -> None:

@@ -21,8 +21,8 @@ from jax.interpreters import mlir
 
 MANY = 2_000_000
 """Products in one convolution, from which compiling the windows pays."""
-_LARGEST = 2**27
-"""Elements that all windows of one convolution may have together: a gigabyte."""
+_LARGEST = 2**26
+"""Elements that all windows of one convolution may have together: half a gigabyte, of which there are two copies."""
 
 
 def install() -> None:

@@ -64,6 +64,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
                     session.phase("train under jit", mode, session.train_forward)
                 return session.result()
             session.phase("train under jit", mode, lambda: session.train(True))
+            session.reserve = NARROW
             if "train under jit" in session.errors:
                 session.phase("train", mode, lambda: session.train(False))
             elif request["varies"] and module_class and session.affords("whether draws repeat", 1.0):
@@ -96,8 +97,7 @@ class Session:
 
     def affords(self, what: str, multiple: float, seconds: float = 0.0) -> bool:
         """Whether there is time for what takes so often as long as the first call, or so many seconds more."""
-        reserve = self.reserve if "train" not in what and "draws" not in what else 0.0
-        return self.budget.affords(what, (multiple + reserve) * self.first + seconds)
+        return self.budget.affords(what, (multiple + self.reserve) * self.first + seconds)
 
     def phase(self, name: str, mode: str, work: Callable[[], dict[str, Any]]) -> None:
         """Runs one phase; in a mode, with torch's draws of that mode."""

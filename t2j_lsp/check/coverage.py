@@ -93,7 +93,7 @@ class Covered:
             tuple(_places(self.pieces, due, not_run, {item.name for item in objects})),
             tuple(branch.place for branch in parts),
             tuple(trains),
-            tuple(line for line, _ in outline(self.jax_side.text, definitions=False).gaps),
+            tuple(_marked_places(self.jax_side.text)),
         )
 
     def _is_converted(self, piece: Piece) -> bool:
@@ -165,6 +165,12 @@ def _places(
 
 def _stored(tree: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _marked_places(text: str) -> Iterator[int]:
+    """The lines of marks for what was left as PyTorch, the first of those above one statement."""
+    lines = [line for line, _ in outline(text, definitions=False).gaps]
+    yield from (line for line in lines if line - 1 not in lines)
 
 
 def _in_file(marks: Collection[Mark], side: Slicer) -> set[tuple[Kind, int]]:

@@ -184,21 +184,28 @@ def show(report: CheckReport) -> None:
 
 
 def uncovered(report: CheckReport) -> list[str]:
-    """What the verdict on a file does not cover, by name and line."""
+    """What the verdict on a file does not cover, by name and line, and what was compared of code that trains."""
     if report.coverage is None:
         return []
     found = []
     trains = {one.name for one in report.not_run}
-    places = [f"{one.name} ({one.lines})" for one in report.coverage.not_run if one.name not in trains]
+    places = [f"{_called(one.name)} ({one.lines})" for one in report.coverage.not_run if one.name not in trains]
     if places:
         found.append(f"converted, but not run: {', '.join(places)}")
     if report.not_run:
-        where = ", ".join(f"{one.name} (line {one.line})" for one in report.not_run)
-        found.append(f"not run as a whole: {where}; of code that trains, a check runs the optimizer, schedule and loss")
+        where = ", ".join(f"{_called(one.name)} (line {one.line})" for one in report.not_run)
+        trained = [(o.name, text) for o in report.objects for text in o.stages["behavioral"].observed]
+        parts = [f"{name} was trained with {text}" for name, text in trained if text.startswith("its own optimizer")]
+        found.append("; ".join([f"not run as a whole: {where}", *parts]))
     if report.coverage.branches:
         where = ", ".join(f"{one.lines} of {one.name}" for one in report.coverage.branches)
         found.append(f"branches that did not run: {where}")
     return found
+
+
+def _called(name: str) -> str:
+    """A definition as a report calls it."""
+    return "top-level code" if name == "<script>" else name
 
 
 def show_explanation(one: ObjectVerdict) -> None:

@@ -92,7 +92,7 @@ class Session:
         self.budget = Budget(request.get("seconds"))
         self.first = 0.0
         """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
-        self.reserve = TRAINING + NARROW if request["gradients"] else 0.0
+        self.reserve = TRAINING + NARROW if request.get("gradients") else 0.0
         """What is yet to be done and not to be left out, as a multiple of these."""
 
     def affords(self, what: str, multiple: float, seconds: float = 0.0) -> bool:

@@ -56,6 +56,8 @@ NOTE_CODES = {Fidelity.EXACT: "exact", Fidelity.CLOSE: "note"}
 """The codes of what rules have to say of what they converted."""
 SAME_CODES = frozenset({"exact", "kept"})
 """Codes of notes that ask for nothing: the result is the same."""
+HINT_CODES = SAME_CODES | {"tensor-method"}
+"""Codes of notes that an editor shows as a hint."""
 
 
 def editor_code(code: str) -> str:
@@ -108,8 +110,9 @@ class Finding:
     @property
     def message(self) -> str:
         """What is said to the user: the torch name, where the reason does not say it, and the reason."""
-        construct = "." not in self.name
-        return self.reason if construct or self.name in self.reason else f"{self.name}: {self.reason}"
+        parts = self.name.split(".")
+        said = ".".join(parts[-2:]) in self.reason or f".{parts[-1]}()" in self.reason
+        return self.reason if said or parts[0] != "torch" else f"{self.name}: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         return {

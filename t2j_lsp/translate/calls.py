@@ -189,8 +189,12 @@ class CallRenderer(RuleApplication):
         in_module = here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
         if only_tensor(name, node) or (in_module and other):
             piece = self._tensor_method(node, func, Tensor(sure=False))
-            why = f"only tensors have .{name}()" if name in TENSOR_ONLY else f"of how .{name}() is called"
-            self.ctx.note(node, f"torch.Tensor.{name}", "probable", f"taken for a tensor because {why}")
+            certain = name in TENSOR_ONLY
+            why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
+            receiver = self.ctx.source.segment(func.value)
+            receiver = f"'{receiver}'" if len(receiver) <= 30 and "\n" not in receiver else "this"
+            reason = f"{receiver} is taken for a tensor, because {why}"
+            self.ctx.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
         if other and isinstance(owner, Parameter):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"

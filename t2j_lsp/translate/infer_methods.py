@@ -191,5 +191,5 @@ class MethodInference(Evidence):
         if name == "keys" and isinstance(owner, ListOf):
             return ListOf(owner.keys or UNKNOWN)
         if name in ("pop", "get", "setdefault"):
-            return element(owner)
+            return join(element(owner), arguments[1]) if len(arguments) > 1 else element(owner)
         return UNKNOWN

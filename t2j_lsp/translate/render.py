@@ -192,7 +192,8 @@ class Renderer(CallRenderer):
             return self.function_value(rule, node)
         if self.is_namespace(node, name):
             return None
-        reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
+        unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
+        reason = rule.reason if rule is not None and rule.reason else unknown
         self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
 

@@ -140,9 +140,17 @@ def test_one_place_is_reported_once(line: str, codes: list[str], shared: Client,
     assert [d["code"] for d in shared.diagnostics(uri, 1)] == codes
 
 
-def test_a_message_names_what_it_is_about_once(shared: Client, uri: str) -> None:
-    shared.open(uri, "import torch\n\ny = torch._foreach_neg([torch.zeros(2)])\n")
-    assert [d["message"] for d in shared.diagnostics(uri, 1)] == ["t2j has no rule for torch._foreach_neg"]
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("torch._foreach_neg([torch.zeros(2)])", "t2j has no rule for torch._foreach_neg"),
+        ("print(torch)", "the module torch itself is used as a value"),
+        ("f(1).softmax(0)", "'f(1)' is taken for a tensor, because only tensors have .softmax()"),
+    ],
+)
+def test_a_message_names_what_it_is_about_once(line: str, message: str, shared: Client, uri: str) -> None:
+    shared.open(uri, f"import torch\nfrom elsewhere import f\n\ny = {line}\n")
+    assert [d["message"] for d in shared.diagnostics(uri, 1)] == [message]
 
 
 @pytest.mark.parametrize("code", ["t2j-note", "note", "close"])

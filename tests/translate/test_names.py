@@ -59,7 +59,7 @@ def test_a_name_rebound_to_something_else_is_no_longer_torch() -> None:
 def test_a_method_that_only_tensors_have_is_converted_and_noted() -> None:
     result = translate("import torch\n\n\ndef f(batch):\n    return batch['x'].unsqueeze(0)\n")
     assert "batch['x'][None]" in result.code
-    assert [note.code for note in result.notes] == ["probable"]
+    assert [note.code for note in result.notes] == ["tensor-method"]
 
 
 def test_an_annotation_says_what_a_parameter_is() -> None:
@@ -71,3 +71,9 @@ def test_an_annotation_says_what_a_parameter_is() -> None:
 def test_text_without_torch_comes_back_unchanged() -> None:
     source = "import os\r\n\r\nprint(os.name)  # torch\r\n"
     assert translate(source).code == source
+
+
+def test_what_a_dict_gives_for_a_missing_key_may_be_anything() -> None:
+    head = "import torch\n\n\ndef f(state: dict[str, torch.Tensor]):\n"
+    body = "    state = state.get('model', state)\n    return state.get('weights', state)\n"
+    assert translate(head + body).gaps == ()

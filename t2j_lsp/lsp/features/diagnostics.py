@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import Finding, Severity, Span, editor_code
+from ...contract import HINT_CODES, Finding, Severity, Span, editor_code
 from ...outline import todo_marks
 from ..analysis.model import Analysis, LineMap
 from ..documents import Program
@@ -79,7 +79,7 @@ class Diagnostics:
         if last - first > LONG or program.place(first)[0] != program.place(last)[0]:
             last, end = first, len(program.lines[first])
         severity = types.DiagnosticSeverity.Warning
-        if not finding.differs or (finding.severity is Severity.GAP and mends_elsewhere):
+        if finding.code in HINT_CODES or (finding.severity is Severity.GAP and mends_elsewhere):
             severity = types.DiagnosticSeverity.Hint
         elif finding.severity is Severity.NOTE:
             severity = types.DiagnosticSeverity.Information

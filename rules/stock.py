@@ -76,7 +76,7 @@ instead(
 instead("nnx.LSTMCell has one bias where PyTorch's has two, and its carry in the other order.", "LSTMCell")
 instead("nnx.Sequential takes no dict of names, and can't be sliced.", "Sequential")
 instead("A slice or a sum of an nnx.List is no nnx.List.", "ModuleList")
-instead("nnx.Dict does not keep the order of its items.", "ModuleDict")
+instead("An nnx.Dict comes out of nnx.jit with its items sorted.", "ModuleDict")
 instead(
     "Flax has no such layers.",
     *("Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"),
@@ -121,7 +121,7 @@ instead("x.at[...] takes whole indices, and not an index along one axis.", "alon
 instead("jnp.max gives no indices.", "max_with_indices")
 instead("jnp.min gives no indices.", "min_with_indices")
 instead("jnp.sort gives no indices.", "sort_with_indices")
-instead("jax.lax.top_k looks along the last axis, for the largest elements.", "top_k")
+instead("jax.lax.top_k finds the largest elements only.", "top_k")
 instead("jnp.median gives the mean of the two middle elements.", "lower_median", "median_with_indices")
 instead("jnp.nanmedian gives the mean of the two middle elements.", "lower_nanmedian", "nanmedian_with_indices")
 instead("jax.lax.cummax gives no indices.", "cummax_with_indices")
@@ -135,7 +135,7 @@ instead("A module that is called outside of a compiled function is not compiled 
 instead("optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6).", "clip_grad_norm")
 instead("optax counts a schedule by updates; PyTorch's goes on where its step() is called.", "LRScheduler")
 instead("optax.contrib.reduce_on_plateau is part of the optimizer, which needs the value then.", "ReduceLROnPlateau")
-instead("optax.MultiSteps averages over a fixed number of updates.", "zero_gradients", "apply_gradients")
+instead("optax.MultiSteps counts the updates itself, and averages over them.", "zero_gradients", "apply_gradients")
 instead("optax.cosine_decay_schedule stays at its end, where PyTorch's goes up again.", "cosine_annealing")
 instead("optax.trace has no dampening.", "dampened_trace")
 instead("optax.amsgrad takes the maximum behind the correction of the bias.", "scale_by_amsgrad")

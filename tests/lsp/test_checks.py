@@ -265,7 +265,7 @@ def test_a_file_is_converted_and_checked_by_one_action(trusted: Client, tmp_path
     trusted.answers["workspace/applyEdit"] = apply
     try:
         (action,) = trusted.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
-        assert action["title"] == "Convert file to JAX and check it"
+        assert action["title"] == "Convert file to JAX (new file net_jax.py), and check it"
         answer = trusted.command(action["command"]["command"], *action["command"]["arguments"], timeout=TIMEOUT)
     finally:
         trusted.answers["workspace/applyEdit"] = before

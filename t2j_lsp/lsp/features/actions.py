@@ -308,8 +308,9 @@ class Offers:
                 title = f"{how} {target.name}"
         yield self._action(title, CONVERT, reason=analysis.problem or reason, file=True)
         if target is not None and not self.program.is_notebook:
-            both = "Convert file to JAX and check it"
-            why = analysis.problem or reason or (None if self.server.trusted else UNTRUSTED)
+            both = f"{title}, and check it"
+            may_run = self.server.trusted or self.server.client.asks_before_checks
+            why = analysis.problem or reason or (None if may_run else UNTRUSTED)
             action = self._action(both, CONVERT_AND_CHECK, reason=why)
             if why is None:
                 action.data, action.command = None, types.Command(both, "t2j.convertAndCheck", arguments=[self.uri])

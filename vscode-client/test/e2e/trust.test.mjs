@@ -41,6 +41,17 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
   await within("consent", { files: WAITING }, async (code) => {
     const pipe = withPipe(code);
     await code.convert("net.py");
+    const question = await (await code.notification("Check conversions by running")).innerText();
+    // What this system holds of a check is said before the first one, and stays in the status item's tooltip.
+    const held = /They run as you\. (Checks are held by|Not held here: .*)/.exec(question.replace(/\s+/g, " "));
+    assert.ok(held, question);
+    await code.shot("consent");
+    await (await code.status("t2j")).hover();
+    await code.page
+      .locator(".monaco-hover:not(.hidden)", { hasText: held[1].slice(0, 13) })
+      .first()
+      .waitFor();
+    await code.shot("status tooltip");
     await code.answer("Check conversions by running", "Not in This Workspace");
     assert.equal((await debugInfo(code)).server.trusted, false);
     assert.equal(runs(pipe), false, "the workspace's code runs");

@@ -119,11 +119,13 @@ def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, i
     jax_line = jax["line"] - 1 if jax and in_file else None
     about = source, name, divergence.get("fix") if in_file else None
     if not in_file:
-        return [Found(torch_uri, torch_line, f"{name} differs in JAX: {what}", converted, jax_line, *about)]
+        alone = f"{name} differs from PyTorch once it is converted: {what}"
+        return [Found(torch_uri, torch_line, alone, converted, jax_line, *about)]
     here, there = _named(converted, jax_line), _named(torch_uri, torch_line)
+    refers, error = (f"{name} differs from PyTorch{place}: {what}" for place in (f" in {here}", f", {there}"))
     return [
-        Found(torch_uri, torch_line, f"{name} differs in {here}: {what}", converted, jax_line, *about, is_hint=True),
-        Found(converted, jax_line, f"{name} differs from {there}: {what}", torch_uri, torch_line, *about),
+        Found(torch_uri, torch_line, refers, converted, jax_line, *about, is_hint=True),
+        Found(converted, jax_line, error, torch_uri, torch_line, *about),
     ]
 
 

@@ -25,8 +25,9 @@ from t2j_lsp.check.filecheck import FileCheck, Settings
 from t2j_lsp.check.inputs import CommentError
 from t2j_lsp.check.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.plans import constructor
-from t2j_lsp.check.pool import Pool, RemoteError, WorkerError
+from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.slice import Slicer
+from t2j_lsp.check.worker import RemoteError, WorkerError
 from t2j_lsp.contract import SourceError
 
 _OTHER_THINGS = re.compile(

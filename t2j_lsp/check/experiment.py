@@ -21,9 +21,9 @@ from .causes import CAUSES, Candidate, Cause, candidates
 from .compare import arrays_of, kind_of
 from .judge import Judgement
 from .localise import TELLING, Alignment, Event, Places
-from .pool import RemoteError, WorkerError
 from .rewriting import Text
 from .slice import Slicer
+from .worker import RemoteError, WorkerError
 
 TRIALS, WHOLE_TRIALS = 80, 6
 """Edits that are tried at most, by one run and by the whole comparison."""

@@ -29,11 +29,12 @@ from .objects import CheckedObject, find_objects
 from .obstacles import failed_at_gap, obstacle
 from .own_training import OwnTraining
 from .plans import constructor, plans_for
-from .pool import Kind, Pool, RemoteError, TimedOut, WorkerError
+from .pool import Pool
 from .recall import Recall
 from .refusals import refusal, refused
 from .slice import Slicer
 from .stages import aside
+from .worker import Kind, RemoteError, TimedOut, WorkerError
 
 STEPS = 3
 FIRST_RUN = 0.4

@@ -13,11 +13,11 @@ from t2j_lsp.contract import Divergence, Location, SourceMapEntry, VerdictKind
 from .generation import call_of
 from .judge import Judgement
 from .localise import Alignment, Places, assignment, find, twin
-from .pool import RemoteError, WorkerError
 from .protocol import Raised
 from .slice import Slicer
 from .stages import mode_of
 from .trace import MAX_BYTES
+from .worker import RemoteError, WorkerError
 
 SMALL = 500_000
 """Elements of a state up to which a module is constructed once more, to look at the values in its constructor."""

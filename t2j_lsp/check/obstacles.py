@@ -13,9 +13,9 @@ from typing import Any
 from t2j_lsp.contract import VerdictKind
 
 from .judge import Judgement
-from .pool import Kind
 from .refusals import one_sided
 from .slice import Slicer
+from .worker import Kind
 
 _GAP = re.compile(r"\s*# TODO\(t2j\): (.*)")
 

@@ -14,12 +14,12 @@ from .inputs import OWN_TRAINING
 from .judge import Judgement, cannot_say
 from .marks import Mark, marks_of
 from .objects import CheckedObject
-from .pool import Cancelled, RemoteError, WorkerError
 from .protocol import NdArray
 from .recipes import CRITERION, OPTIMIZER, SCHEDULER
 from .slice import Slicer
 from .stages import CARRIED, aside, compare_all, describe, stage_of, stage_result, together, trajectory
 from .training import training_of
+from .worker import Cancelled, RemoteError, WorkerError
 
 STEPS = 8
 """RAdam changes its step after five, and cosine annealing turns round after T_max."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .pool import Kind
+from .worker import Kind
 
 _SIDES: dict[Kind, str] = {"torch": "PyTorch code", "jax": "converted code"}
 _REFUSING = tuple(os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM))

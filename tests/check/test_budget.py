@@ -9,8 +9,9 @@ import pytest
 
 from t2j_lsp import convert
 from t2j_lsp.check.budget import Budget
-from t2j_lsp.check.pool import Kind, Pool
+from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
+from t2j_lsp.check.worker import Kind
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 from .conftest import Check

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.pool import Limits, Pool, WorkerError
+from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.processes import tree
 from t2j_lsp.check.run import check_files
+from t2j_lsp.check.worker import Limits, WorkerError
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 JAX = "def f(x):\n    return x * 2\n"

@@ -26,9 +26,10 @@ from ...check.containment import projects
 from ...check.coverage import Covered, told_by
 from ...check.explain import HEADERS, NUMERIC, closing, table
 from ...check.objects import find_objects
-from ...check.pool import Pool, RemoteError, WorkerError
+from ...check.pool import Pool
 from ...check.run import check_files
 from ...check.slice import Slicer
+from ...check.worker import RemoteError, WorkerError
 from ...commands.output import plain_table
 from ...contract import Coverage, Explanation, ObjectVerdict, Options, T2JError, VerdictKind
 from ...files import neighbours

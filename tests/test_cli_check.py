@@ -9,15 +9,18 @@ import pytest
 
 from t2j_lsp import __version__
 from t2j_lsp.cli import main
-from t2j_lsp.commands.check import show
+from t2j_lsp.commands.check import EXIT_CODES, show
 from t2j_lsp.contract import (
     CheckReport,
     Containment,
+    Coverage,
     Divergence,
     Location,
+    NotRun,
     ObjectVerdict,
     Result,
     StageResult,
+    Uncovered,
     VerdictKind,
 )
 from t2j_lsp.outline import text_digest
@@ -52,6 +55,38 @@ def test_a_report_shows_objects_stages_errors_places_and_ends_in_the_verdict(
         "device: cpu",
         "different",
     ]
+
+
+def test_a_report_names_what_its_verdict_does_not_cover(capsys: pytest.CaptureFixture[str]) -> None:
+    observed = ["after 3 steps (2)", "its own optimizer SGD (line 32), schedule StepLR (line 33)"]
+    net = ObjectVerdict("Net", VerdictKind.EQUIVALENT)
+    net.stages["behavioral"] = StageResult(Result.PASS, None, 0.0, 0.0, observed)
+    training = NotRun("train", 20)
+    coverage = Coverage(
+        {"equivalent": 1},
+        {},
+        (
+            Uncovered("train", "function", 20, 28),
+            Uncovered("evaluate", "function", 30, 30),
+            Uncovered("<script>", "script", 40, 44),
+        ),
+        (Uncovered("Net.forward", "branch", 12, 13),),
+        (training,),
+        (50, 60),
+    )
+    report = CheckReport("cpu", [net], not_run=[training], coverage=coverage)
+    show(report)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "converted, but not run: evaluate (line 30), top-level code (lines 40-44)",
+        "not run as a whole: train (line 20); "
+        "Net was trained with its own optimizer SGD (line 32), schedule StepLR (line 33)",
+        "branches that did not run: lines 12-13 of Net.forward",
+        "device: cpu",
+        "covered: 1 of 1 class equivalent; 2 functions not run; top-level code not run; 1 branch not run; "
+        "2 places left as PyTorch",
+        "unchecked",
+    ]
+    assert EXIT_CODES[report.verdict] == 3
 
 
 def test_a_report_without_objects_is_unchecked(capsys: pytest.CaptureFixture[str]) -> None:

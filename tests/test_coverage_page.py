@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from t2j_lsp.cli import main
+from t2j_lsp.contract import Coverage, Uncovered
 from t2j_lsp.coverage_page import LABELS
 from t2j_lsp.verdict_store import record
 
@@ -99,7 +100,9 @@ def project(tmp_path: Path) -> Path:
         "behavioral": {"result": "not run", "max_abs_err": None, "max_rel_err": None},
     }
     verdict = {"name": "Net", "verdict": "equivalent", "reason": None, "divergence": None, "stages": stages}
-    record(source, source.read_text(), target, target.read_text(), [verdict], device="cpu", version="7.8")
+    covered = Coverage({"equivalent": 1}, {}, (Uncovered("f", "function", 11, 12),), gaps=(9,))
+    about = {"device": "cpu", "version": "7.8", "coverage": covered}
+    record(source, source.read_text(), target, target.read_text(), [verdict], **about)
     return root
 
 
@@ -127,9 +130,12 @@ def test_the_page_counts_as_the_report_does(project: Path, capsys: pytest.Captur
     files = {row["file"].split("→")[0]: row for row in page.rows("files")}
     states = {Path(f["file"]).relative_to("src").as_posix(): f["state"] for f in report["migration"]["files"]}
     assert states == {"pkg/net.py": "gaps", "later.py": "not started"}
+    covered = "1 of 1 class equivalent; 1 function not run; 1 place left as PyTorch"
     assert {f"../src/{name}": LABELS[state] for name, state in states.items()} == {
-        name: row["state"] for name, row in files.items()
+        name: row["state"].removesuffix(covered) for name, row in files.items()
     }
+    assert files["../src/pkg/net.py"]["state"].endswith(covered)
+    assert [f["coverage"] and f["coverage"]["text"] for f in report["migration"]["files"]] == [None, covered]
     for kind in ("counts", "symbol_counts"):
         for state, count in report["migration"][kind].items():
             assert (

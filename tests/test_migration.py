@@ -11,6 +11,7 @@ import pytest
 
 from t2j_lsp import migration, verdict_store
 from t2j_lsp.cli import main
+from t2j_lsp.contract import Coverage, Uncovered
 from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.survey.process import form_of
 from t2j_lsp.migration import Migration, Surveyor, survey
@@ -76,9 +77,10 @@ def verdict(name: str, kind: str, what: str | None = None) -> dict[str, Any]:
     return {"name": name, "verdict": kind, "reason": None, "stages": stages, "divergence": divergence}
 
 
-def check(root: Path, *verdicts: dict[str, Any], device: str = "cpu") -> None:
+def check(root: Path, *verdicts: dict[str, Any], device: str = "cpu", coverage: Coverage | None = None) -> None:
     source, target = root / "net.py", root / "net_jax.py"
-    record(source, source.read_text(), target, target.read_text(), verdicts, device=device, version="1.2")
+    about = {"device": device, "version": "1.2", "coverage": coverage}
+    record(source, source.read_text(), target, target.read_text(), verdicts, **about)
 
 
 # --- outlines ---------------------------------------------------------------------------------------------------------
@@ -207,6 +209,22 @@ def test_all_equivalent_is_equivalent_and_unchecked_says_why(root: Path) -> None
     # A check that could not be made again refutes nothing.
     check(root, {**verdict("f", "unchecked"), "reason": "no workers"})
     assert survey([root]).counts["equivalent"] == 1
+
+
+def test_a_file_is_equivalent_only_where_everything_that_was_converted_ran(root: Path) -> None:
+    (root / "net_jax.py").write_text(CONVERTED.replace("    # TODO(t2j): a gap\n", ""))
+    verdicts = [verdict(name, "equivalent") for name in ("Base", "Net", "f")]
+    part = Coverage({"equivalent": 2}, {"equivalent": 1}, (Uncovered("main", "function", 20, 30),))
+    check(root, *verdicts, coverage=part)
+    (file,) = survey([root]).files
+    assert file.state == "converted" and file.coverage == part
+    assert {symbol.state for symbol in file.symbols} == {"equivalent"}
+    check(root, *verdicts, coverage=Coverage(part.classes, part.functions))
+    (file,) = survey([root]).files
+    assert file.state == "equivalent"
+    (root / "net.py").write_text(NET + "# edited\n")
+    (file,) = survey([root]).files
+    assert file.coverage is None
 
 
 # --- what is looked at ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from t2j_lsp.contract import Coverage, Uncovered, VerdictKind
 from t2j_lsp.verdict_store import asked_of, digests_of, kept, record, store_path
 
 ASKED = asked_of("numeric", "auto", None, None)
@@ -93,3 +94,16 @@ def test_a_store_of_an_earlier_version_or_a_damaged_one_gives_nothing(pair: tupl
     del whole["reports"], whole["neighbours"], whole["names"]
     path.write_text(json.dumps(whole))
     assert kept(pair[0], "a", pair[1], "b") is None
+
+
+def test_what_ran_and_what_it_covers_are_kept_with_the_verdicts(pair: tuple[Path, Path]) -> None:
+    covered = Coverage({"equivalent": 1}, {"unchecked": 1}, (Uncovered("main", "function", 3, 9),), gaps=(4,))
+    keep(pair, form("f"), form("g", "unchecked"), ran={"f": ("f", "helper"), "g": ("g",)}, coverage=covered)
+    found = kept(pair[0], "a", pair[1], "b")
+    assert found is not None and found.coverage == covered
+    # What is new counts, and what is kept where there is nothing new or the new check could not be made.
+    verdicts, ran = found.beside({"g": VerdictKind.EQUIVALENT}, {"g", "inner"})
+    assert verdicts == {"f": VerdictKind.EQUIVALENT, "g": VerdictKind.EQUIVALENT}
+    assert ran == {"f", "helper", "g", "inner"}
+    verdicts, ran = found.beside({"f": VerdictKind.UNCHECKED}, set())
+    assert verdicts["f"] is VerdictKind.EQUIVALENT and {"f", "helper"} <= ran

@@ -9,7 +9,7 @@ const ORDER: Migration[] = ["different", "gaps", "converted", "not started", "eq
 const LOOKS: Record<Migration, { icon: string; color?: string; label: string }> = {
   different: { icon: "error", color: "list.errorForeground", label: "Different" },
   gaps: { icon: "warning", color: "list.warningForeground", label: "Converted with gaps" },
-  converted: { icon: "circle-filled", label: "Converted, no verdict yet" },
+  converted: { icon: "circle-filled", label: "Converted, not all checked" },
   "not started": { icon: "circle-outline", label: "Not started" },
   equivalent: { icon: "pass", color: "testing.iconPassed", label: "Equivalent" },
 };

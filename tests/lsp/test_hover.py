@@ -20,6 +20,8 @@ from .client import Client, ServerError, at, capabilities, span
 from .hover_styles import STYLES
 from .programs import NET, line_of, place_of
 
+HERE = Path(__file__).resolve().parents[1]
+
 
 def text_of(hover: object) -> str:
     assert isinstance(hover, dict)
@@ -217,6 +219,17 @@ def test_axes_that_move_are_said(shared: Client, styles: dict[str, str]) -> None
     assert "Axes" not in text_of(shared.hover(styles["function"], *end_of(text, "torch.optim.SGD(")))
 
 
+def test_gradients_that_are_added_up_are_shown_as_the_variable_they_live_in(shared: Client, uri: str) -> None:
+    text = (HERE / "translate" / "scripts" / "accumulate.py").read_text()
+    shared.open(uri, text)
+    shared.state(uri, complete=True)
+    cleared = text_of(shared.hover(uri, *end_of(text, "optimizer.zero_grad(")))
+    assert "grads = zero_gradients(model)" in cleared and "in a variable of the loop" in cleared
+    assert "nothing to clear" not in cleared
+    stepped = text_of(shared.hover(uri, *end_of(text, "optimizer.step()")))
+    assert "apply_gradients(model, optimizer, grads)" in stepped and "optax.MultiSteps" in stepped
+
+
 def test_training_code_that_stays_says_so_and_why(shared: Client, uri: str) -> None:
     shared.open(uri, STYLES["function"].replace("optimizer.step()", "optimizer.step(lambda: loss)"))
     shared.state(uri)
@@ -251,7 +264,6 @@ def test_a_waiting_hover_can_be_cancelled(start: Callable[..., Client]) -> None:
 
 # --- nothing is shown that the conversion does not write --------------------------------------------------------------
 
-HERE = Path(__file__).resolve().parents[1]
 FILES = [*(HERE / "translate" / "scripts").glob("*.py"), *(HERE.parent / "examples").glob("*.py")]
 PROGRAMS = {**{path.name: path.read_text() for path in sorted(FILES)}, **STYLES}
 

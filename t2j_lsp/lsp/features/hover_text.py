@@ -26,8 +26,9 @@ STATES = {
 }
 MEANS_THE_SAME = ("torch.optim.", "torch.nn.Module.", "torch.Tensor.")
 """Names of what may stand in JAX code as it stands in PyTorch's."""
+ZERO_GRAD = "torch.optim.Optimizer.zero_grad"
 ABOUT = {
-    "torch.optim.Optimizer.zero_grad": "Gradients are what nnx.value_and_grad returns: there is nothing to clear.",
+    ZERO_GRAD: "Gradients are what nnx.value_and_grad returns: there is nothing to clear.",
     "torch.Tensor.backward": "nnx.value_and_grad computes the loss and its gradients from a function of the model.",
     "torch.optim.Optimizer.step": "The optimizer's update takes the model and the gradients.",
     "torch.optim.lr_scheduler.LRScheduler.step": "The learning rate is a value in the optimizer's state.",
@@ -99,6 +100,8 @@ def of_outcome(one: Outcome, reasons: Iterable[str]) -> Hover:
     elif one.state == "kept" and torch:
         summary = "still PyTorch, stays as it is"
     known = ABOUT.get(ALIASES.get(one.name, one.name))
+    if one.name == ZERO_GRAD and one.state == "converted" and not one.step:
+        known = "Gradients that several backward passes add to are values, in a variable of the loop."
     about = [known] if known and one.state != "left" else []
     about += [one.reason] if one.reason else []
     code = [] if one.state == "left" else [text for text in (one.code, one.step) if text]

@@ -55,7 +55,7 @@ def offered(python: str | None = None) -> tuple[str, ...]:
     """The layers that this system offers to an interpreter: tried in a process that ends at once."""
     command = [python or sys.executable, "-I", "-S", str(_START), "probe"]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         return tuple(json.loads(run.stdout))
     except (OSError, ValueError, subprocess.SubprocessError):
         return ()

@@ -187,7 +187,7 @@ def _works(attempt: Callable[[], None]) -> bool:
     if child == 0:
         try:
             attempt()
-        except OSError:
+        except (OSError, subprocess.SubprocessError):
             os._exit(1)
         os._exit(0)
     return os.waitpid(child, 0)[1] == 0
@@ -197,7 +197,7 @@ def _try_bubblewrap(folders: Folders) -> None:
     if bubblewrap.found() is None:
         raise FileNotFoundError("bwrap")
     command = bubblewrap.command(view_of(folders), folders.writable[0], ["true"])
-    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)
     if run.returncode:
         raise OSError("bwrap does not work here")
 

@@ -48,13 +48,11 @@ def _native(reason: str = GUARD) -> tuple[tuple[System, str], ...]:
 
 ATTACKS = (
     # Changes of files.
-    Attack("save_path", "`torch.save` over a file", ("command line", "server")),
-    Attack("save_pathlib", "the same, the file named by a `Path`"),
+    Attack("save_path", "`torch.save` over a file", ("command line", "server"), _native()),
+    Attack("save_pathlib", "the same, the file named by a `Path`", through=_native()),
     Attack("save_writer", "the same, by PyTorch's native writer alone", through=_native()),
     Attack("open_file", "`open`, `Path.write_bytes`, `os.truncate`"),
-    Attack(
-        "open_from_folder", "`os.open` with `dir_fd`", through=_native("an audit event has no `dir_fd` for `os.open`")
-    ),
+    Attack("open_from_folder", "`os.open` with `dir_fd`"),
     Attack("replace_file", "`os.replace` and `os.rename` over a file"),
     Attack("link_file", "`os.link`, `os.symlink`, writing through a link"),
     Attack("unlink_file", "`os.unlink` with `dir_fd`, `shutil.rmtree`"),
@@ -75,7 +73,12 @@ ATTACKS = (
     # Reads.
     Attack("read_home", "keys and notes in the home directory", ("command line", "server")),
     Attack("read_native", "the same, with the C library", through=_native()),
-    Attack("read_environment", "tokens in other processes' environment", ("command line", "server")),
+    Attack(
+        "read_environment",
+        "tokens in other processes' environment",
+        ("command line", "server"),
+        _native("Python's guard leaves `/proc` open, where libraries look"),
+    ),
     # Network and sockets.
     Attack("unix_socket", "a unix socket in the project", ("command line", "server")),
     Attack("native_unix_socket", "the same and an abstract one, with the C library", through=_native()),
@@ -101,3 +104,18 @@ ATTACKS = (
         control="there is no next file",
     ),
 )
+
+
+def markdown() -> str:
+    """The table as `docs/checking.md` shows it, with what gets through and why below it."""
+    lines = [f"| a program tries | {' | '.join(SYSTEMS.values())} |", "|---|" + ":-:|" * len(SYSTEMS)]
+    reasons: list[str] = []
+    for attack in ATTACKS:
+        cells = []
+        for system in SYSTEMS:
+            reason = dict(attack.through).get(system)
+            if reason is not None and reason not in reasons:
+                reasons.append(reason)
+            cells.append("held" if reason is None else f"**not held** ({reasons.index(reason) + 1})")
+        lines.append(f"| {attack.does} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"{number}. {text}." for number, text in enumerate(reasons, 1))])

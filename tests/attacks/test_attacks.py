@@ -14,7 +14,7 @@ import pytest
 from t2j_lsp.check.pool import Pool
 
 from .engines import Outside, by_command, by_pool, by_server, pool_of, serving, system_here
-from .table import ATTACKS, SYSTEMS, Attack
+from .table import ATTACKS, SYSTEMS, Attack, markdown
 from .world import PROGRAMS, World, programs
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the programs call Linux")
@@ -40,6 +40,12 @@ def pool(world: World) -> Iterator[Pool]:
 def outside() -> Iterator[Outside]:
     with Outside() as made:
         yield made
+
+
+def test_the_page_on_checking_shows_the_table() -> None:
+    page = (PROGRAMS.parents[2] / "docs" / "checking.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- attacks: tests/attacks/table.py -->\n")[2].partition("\n<!-- /attacks -->")[0]
+    assert shown == markdown(), "print it with: python -m benchmarks.attacks --table"
 
 
 def expected(attack: Attack, damage: list[str]) -> None:

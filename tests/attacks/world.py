@@ -215,7 +215,7 @@ def _describe(path: Path) -> str:
         return f"{stat.filemode(found.st_mode)}"
     small = found.st_mode & 0o400 and found.st_size < 1 << 20
     text = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if small else "not read"
-    return f"{stat.filemode(found.st_mode)} {found.st_size} bytes {text} of {int(found.st_mtime)}"
+    return f"{stat.filemode(found.st_mode)} {found.st_size} bytes {text} of {found.st_mtime_ns}"
 
 
 def programs() -> Iterator[str]:

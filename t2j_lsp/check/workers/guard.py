@@ -87,6 +87,11 @@ def guarded() -> Iterator[None]:
         _active = False
 
 
+def rules() -> tuple[Any, ...]:
+    """What the hook goes by, to see whether a program changed it."""
+    return (_PROCESSES, _NETWORK, *_CHANGES, _ANYONES, _PLACES, _writable, _readable, _private)
+
+
 def refusals() -> list[str]:
     """What was refused since this was asked last, also where the program caught the error."""
     found = list(_refused)

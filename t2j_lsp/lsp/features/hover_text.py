@@ -65,7 +65,8 @@ class Hover:
     def markdown(self) -> str:
         parts = [f"**{escape(self.title)}** · {escape(self.summary)}"]
         parts += [AS_A_RULE] if self.rule and self.code else []
-        parts += [fenced(folded(code)) for code in self.code]
+        # One block: editors draw two as one text, with no line between them.
+        parts += [fenced("\n\n".join(map(folded, self.code)))] if self.code else []
         parts += [escape(reason) for reason in self.about]
         for helper in self.helpers:
             lead = f"{inline(helper.signature)} is a helper that the conversion brings along."

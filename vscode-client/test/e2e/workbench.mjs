@@ -17,6 +17,7 @@ const BROWSER_FLAGS = [
   "--disable-sync",
 ];
 const WAIT = 30_000;
+const VIEWPORT = { width: 1500, height: 900 };
 /** Longest wait for a check: workers start, both libraries are imported, and JAX compiles. */
 export const CHECK = 120_000;
 
@@ -40,7 +41,7 @@ const QUIET = {
 
 export class Workbench {
   /**
-   * @param {{files: Record<string, string | ((root: string) => string)>, settings?: object, trusted?: boolean, extensions?: string[], env?: object}} options
+   * @param {{files: Record<string, string | ((root: string) => string)>, settings?: object, trusted?: boolean, extensions?: string[], env?: object, viewport?: {width: number, height: number}}} options
    *   files: name to text, or to what makes it of the test's own folder, in the folder that is opened. trusted: false leaves the workspace in Restricted Mode.
    */
   static async open(options) {
@@ -54,7 +55,14 @@ export class Workbench {
     return workbench;
   }
 
-  async #start({ files, settings = {}, trusted = true, extensions = [process.env.T2J_VSIX], env = {} }) {
+  async #start({
+    files,
+    settings = {},
+    trusted = true,
+    extensions = [process.env.T2J_VSIX],
+    env = {},
+    viewport = VIEWPORT,
+  }) {
     this.root = mkdtempSync(join(tmpdir(), "t2j-vscode-"));
     this.folder = join(this.root, "project");
     for (const [name, text] of Object.entries(files)) {
@@ -88,7 +96,7 @@ export class Workbench {
       executablePath: process.env.T2J_CHROMIUM,
       args: BROWSER_FLAGS,
       headless: true,
-      viewport: { width: 1500, height: 900 },
+      viewport,
     });
     await this.browser.grantPermissions(["clipboard-read", "clipboard-write"], { origin: this.address });
     this.page = this.browser.pages()[0] ?? (await this.browser.newPage());

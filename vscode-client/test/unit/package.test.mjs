@@ -86,7 +86,7 @@ test("no tests, sources, source maps or traces of this machine", () => {
   }
 });
 
-test("license, notices, changelog and the page with its pictures are there", () => {
+test("license, notices, changelog and the page are there", () => {
   assert.equal(read("extension/LICENSE.txt"), readFileSync(join(checkout, "LICENSE"), "utf8"));
   assert.match(read("extension/LICENSE.txt"), /Apache License\s+Version 2\.0/);
   assert.match(
@@ -96,10 +96,20 @@ test("license, notices, changelog and the page with its pictures are there", () 
   assert.equal(read("extension/changelog.md"), readFileSync(join(checkout, "CHANGELOG.md"), "utf8"));
   const manifest = JSON.parse(read("extension/package.json"));
   assert.equal(manifest.license, "Apache-2.0");
-  const page = read("extension/readme.md");
-  const pictures = readFileSync(join(client, "README.md"), "utf8").match(/!\[[^\]]+\]\(media\/[^)]+\.png\)/g) ?? [];
-  assert.equal(page.match(/!\[[^\]]+\]\(data:image\/png;base64,/g)?.length ?? 0, pictures.length);
-  assert.doesNotMatch(page, /\]\((?!https:|data:|#)/);
+  assert.equal(manifest.repository, undefined, "with a repository, the page has its pictures from there");
+  assert.doesNotMatch(read("extension/readme.md"), /\]\((?!https:|#)/);
+});
+
+test("every picture of the walkthrough is there, and small", () => {
+  const pages = files.filter((name) => /^extension\/media\/walkthrough\/.*\.md$/.test(name));
+  const named = pages.flatMap((name) =>
+    [...read(name).matchAll(/!\[[^\]]+\]\((.+?)\)/g)].map((found) => [name, found[1]]),
+  );
+  assert.ok(named.length >= 3, `${named}`);
+  for (const [page, file] of named) {
+    const size = statSync(join(folder, dirname(page), file)).size;
+    assert.ok(size < 200_000, `${file}: ${size} bytes`);
+  }
 });
 
 test("it is small", () => {

@@ -38,7 +38,6 @@ class Attack:
 
 GUARD = "Python's guard does not see what native code does"
 SEEN = "a program that sets out to switch Python's guard off can"
-KEPT = "system calls are not filtered, and signals reach any process of the same user"
 
 
 def _native(reason: str = GUARD) -> tuple[tuple[System, str], ...]:
@@ -89,7 +88,7 @@ ATTACKS = (
     Attack("daemon", "a process left behind, forked twice", ("command line", "server")),
     Attack("session", "the same, in its own session, all files closed, no environment"),
     Attack("kill", "the end of another process", ("command line", "server"), _native()),
-    Attack("kill_parents", "the end of the processes that watch it", through=_native(KEPT)),
+    Attack("kill_parents", "the end of the processes that watch it"),
     Attack("write_memory", "the memory of another process", through=_native()),
     Attack("fork_bomb", "sixty processes at once"),
     # Resources.

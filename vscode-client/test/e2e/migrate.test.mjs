@@ -14,7 +14,7 @@ test("from a hover to a verdict, a planted mistake and its quick fix", { timeout
     const { page } = code;
     await code.openFile("net.py");
     await code.status("t2j");
-    await code.lens("Convert to JAX", 15000);
+    await code.lens("Convert to JAX…");
 
     const hover = await code.hover("gelu");
     await hover.getByText("approximate=False").waitFor();

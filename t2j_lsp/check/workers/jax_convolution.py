@@ -22,7 +22,8 @@ from jax.interpreters import mlir
 MANY = 2_000_000
 """Products in one convolution, from which compiling the windows pays."""
 _LARGEST = 2**26
-"""Elements that all windows of one convolution may have together: half a gigabyte, of which there are two copies."""
+"""Elements that all windows may have together: half a gigabyte, of which there are two copies. Beyond that, one example
+goes after the other."""
 
 
 def install() -> None:
@@ -34,10 +35,21 @@ def install() -> None:
 
     def lowered(ctx: Any, lhs: Any, rhs: Any, **parameters: Any) -> Any:
         if _is_slow(ctx, parameters):
-            return mlir.lower_fun(by_windows, multiple_results=False)(ctx, lhs, rhs, **parameters)
+            split = _is_split(_windows_of(ctx, parameters), parameters["batch_group_count"])
+            function = example_by_example if split else by_windows
+            return mlir.lower_fun(function, multiple_results=False)(ctx, lhs, rhs, **parameters)
         return original(ctx, lhs, rhs, **parameters)  # type: ignore[no-untyped-call]
 
     mlir.register_lowering(lax.conv_general_dilated_p, lowered, platform="cpu")
+
+
+def _windows_of(ctx: Any, parameters: dict[str, Any]) -> int:
+    """The number of elements of all windows."""
+    (_, rhs), (out,) = ctx.avals_in, ctx.avals_out
+    numbers = parameters["dimension_numbers"]
+    each = math.prod(rhs.shape) // max(rhs.shape[numbers.rhs_spec[0]], 1)
+    places = math.prod(out.shape) // max(out.shape[numbers.out_spec[1]], 1)
+    return int(places * each * parameters["feature_group_count"] * parameters["batch_group_count"])
 
 
 def _is_slow(ctx: Any, parameters: dict[str, Any]) -> bool:
@@ -55,9 +67,29 @@ def _is_slow(ctx: Any, parameters: dict[str, Any]) -> bool:
         return False
     numbers = parameters["dimension_numbers"]
     each = math.prod(rhs.shape) // max(rhs.shape[numbers.rhs_spec[0]], 1)
-    places = math.prod(out.shape) // max(out.shape[numbers.out_spec[1]], 1)
-    windows = places * each * parameters["feature_group_count"] * parameters["batch_group_count"]
-    return math.prod(out.shape) * each >= MANY and windows <= _LARGEST and 0 not in (*lhs.shape, *rhs.shape, *out.shape)
+    windows = _windows_of(ctx, parameters)
+    windows //= lhs.shape[numbers.lhs_spec[0]] if _is_split(windows, parameters["batch_group_count"]) else 1
+    return (
+        math.prod(out.shape) * each >= MANY
+        and windows <= 2 * _LARGEST
+        and 0 not in (*lhs.shape, *rhs.shape, *out.shape)
+    )
+
+
+def _is_split(windows: int, batch_group_count: int) -> bool:
+    """Whether a convolution of so many elements in windows goes example by example."""
+    return windows > _LARGEST and batch_group_count == 1
+
+
+def example_by_example(lhs: jax.Array, rhs: jax.Array, *, dimension_numbers: Any, **parameters: Any) -> jax.Array:
+    """As `by_windows`, with the memory of one example."""
+    source, target = dimension_numbers.lhs_spec[0], dimension_numbers.out_spec[0]
+
+    def one(example: jax.Array) -> jax.Array:
+        whole = jnp.expand_dims(example, source)
+        return by_windows(whole, rhs, dimension_numbers=dimension_numbers, **parameters).squeeze(target)
+
+    return jnp.moveaxis(lax.map(one, jnp.moveaxis(lhs, source, 0)), 0, target)
 
 
 def by_windows(

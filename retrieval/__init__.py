@@ -1,4 +1,9 @@
-"""Fixed-bug examples: conversions that went wrong once, with the correction that holds.
+"""Fixed bugs: JAX conversions that went wrong, what they said, and the corrections that hold.
 
-The package holds no data and no search yet. Installed as ``t2j_lsp.retrieval``.
+``programs/`` holds the examples as their authors write them, ``fixed_bugs.jsonl`` the same as data, with what running
+them showed; ``index`` finds the ones that help with a piece of code. Installed as ``t2j_lsp.retrieval``.
 """
+
+from .index import Index, dataset
+
+__all__ = ["Index", "dataset"]

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from importlib import import_module, resources
 from types import ModuleType
 
+from .fixed_bugs import BugIndex
+
 RULES = "t2j_lsp.rules"
 RETRIEVAL = "t2j_lsp.retrieval"
 HELPERS = "helpers"
@@ -50,3 +52,11 @@ def helper_sources() -> dict[str, str]:
         for file in files
         if file.name.endswith(".py") and file.name != "__init__.py"
     }
+
+
+@functools.cache
+def load_fixed_bugs() -> BugIndex:
+    """The index over the fixed bugs that t2j brings."""
+    retrieval = import_module(RETRIEVAL)
+    index: BugIndex = retrieval.Index(retrieval.dataset())
+    return index

@@ -1,0 +1,50 @@
+"""What decides in the model lane: a run of the PyTorch program and of a candidate side by side. Never a model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from t2j_lsp.contract import ObjectVerdict, VerdictKind
+
+FAILS = re.compile(r"^it (?:fails in|runs, but not under jit|can't be built)[^:]*: (?=\w)")
+LOADS = "the converted code does not load: "
+
+
+class Judge(Protocol):
+    """Compares one class or function of a PyTorch program with its conversion, by running both."""
+
+    def __call__(self, source: str, candidate: str, name: str) -> ObjectVerdict: ...
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a candidate failed: ``outcome`` is ``raises``, ``differs`` or ``does not load``; the message as it appears."""
+
+    outcome: str
+    message: str
+    lines: tuple[int | None, int | None]
+    """The line of the PyTorch program and that of the candidate at which they part."""
+
+
+def failure_of(verdict: ObjectVerdict) -> Failure | None:
+    """What a verdict says went wrong; None where the candidate was not seen to differ."""
+    if verdict.verdict is not VerdictKind.DIFFERENT:
+        return None
+    reason, place = verdict.reason or "", verdict.divergence
+    lines = (
+        place.torch.line if place and place.torch else None,
+        place.jax.line if place and place.jax else None,
+    )
+    if reason.startswith(LOADS):
+        return Failure("does not load", reason.removeprefix(LOADS), lines)
+    if found := FAILS.match(reason):
+        return Failure("raises", reason[found.end() :], lines)
+    return Failure("differs", reason, lines)
+
+
+def masked(message: str) -> str:
+    """A message without what changes from run to run: numbers, and addresses of objects."""
+    message = re.sub(r"0x[0-9a-f]+", "0x", message)
+    return re.sub(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", "N", message)

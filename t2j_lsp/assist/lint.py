@@ -1,0 +1,130 @@
+"""What is looked at before an answer is run: it parses, imports only what it may, and names only what exists."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from t2j_lsp.contract import T2JError
+
+ALLOWED = frozenset({"jax", "flax", "optax", "numpy"})
+PLAIN = frozenset({"__future__", "collections", "copy", "dataclasses", "enum", "functools", "itertools", "math", "operator", "typing"})
+"""Modules of the standard library that compute and hold, and reach nothing outside."""
+_REACHING = frozenset({"open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "globals", "vars", "getattr", "setattr", "delattr"})
+_ROOTS = ("jax", "flax", "optax")
+
+_RESOLVE = """
+import importlib, inspect, json, sys
+def find(name):
+    parts = name.split(".")
+    value, used = importlib.import_module(parts[0]), 1
+    for index, part in enumerate(parts[1:], 2):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            try:
+                value = importlib.import_module(".".join(parts[:index]))
+            except ImportError:
+                return None, ".".join(parts[:index - 1]) + f" has no {part!r}"
+    return value, ""
+said = []
+for name, keywords in json.load(sys.stdin):
+    value, problem = find(name)
+    if problem:
+        said.append(problem)
+        continue
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        continue
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        continue
+    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    said += [f"{name}() has no parameter {k!r}" for k in keywords if k not in known]
+json.dump(said, sys.stdout)
+"""
+
+
+def problems(added: str, code: str, known: frozenset[str] = frozenset(), python: str | None = None) -> list[str]:
+    """What is wrong with an answer, in words for the model that wrote it; empty where it can be run.
+
+    Args:
+        added: the code that the model wrote.
+        code: the whole program with it.
+        known: other modules that the program imported before.
+        python: the interpreter with jax, flax and optax, which looks the names up; this one by default.
+    """
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        return [f"line {error.lineno}: it is no Python: {error.msg}"]
+    try:
+        own = ast.parse(added)
+    except SyntaxError as error:
+        return [f"it is no Python: {error.msg}"]
+    found = [*_forbidden(own, known)]
+    return found or _unknown_names(tree, own, python or sys.executable)
+
+
+def _forbidden(tree: ast.Module, known: frozenset[str]) -> Iterator[str]:
+    allowed = ALLOWED | PLAIN | known
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (f"it imports {a.name}, which it may not" for a in names if a.name.split(".")[0] not in allowed)
+            case ast.ImportFrom(module=module, level=0) if (module or "").split(".")[0] not in allowed:
+                yield f"it imports from {module}, which it may not"
+            case ast.Name(id="torch"):
+                yield "it still uses torch"
+            case ast.Name(id=name, ctx=ast.Load()) if name in _REACHING:
+                yield f"it uses {name}, which it may not"
+            case ast.Attribute(attr=name) if name.startswith("__") and name.endswith("__") and name != "__init__":
+                yield f"it uses {name}, which it may not"
+            case _:
+                pass
+
+
+def _unknown_names(tree: ast.Module, own: ast.Module, python: str) -> list[str]:
+    """Names of jax, flax and optax, and keywords of their functions, that the installed versions do not have."""
+    aliases = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            aliases |= {a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    asked: dict[str, set[str]] = {}
+    for node in ast.walk(own):
+        for expression, keywords in _read(node):
+            name = _full_name(expression, aliases)
+            if name.split(".")[0] in _ROOTS:
+                asked.setdefault(name, set()).update(keywords)
+    if not asked:
+        return []
+    given = json.dumps([[name, sorted(keywords)] for name, keywords in sorted(asked.items())])
+    try:
+        answer = subprocess.run(
+            [python, "-I", "-c", _RESOLVE], input=given, capture_output=True, text=True, timeout=120, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise T2JError(f"{python} can't look up names of jax, flax and optax: {error}") from error
+    return list(json.loads(answer.stdout))
+
+
+def _read(node: ast.AST) -> Iterator[tuple[ast.expr, list[str]]]:
+    if isinstance(node, ast.Call):
+        yield node.func, [k.arg for k in node.keywords if k.arg]
+    elif isinstance(node, ast.Attribute):
+        yield node, []
+
+
+def _full_name(node: ast.expr, aliases: dict[str, str]) -> str:
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in aliases:
+        return ""
+    return ".".join([aliases[node.id], *reversed(parts)])

@@ -1,0 +1,354 @@
+"""The loop: a model is asked for what the rules refused, its answer is looked at, run and judged, and what failed goes back.
+
+Nothing but the judge, a run of both programs, makes an answer verified. What it did not see to be equivalent is a draft.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.contract import Translation, VerdictKind
+from t2j_lsp.fixed_bugs import BugIndex, Query
+
+from . import lint
+from .answers import Answer, AnswerError, read_answer
+from .dialogue import Dialogue, State, Turn
+from .judging import Failure, Judge, failure_of
+from .model import Client, Endpoint, ModelError, Reply
+from .prompts import Message, Prompt, Style, as_json, first_prompt
+from .simhash import Fingerprint, fingerprint
+from .spans import MARK, RefusedSpan, refused_spans, replaced
+
+ROUNDS = 7
+"""Rounds with one model, at most. The published seven bounds another stage; as an upper bound it is ours."""
+PATIENCE = 3
+FEEDBACK_TOKENS = 2000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a repair ends without success: rounds with each model, rounds without gain, tokens, US dollars, seconds."""
+
+    rounds: int = ROUNDS
+    patience: int = PATIENCE
+    tokens: int = 200_000
+    cost: float = 5.0
+    seconds: float = 1200.0
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The best that was made of a span: verified, or with the reason why not."""
+
+    code: str
+    model: str
+    verified: bool
+    reason: str = ""
+    ran: bool = True
+    """Whether it was run: what is no Python, or names what is not there, never gets so far."""
+
+
+@dataclass
+class Repair:
+    """What came of it. ``code`` is the conversion with every verified answer, and every draft marked as one."""
+
+    code: str
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    left: tuple[RefusedSpan, ...] = ()
+    """Spans without a verified answer."""
+    dialogue: Dialogue = field(default_factory=lambda: Dialogue(""))
+    tokens: int = 0
+    cost: float = 0.0
+    ended: str = ""
+    """Why the loop ended: ``all verified``, ``rounds``, ``no gain``, ``tokens``, ``cost``, ``time``, ``nothing to ask``."""
+
+    @property
+    def claimed(self) -> int:
+        """Answers that the model called equivalent."""
+        return sum(bool(turn.claim) for turn in self.dialogue.turns)
+
+    @property
+    def rounds(self) -> int:
+        return len(self.dialogue.turns)
+
+
+@dataclass
+class _Round:
+    """What one answer came to, before anything is decided."""
+
+    reply: Reply
+    answer: Answer | None = None
+    code: str = ""
+    verified: set[int] = field(default_factory=set)
+    results: dict[int, str] = field(default_factory=dict)
+    failure: Failure | None = None
+    ran: bool = False
+    tags: list[str] = field(default_factory=list)
+
+
+async def repair_async(
+    translation: Translation,
+    models: Sequence[Endpoint],
+    judge: Judge,
+    index: BugIndex | None = None,
+    *,
+    style: Style = "augmented",
+    budget: Budget | None = None,
+    client: Client | None = None,
+    python: str | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
+    on_text: Callable[[str], None] = lambda text: None,
+) -> Repair:
+    """Asks for the refused spans of a translation until each is verified or the budget ends.
+
+    Args:
+        translation: what the rules made of a file.
+        models: cheap ones first; each gets the spans that those before it did not solve.
+        judge: runs both programs; called in a thread.
+        index: fixed bugs for the prompts and for what went wrong.
+        style: of the first prompt.
+        budget: when to end without success.
+        client: to keep connections and a cache; one is made and closed otherwise.
+        python: the interpreter with jax, flax and optax, to look names up.
+        on_progress: called with a line for each step.
+        on_text: called with the answer as it comes.
+
+    Returns:
+        The code with the answers, what is verified, and the dialogue. A model that can't be reached or says nothing of use
+        is no error: its spans stay as they were.
+
+    Cancelling the task ends the request that runs; a check that has begun ends by itself.
+    """
+    own = client is None
+    loop = _Loop(translation, judge, index, budget or Budget(), client or Client(), python, on_progress, on_text)
+    try:
+        return await loop.run(models, style)
+    finally:
+        if own:
+            await loop.client.close()
+
+
+class _Loop:
+    def __init__(
+        self,
+        translation: Translation,
+        judge: Judge,
+        index: BugIndex | None,
+        budget: Budget,
+        client: Client,
+        python: str | None,
+        on_progress: Callable[[str], None],
+        on_text: Callable[[str], None],
+    ) -> None:
+        self.translation, self.judge, self.index, self.budget, self.client = translation, judge, index, budget, client
+        self.python, self.on_progress, self.on_text = python, on_progress, on_text
+        self.started = time.monotonic()
+        self.spans = refused_spans(translation)
+        self.result = Repair(translation.code, dialogue=Dialogue(translation.source))
+        self.heads: list[str] = []
+        self.failed: list[tuple[int, Fingerprint, str]] = []
+        """Number of the span, the answer, and what was wrong with it."""
+
+    async def run(self, models: Sequence[Endpoint], style: Style) -> Repair:
+        prompt = first_prompt(self.translation, style, self.index)
+        self.result.left = prompt.spans
+        if not prompt.spans:
+            self.result.ended = "nothing to ask"
+        for endpoint in models:
+            if self.result.ended in ("", "rounds", "no gain", "no answer") and self.result.left:
+                await self._with(endpoint, prompt)
+        if prompt.spans:
+            self.result.code = self._written(self.result.drafts)
+        self.result.dialogue.code = self.result.code
+        self.result.dialogue.verified = not self.result.left
+        return self.result
+
+    async def _with(self, endpoint: Endpoint, prompt: Prompt) -> None:
+        """Rounds with one model, until all is verified, nothing is gained, or the budget ends."""
+        messages, state = list(prompt.messages), "translate"
+        gained = [self._score(None)]
+        for number in range(1, self.budget.rounds + 1):
+            if why := self._spent():
+                self.result.ended = why
+                return
+            self.on_progress(f"{endpoint.model}: round {number}")
+            started = time.monotonic()
+            try:
+                reply = await self.client.ask(endpoint, messages, self.on_text)
+            except ModelError as error:
+                self.on_progress(str(error))
+                self.result.ended = "no answer"
+                return
+            found = await self._judged(reply)
+            self._keep(found, endpoint)
+            self._record(found, number, "translate" if state == "translate" else "repair", endpoint, prompt, messages, started)
+            if not self.result.left:
+                self.result.ended = "all verified"
+                return
+            gained.append(max(gained[-1], self._score(found)))
+            if len(gained) > self.budget.patience and gained[-1] <= gained[-1 - self.budget.patience]:
+                self.result.ended = "no gain"
+                return
+            messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, self._feedback(found)]
+            state = "repair"
+        self.result.ended = "rounds"
+
+    def _spent(self) -> str:
+        if self.result.tokens >= self.budget.tokens:
+            return "tokens"
+        if self.result.cost >= self.budget.cost:
+            return "cost"
+        return "time" if time.monotonic() - self.started >= self.budget.seconds else ""
+
+    async def _judged(self, reply: Reply) -> _Round:
+        """Reads an answer, looks at it, and has it run."""
+        found = _Round(reply)
+        numbers = {span.number for span in self.result.left}
+        if reply.finish != "stop":
+            why = reply.finish or "the connection ended"
+            return self._refused(found, numbers, "no answer", f"The answer was cut off ({why}). Answer shorter.")
+        try:
+            found.answer = read_answer(reply.text, numbers)
+        except AnswerError as error:
+            return self._refused(found, numbers, "no answer", str(error))
+        for number, code in found.answer.spans.items():
+            twin = next((why for n, old, why in self.failed if n == number and old.same(fingerprint(code))), None)
+            if twin is not None:
+                found.results[number] = f"This is the same code as before, which failed: {twin}"
+                found.tags.append("duplicate")
+        fresh = {n: code for n, code in found.answer.spans.items() if n not in found.results}
+        if not fresh:
+            return found
+        found.code = self._candidate(fresh, found.answer.head)
+        written = "\n".join([found.answer.head, *(_dedented(code) for code in fresh.values())])
+        known = frozenset(_roots(self.translation.code)) - {"torch", "torchvision"}
+        wrong = await asyncio.to_thread(lint.problems, written, found.code, known, self.python)
+        if wrong:
+            return self._refused(found, set(fresh), "lint", "; ".join(wrong))
+        await self._run(found, fresh)
+        return found
+
+    async def _run(self, found: _Round, fresh: Mapping[int, str]) -> None:
+        """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
+        found.ran = True
+        left = {span.number: span for span in self.result.left}
+        objects: dict[str, list[int]] = {}
+        for number in fresh:
+            objects.setdefault(self._object(left[number]), []).append(number)
+        for name, numbers in objects.items():
+            if not name:
+                found.results |= {n: "it stands outside of any class or function, so no check runs it" for n in numbers}
+                found.tags.append("not run")
+                continue
+            self.on_progress(f"checking {name}")
+            verdict = await asyncio.to_thread(self.judge, self.translation.source, found.code, name)
+            if verdict.verdict is VerdictKind.EQUIVALENT:
+                found.verified |= set(numbers)
+                continue
+            failure = failure_of(verdict)
+            found.failure = found.failure or failure
+            found.tags.append(failure.outcome if failure else "unchecked")
+            where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
+            found.results |= {n: f"{verdict.verdict}: {verdict.reason}{where}" for n in numbers}
+
+    def _refused(self, found: _Round, numbers: set[int], tag: str, why: str) -> _Round:
+        found.tags.append(tag)
+        found.results |= {number: why for number in numbers}
+        return found
+
+    def _keep(self, found: _Round, endpoint: Endpoint) -> None:
+        """Takes verified answers out of the pool, and remembers the others as drafts."""
+        self.result.tokens += found.reply.tokens_in + found.reply.tokens_out
+        self.result.cost += found.reply.cost(endpoint)
+        if found.answer is None:
+            return
+        for number, code in found.answer.spans.items():
+            verified, why = number in found.verified, found.results.get(number, "")
+            old = self.result.drafts.get(number)
+            if found.ran or old is None or not old.ran:
+                self.result.drafts[number] = Draft(code, endpoint.model, verified, why, found.ran)
+            if not verified:
+                self.failed.append((number, fingerprint(code), why))
+        if found.verified and found.answer.head.strip():
+            self.heads.append(found.answer.head.strip("\n"))
+        self.result.left = tuple(span for span in self.result.left if span.number not in found.verified)
+
+    def _score(self, found: _Round | None) -> tuple[int, int]:
+        """How far the repair is: spans verified, then how far the best answer of this round came."""
+        solved = sum(draft.verified for draft in self.result.drafts.values())
+        order = ("no answer", "lint", "duplicate", "does not load", "raises", "differs")
+        reached = max((order.index(tag) for tag in found.tags if tag in order), default=-1) if found else -1
+        return solved, reached
+
+    def _candidate(self, fresh: Mapping[int, str], head: str) -> str:
+        """The conversion with what is verified and these answers."""
+        done = {n: draft.code for n, draft in self.result.drafts.items() if draft.verified}
+        return replaced(self.translation.code, self.spans, {**done, **fresh}, "\n".join([*self.heads, head]))
+
+    def _written(self, drafts: Mapping[int, Draft]) -> str:
+        """The conversion with all drafts that were run: those that are not verified say so on the line above."""
+        answers = {}
+        for number, draft in drafts.items():
+            if not draft.ran:
+                continue
+            why = " ".join(draft.reason.split())
+            mark = "" if draft.verified else f"{MARK}unverified draft by {draft.model}: {why}\n"
+            answers[number] = mark + _dedented(draft.code)
+        return replaced(self.translation.code, self.spans, answers, "\n".join(self.heads))
+
+    def _object(self, span: RefusedSpan) -> str:
+        """The class or function of the source in which a span stands; empty outside of any."""
+        for node in ast.parse(self.translation.source).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= span.source_line <= (node.end_lineno or 0):
+                return node.name
+        return ""
+
+    def _feedback(self, found: _Round) -> Message:
+        """What the model is told: what was wrong with each span, and fixed bugs that are like it."""
+        left = {span.number: span for span in self.result.left}
+        parts = [f"SPAN {n} failed: {why}" for n, why in sorted(found.results.items()) if n in left]
+        parts += [f"SPAN {n} has no answer yet." for n in sorted(set(left) - set(found.results))]
+        if self.index is not None and found.answer is not None:
+            code = "\n".join(found.answer.spans.values())
+            error = found.failure.message if found.failure else " ".join(found.results.values())
+            query = Query("\n".join(s.source(self.translation.source) for s in left.values()), code, error)
+            pairs = [f.pair for f in self.index.search(query, limit=4, tokens=FEEDBACK_TOKENS, distinct=True)]
+            if pairs:
+                parts.append(f"Mistakes like this that were fixed:\n\n{as_json(pairs)}")
+        parts.append("Answer again in the same form, for these spans only.")
+        return {"role": "user", "content": "\n\n".join(parts)}
+
+    def _record(
+        self, found: _Round, number: int, state: State, endpoint: Endpoint, prompt: Prompt, asked: list[Message], started: float
+    ) -> None:
+        results = "; ".join(dict.fromkeys(found.results.values()))
+        self.result.dialogue.turns.append(
+            Turn(
+                number, state, endpoint.model, prompt.version, list(asked), found.reply.text, found.tags, found.code,
+                results or "equivalent", bool(found.verified) and not found.results,
+                found.answer.claim if found.answer else None, found.reply.tokens_in, found.reply.tokens_out,
+                round(time.monotonic() - started, 3),
+            )  # fmt: skip
+        )
+
+
+def _dedented(code: str) -> str:
+    lines = code.strip("\n").split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    own = len(first) - len(first.lstrip())
+    return "\n".join(line[own:] if line.strip() else "" for line in lines)
+
+
+def _roots(code: str) -> set[str]:
+    """The packages that a program imports."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {a.name.split(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found

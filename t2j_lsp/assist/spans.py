@@ -1,0 +1,99 @@
+"""The statements that rules refused: where they stand in the source and in the conversion, and how an answer replaces them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from t2j_lsp.contract import Finding, SourceMapEntry, Translation
+
+MARK = "# TODO(t2j): "
+"""Begins the comment above each place that rules left as it was."""
+
+
+@dataclass(frozen=True)
+class RefusedSpan:
+    """One statement with gaps. Lines are 1-based and inclusive; those of the conversion begin with the marks above it."""
+
+    number: int
+    source_line: int
+    source_end_line: int
+    line: int
+    end_line: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The torch names and constructs that have no rule."""
+        return tuple(dict.fromkeys(finding.name for finding in self.findings))
+
+    def source(self, text: str) -> str:
+        """Its lines of the PyTorch source."""
+        return _lines(text, self.source_line, self.source_end_line)
+
+    def converted(self, text: str) -> str:
+        """Its lines of the conversion, marks included."""
+        return _lines(text, self.line, self.end_line)
+
+
+def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
+    """The statements with gaps, in the order of the conversion. Gaps of one statement are one span."""
+    by_entry: dict[SourceMapEntry, list[Finding]] = {}
+    for gap in translation.gaps:
+        around = [e for e in translation.source_map if e.source_line <= gap.span.line <= e.source_end_line]
+        if around:
+            smallest = min(around, key=lambda e: (e.source_end_line - e.source_line, e.end_line - e.line))
+            by_entry.setdefault(smallest, []).append(gap)
+    lines = translation.code.splitlines()
+    found = []
+    for entry in sorted(by_entry, key=lambda e: e.line):
+        first = entry.line
+        while first > 1 and lines[first - 2].strip().startswith(MARK):
+            first -= 1
+        place = (entry.source_line, entry.source_end_line, first, entry.end_line)
+        found.append(RefusedSpan(len(found) + 1, *place, tuple(by_entry[entry])))
+    return tuple(found)
+
+
+def replaced(code: str, spans: Iterable[RefusedSpan], answers: Mapping[int, str], head: str = "") -> str:
+    """The conversion with the answers in place of their spans, by number, and ``head`` after its imports' first line.
+
+    An answer is indented as the span it replaces, however it was indented itself.
+    """
+    lines = code.splitlines()
+    for span in sorted(spans, key=lambda span: span.line, reverse=True):
+        if span.number in answers:
+            old = lines[span.line - 1 : span.end_line]
+            lines[span.line - 1 : span.end_line] = _indented(answers[span.number], _margin(old))
+    if head.strip():
+        place = _after_imports(lines)
+        lines[place:place] = head.strip("\n").split("\n")
+    return "\n".join(lines) + "\n"
+
+
+def _lines(text: str, first: int, last: int) -> str:
+    return "\n".join(text.splitlines()[first - 1 : last]) + "\n"
+
+
+def _margin(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    return first[: len(first) - len(first.lstrip())]
+
+
+def _indented(text: str, margin: str) -> list[str]:
+    lines = text.strip("\n").split("\n")
+    own = len(_margin(lines))
+    return [margin + line[own:] if line.strip() else "" for line in lines]
+
+
+def _after_imports(lines: list[str]) -> int:
+    """The index behind the last import at the top level that stands before any definition."""
+    place = 0
+    for index, line in enumerate(lines):
+        if line.startswith(("import ", "from ")):
+            place = index + 1
+            while "(" in line and ")" not in lines[place - 1]:
+                place += 1
+        elif line.startswith(("class ", "def ", "@")):
+            break
+    return place

@@ -1,0 +1,1 @@
+"""Tests of the fixed bugs and of finding them."""

@@ -1,0 +1,76 @@
+"""Finding fixed bugs: by message, by code, by words, within a budget, and never of the same program when asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.fixed_bugs import Query
+from t2j_lsp.retrieval import Index, dataset, features
+from t2j_lsp.retrieval.index import prompt_tokens
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    return Index(dataset())
+
+
+def causes(index: Index, query: Query, limit: int = 5) -> list[str]:
+    return [found.pair.bug.root_cause for found in index.search(query, limit=limit)]
+
+
+def test_by_the_message_of_another_program(index: Index) -> None:
+    error = "TypeError: Conv.__init__() missing 1 required keyword-only argument: 'rngs'"
+    assert causes(index, Query(error=error))[0] == "rngs-missing"
+
+
+def test_by_code_alone(index: Index) -> None:
+    code = "def step(w, x):\n    loss, g = jax.value_and_grad(loss_fn)(w, x)\n    x[0] = 2.0\n    return w, loss\n"
+    assert "in-place-assignment" in causes(index, Query(code=code))
+
+
+def test_by_words(index: Index) -> None:
+    assert causes(index, Query(words="gelu tanh approximation"))[0] == "gelu-approximation"
+
+
+def test_a_program_can_be_left_out(index: Index) -> None:
+    pair = index.search(Query(words="gelu tanh approximation"), limit=1)[0].pair
+    others = index.search(
+        Query(pair.example.input_code, pair.faulty, pair.bug.error),
+        limit=20,
+        but=lambda found: found.example.program == pair.example.program,
+    )
+    assert others and all(found.pair.example.program != pair.example.program for found in others)
+
+
+def test_a_budget_of_tokens_holds(index: Index) -> None:
+    query = Query(code="import jax.numpy as jnp\n\ndef f(x):\n    return jnp.mean(x)\n", words="axis")
+    free = index.search(query, limit=10)
+    budget = prompt_tokens([free[0].pair]) + 50
+    found = index.search(query, limit=10, tokens=budget)
+    assert 0 < prompt_tokens([f.pair for f in found]) <= budget < prompt_tokens([f.pair for f in free])
+
+
+def test_distinct_gives_each_root_cause_once(index: Index) -> None:
+    found = index.search(Query(words="method left arrays have no"), limit=6, distinct=True)
+    named = [one.pair.bug.root_cause for one in found]
+    assert len(set(named)) == len(named) == 6
+
+
+def test_what_is_no_python_is_compared_by_its_words(index: Index) -> None:
+    assert features.structure("def f(:") == ["unparsable"]
+    assert causes(index, Query(code="def f(: jnp.rsqrt(x)"))
+
+
+def test_full_text_syntax_in_a_search_is_text(index: Index) -> None:
+    index.search(Query(words='"gelu" OR NEAR( * AND : ^'))
+    index.search(Query(error="'; DROP TABLE bugs; --"))
+
+
+def test_names_are_read_through_aliases() -> None:
+    code = "import jax.numpy as np\nfrom jax import lax as l\ny = np.sum(l.rsqrt(x))\n"
+    assert {"jax.numpy.sum", "jax.lax.rsqrt"} <= set(features.names(code))
+
+
+def test_numbers_in_messages_are_all_alike() -> None:
+    first, second = "shapes (3, 4) and (5,)", "shapes (7, 2) and (1,)"
+    assert features.message(first) == features.message(second)

@@ -3,10 +3,10 @@
     python -m benchmarks.fixed_bugs [EXAMPLE ...] [--sample N] [--seed N] [--jobs N]
     python -m benchmarks.fixed_bugs --record [EXAMPLE ...]
 
-Runs the examples of ``retrieval/fixed_bugs.jsonl`` (all, those named, or a sample) and prints what does not hold, the counts
-by category, and the time per pair; exit code 1 where something does not hold. ``--record`` reads the pages in
-``retrieval/programs``, runs them, and writes ``fixed_bugs.jsonl`` with the messages that appeared. Only pages that changed
-since are run, unless they are named.
+Runs the examples of ``retrieval/fixed_bugs.jsonl`` (all, those named, or a sample) and prints what does not hold, the
+counts by category, and the time per pair; exit code 1 where something does not hold. ``--record`` reads the pages in
+``retrieval/programs``, runs them, and writes ``fixed_bugs.jsonl`` with the messages that appeared. Only pages that
+changed since are run, unless they are named.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def run_all(
 def show(example: Example, rows: list[Replayed]) -> None:
     bad = [row for row in rows if row.problem]
     seconds = sum(row.seconds for row in rows)
-    print(f"{example.example_id}: {len(rows) - 1} bugs, {seconds:.1f} s{'' if not bad else ', NOT AS STATED'}", flush=True)
+    print(
+        f"{example.example_id}: {len(rows) - 1} bugs, {seconds:.1f} s{'' if not bad else ', NOT AS STATED'}", flush=True
+    )
     for row in bad:
         print(f"  {row.id}: {row.problem}", flush=True)
 
@@ -144,7 +146,8 @@ def record(names: Sequence[str], jobs: int) -> bool:
 def summary(examples: Sequence[Example], bad: int, seconds: float) -> None:
     bugs: list[FixedBug] = [bug for example in examples for bug in example.errors]
     outcomes = Counter(bug.verification.outcome for bug in bugs if bug.verification)
-    print(f"{len(bugs)} fixed bugs in {len({e.program for e in examples})} programs, {len({b.root_cause for b in bugs})} root causes")
+    programs, causes = len({e.program for e in examples}), len({b.root_cause for b in bugs})
+    print(f"{len(bugs)} fixed bugs in {programs} programs, {causes} root causes")
     print("as stated:", len(bugs) - bad, "; not:", bad, f"; {seconds / max(len(bugs), 1):.2f} s a bug")
     print("outcomes:", ", ".join(f"{name} {count}" for name, count in outcomes.most_common()))
     for (category, sub), count in sorted(Counter((b.category, b.sub_category) for b in bugs).items()):

@@ -1,18 +1,18 @@
-"""Reads a program of fixed bugs as its author writes it: a Markdown page with the two programs and a section for each bug.
+"""Reads a program of fixed bugs as its author writes it: a Markdown page with both programs and a section for each bug.
 
-    # linear_regression
-    What the program is. Its last definition is what a check compares, unless a line `object: NAME` says otherwise.
+# linear_regression
+What the program is. Its last definition is what a check compares, unless a line `object: NAME` says otherwise.
 
-    ## PyTorch            one fenced block
-    ## JAX                one fenced block: the right conversion
+## PyTorch            one fenced block
+## JAX                one fenced block: the right conversion
 
-    ## updates-not-returned
-    parameter updates / updates
+## updates-not-returned
+parameter updates / updates
 
-    What is wrong and how to fix it.
+What is wrong and how to fix it.
 
-    ### Faulty            one fenced block, lines that stand in the draft
-    ### Fixed             one fenced block, the lines that replace them; they stand once in the right conversion
+### Faulty            one fenced block, lines that stand in the draft
+### Fixed             one fenced block, the lines that replace them; they stand once in the right conversion
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a fixed bug and a question are compared by: names of torch and JAX, the structure of the code, the words of an error."""
+"""What fixed bugs and questions are compared by: names of torch and JAX, the structure of code, words of an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _ROOTS = {
 }  # fmt: skip
 """The usual aliases; any other is read off the imports."""
 _SAME = {
-    "dim": "axis", "dims": "axis", "keepdim": "keepdims", "cat": "concatenate", "concat": "concatenate", "eps": "epsilon",
+    "dim": "axis", "dims": "axis", "keepdim": "keepdims", "cat": "concatenate", "concat": "concatenate",
+    "eps": "epsilon",
     "size": "shape", "view": "reshape", "unsqueeze": "expand_dims", "permute": "transpose", "transpose": "swapaxes",
     "moveaxis": "permute", "masked_fill": "where", "clamp": "clip", "detach": "stop_gradient", "randn_like": "normal",
     "randn": "normal", "rand": "uniform", "rand_like": "uniform", "pow": "**", "mT": "T", "t": "T", "Conv1d": "Conv",
@@ -102,7 +103,7 @@ def vocabulary(code: str) -> set[str]:
             case ast.Return(value=ast.expr() as value):
                 found.add(f"return {_kind(value)}")
             case ast.Assign(targets=[target], value=value):
-                found.add(f"{_kind(target)} = {_kind(value)}")
+                found |= {f"{_kind(target)} = {_kind(value)}", f"{type(target).__name__} = {type(value).__name__}"}
                 found |= {"_ =" for n in ast.walk(target) if isinstance(n, ast.Name) and n.id == "_"}
             case ast.AugAssign(target=target, op=op):
                 found.add(f"{_kind(target)} {type(op).__name__}=")
@@ -162,7 +163,11 @@ def message(error: str) -> list[str]:
     """The words of an error message, its numbers all alike; of a difference in values, what differs and how much."""
     if found := _DIFFERS.search(error):
         magnitude = math.floor(math.log10(float(found[2]))) if float(found[2]) > 0 else 0
-        return [*_WORD.findall(error[: found.start()]), *_WORD.findall(found[1]), f"differs{max(-12, min(magnitude, 1))}"]
+        return [
+            *_WORD.findall(error[: found.start()]),
+            *_WORD.findall(found[1]),
+            f"differs{max(-12, min(magnitude, 1))}",
+        ]
     return _WORD.findall(_NUMBER.sub(" N ", error))
 
 
@@ -186,7 +191,9 @@ def _closed(lines: str) -> str:
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((a.asname or a.name.split(".")[0], a.name if a.asname else a.name.split(".")[0]) for a in node.names)
+            for alias in node.names:
+                top = alias.name.split(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (top, top)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from ((a.asname or a.name, f"{node.module}.{a.name}") for a in node.names)
 
@@ -199,5 +206,10 @@ def _dotted(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
+_TELLING = (
+    ast.stmt, ast.Call, ast.BinOp, ast.Subscript, ast.Lambda, ast.Compare, ast.IfExp, ast.comprehension,
+)  # fmt: skip
+
+
 def _tells(node: ast.AST) -> bool:
-    return isinstance(node, ast.stmt | ast.Call | ast.BinOp | ast.Subscript | ast.Lambda | ast.Compare | ast.IfExp | ast.comprehension)
+    return isinstance(node, _TELLING)

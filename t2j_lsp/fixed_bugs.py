@@ -113,7 +113,7 @@ class Example:
     """One program: its PyTorch source, a faulty draft in JAX, the draft with all errors fixed, and those errors.
 
     Each error's ``fixed_code`` stands once in the fixed program. ``object`` is the class or function that a check
-    compares. Errors of one program that can't stand in one draft together make several examples with the same ``program``.
+    compares. Errors of one program that can't stand in one draft together make several examples of one ``program``.
     """
 
     example_id: str
@@ -141,11 +141,12 @@ class Example:
         return replace(self, errors=tuple(errors))
 
     def drafts(self) -> Iterator[Example]:
-        """Examples that share out the errors, so that those of each stand in one draft together: as few as come of taking
-        them in order."""
+        """Examples that share out the errors, so that those of each can stand in one draft together."""
         left, number = list(self.errors), 1
         while left:
-            text, taken, later = self.fix_output, [], []
+            text = self.fix_output
+            taken: list[FixedBug] = []
+            later: list[FixedBug] = []
             for bug in left:
                 fits = text.count(bug.fixed_code) == 1
                 text = planted(text, bug) if fits else text
@@ -170,7 +171,7 @@ class Example:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Example:
-        """Raises KeyError where a field is missing, ValueError where the draft is not what the errors make of the fix."""
+        """Raises KeyError where a field is missing, ValueError where the draft is not the fix with its errors."""
         example = Example(
             data["Example_id"],
             data["Program"],

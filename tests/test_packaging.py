@@ -89,7 +89,8 @@ def test_the_wheel_holds_the_package_with_rules_and_retrieval_inside_and_nothing
     assert {name.split("/")[0] for name in names - info} == {"t2j_lsp"}
     assert {"t2j_lsp/rules/__init__.py", "t2j_lsp/retrieval/__init__.py", "t2j_lsp/plugins.py"} <= names
     assert any(name.startswith("t2j_lsp/rules/helpers/") for name in names)
-    assert not [name for name in names - info if "test" in name or not name.endswith((".py", ".html", "py.typed"))]
+    assert "t2j_lsp/retrieval/fixed_bugs.jsonl" in names
+    assert not [name for name in names - info if "test" in name or not name.endswith((".py", ".html", ".jsonl", "py.typed"))]
 
 
 def test_the_wheel_names_its_license_and_holds_the_text(wheel: Path) -> None:

@@ -43,6 +43,8 @@ def read_answer(text: str, asked: set[int]) -> Answer:
     if not marks and len(asked) == 1 and (fence := _FENCE.search(text)):
         spans[next(iter(asked))] = fence[2]
     if not spans:
-        raise AnswerError("There was no section '### SPAN n' with a complete fenced block of code for any span asked for.")
+        raise AnswerError(
+            "There was no section '### SPAN n' with a complete fenced block of code for any span asked for."
+        )
     claim = _CLAIM.search(text)
     return Answer(spans, "\n".join(head), claim[1].lower() == "equivalent" if claim else None)

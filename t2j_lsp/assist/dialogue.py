@@ -1,8 +1,7 @@
 """Records a repair as a dialogue of a questioner and a solver, and exports dialogues as training data.
 
-The questioner is built from what the rules, the lint and the check said; the solver is the model. States are those of the
-published pipeline: translate, check the translation, repair, compare both programs. Verified and failed dialogues are kept
-alike, one JSON object a line.
+The questioner is built from what the rules, the lint and the check said; the solver is the model. Verified and failed
+dialogues are kept alike, one JSON object a line.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Format = Literal["code pair", "dialogue", "qs pair"]
 
 @dataclass
 class Turn:
-    """A question and what came of its answer. ``result`` is the verdict's reason, the lint's words, or why nothing came."""
+    """A question and what came of its answer. ``result`` is the verdict's reason, or what else was wrong."""
 
     round: int
     state: State

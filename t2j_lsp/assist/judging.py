@@ -20,7 +20,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class Failure:
-    """How a candidate failed: ``outcome`` is ``raises``, ``differs`` or ``does not load``; the message as it appears."""
+    """How a candidate failed: ``outcome`` is ``raises``, ``differs`` or ``does not load``; the message as it came."""
 
     outcome: str
     message: str

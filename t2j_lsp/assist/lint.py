@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from t2j_lsp.contract import T2JError
 
 ALLOWED = frozenset({"jax", "flax", "optax", "numpy"})
-PLAIN = frozenset({"__future__", "collections", "copy", "dataclasses", "enum", "functools", "itertools", "math", "operator", "typing"})
+PLAIN = frozenset({
+    "__future__", "collections", "copy", "dataclasses", "enum", "functools", "itertools", "math", "operator", "typing",
+})  # fmt: skip
 """Modules of the standard library that compute and hold, and reach nothing outside."""
-_REACHING = frozenset({"open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "globals", "vars", "getattr", "setattr", "delattr"})
+_REACHING = frozenset({
+    "open", "eval", "exec", "compile", "__import__", "input", "breakpoint", "globals", "vars", "getattr", "setattr",
+    "delattr",
+})  # fmt: skip
 _ROOTS = ("jax", "flax", "optax")
 
 _RESOLVE = """
@@ -74,7 +79,8 @@ def _forbidden(tree: ast.Module, known: frozenset[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
-                yield from (f"it imports {a.name}, which it may not" for a in names if a.name.split(".")[0] not in allowed)
+                others = (alias.name for alias in names if alias.name.split(".")[0] not in allowed)
+                yield from (f"it imports {name}, which it may not" for name in others)
             case ast.ImportFrom(module=module, level=0) if (module or "").split(".")[0] not in allowed:
                 yield f"it imports from {module}, which it may not"
             case ast.Name(id="torch"):
@@ -89,12 +95,14 @@ def _forbidden(tree: ast.Module, known: frozenset[str]) -> Iterator[str]:
 
 def _unknown_names(tree: ast.Module, own: ast.Module, python: str) -> list[str]:
     """Names of jax, flax and optax, and keywords of their functions, that the installed versions do not have."""
-    aliases = {}
+    aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            aliases |= {a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names}
+            for alias in node.names:
+                top = alias.name.split(".")[0]
+                aliases |= {alias.asname: alias.name} if alias.asname else {top: top}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+            aliases |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     asked: dict[str, set[str]] = {}
     for node in ast.walk(own):
         for expression, keywords in _read(node):

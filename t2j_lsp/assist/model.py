@@ -1,4 +1,4 @@
-"""Asks a model through any endpoint that speaks OpenAI's protocol: streaming, with retries, a cache on disk, and a count of tokens."""
+"""Asks a model at any endpoint of OpenAI's protocol: streaming, with retries, a cache on disk, a count of tokens."""
 
 from __future__ import annotations
 
@@ -98,12 +98,11 @@ class Client:
             await client.close()
         self._clients.clear()
 
-    async def _stream(
-        self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None]
-    ) -> Reply:
-        stream: Any = await self._client(endpoint).chat.completions.create(
+    async def _stream(self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None]) -> Reply:
+        completions: Any = self._client(endpoint).chat.completions  # Any: Message is the shape that it asks for
+        stream = await completions.create(
             model=endpoint.model,
-            messages=list(messages),  # type: ignore[arg-type]  # the same shape, as a type of our own
+            messages=list(messages),
             temperature=endpoint.temperature,
             stream=True,
             stream_options={"include_usage": True},
@@ -149,7 +148,12 @@ class Client:
     def _keep(self, key: str, reply: Reply) -> None:
         if self._cache is not None:
             self._cache.mkdir(parents=True, exist_ok=True)
-            data = {"text": reply.text, "finish": reply.finish, "tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
+            data = {
+                "text": reply.text,
+                "finish": reply.finish,
+                "tokens_in": reply.tokens_in,
+                "tokens_out": reply.tokens_out,
+            }
             partial = self._cache / f"{key}.{os.getpid()}"
             partial.write_text(json.dumps(data), encoding="utf-8")
             partial.replace(self._cache / f"{key}.json")

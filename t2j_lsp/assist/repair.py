@@ -1,6 +1,7 @@
-"""The loop: a model is asked for what the rules refused, its answer is looked at, run and judged, and what failed goes back.
+"""The loop: a model is asked for what the rules refused, its answer is read, run and judged, and what failed goes back.
 
-Nothing but the judge, a run of both programs, makes an answer verified. What it did not see to be equivalent is a draft.
+Nothing but the judge, a run of both programs, makes an answer verified. What it did not see to be equivalent is a
+draft.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ast
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import Translation, VerdictKind
 from t2j_lsp.fixed_bugs import BugIndex, Query
@@ -54,9 +55,12 @@ class Draft:
 
 @dataclass
 class Repair:
-    """What came of it. ``code`` is the conversion with every verified answer, and every draft marked as one."""
+    """What came of it: the translation with every verified answer, and every draft marked as one.
 
-    code: str
+    The gaps of verified answers are no longer among its findings.
+    """
+
+    translation: Translation
     drafts: dict[int, Draft] = field(default_factory=dict)
     left: tuple[RefusedSpan, ...] = ()
     """Spans without a verified answer."""
@@ -64,7 +68,11 @@ class Repair:
     tokens: int = 0
     cost: float = 0.0
     ended: str = ""
-    """Why the loop ended: ``all verified``, ``rounds``, ``no gain``, ``tokens``, ``cost``, ``time``, ``nothing to ask``."""
+    """Why: ``all verified``, ``rounds``, ``no gain``, ``no answer``, ``tokens``, ``cost``, ``time``."""
+
+    @property
+    def code(self) -> str:
+        return self.translation.code
 
     @property
     def claimed(self) -> int:
@@ -118,8 +126,8 @@ async def repair_async(
         on_text: called with the answer as it comes.
 
     Returns:
-        The code with the answers, what is verified, and the dialogue. A model that can't be reached or says nothing of use
-        is no error: its spans stay as they were.
+        The code with the answers, what is verified, and the dialogue. A model that can't be reached or says nothing of
+        use is no error: its spans stay as they were.
 
     Cancelling the task ends the request that runs; a check that has begun ends by itself.
     """
@@ -148,7 +156,7 @@ class _Loop:
         self.python, self.on_progress, self.on_text = python, on_progress, on_text
         self.started = time.monotonic()
         self.spans = refused_spans(translation)
-        self.result = Repair(translation.code, dialogue=Dialogue(translation.source))
+        self.result = Repair(translation, dialogue=Dialogue(translation.source))
         self.heads: list[str] = []
         self.failed: list[tuple[int, Fingerprint, str]] = []
         """Number of the span, the answer, and what was wrong with it."""
@@ -161,8 +169,8 @@ class _Loop:
         for endpoint in models:
             if self.result.ended in ("", "rounds", "no gain", "no answer") and self.result.left:
                 await self._with(endpoint, prompt)
-        if prompt.spans:
-            self.result.code = self._written(self.result.drafts)
+        if self.result.drafts:
+            self.result.translation = self._written(self.result.drafts)
         self.result.dialogue.code = self.result.code
         self.result.dialogue.verified = not self.result.left
         return self.result
@@ -185,7 +193,9 @@ class _Loop:
                 return
             found = await self._judged(reply)
             self._keep(found, endpoint)
-            self._record(found, number, "translate" if state == "translate" else "repair", endpoint, prompt, messages, started)
+            self._record(
+                found, number, "translate" if state == "translate" else "repair", endpoint, prompt, messages, started
+            )
             if not self.result.left:
                 self.result.ended = "all verified"
                 return
@@ -287,9 +297,9 @@ class _Loop:
     def _candidate(self, fresh: Mapping[int, str], head: str) -> str:
         """The conversion with what is verified and these answers."""
         done = {n: draft.code for n, draft in self.result.drafts.items() if draft.verified}
-        return replaced(self.translation.code, self.spans, {**done, **fresh}, "\n".join([*self.heads, head]))
+        return replaced(self.translation, {**done, **fresh}, "\n".join([*self.heads, head])).code
 
-    def _written(self, drafts: Mapping[int, Draft]) -> str:
+    def _written(self, drafts: Mapping[int, Draft]) -> Translation:
         """The conversion with all drafts that were run: those that are not verified say so on the line above."""
         answers = {}
         for number, draft in drafts.items():
@@ -298,12 +308,17 @@ class _Loop:
             why = " ".join(draft.reason.split())
             mark = "" if draft.verified else f"{MARK}unverified draft by {draft.model}: {why}\n"
             answers[number] = mark + _dedented(draft.code)
-        return replaced(self.translation.code, self.spans, answers, "\n".join(self.heads))
+        left = {finding for span in self.result.left for finding in span.findings}
+        asked = {finding for span in self.spans for finding in span.findings}
+        found = replaced(self.translation, answers, "\n".join(self.heads))
+        return replace(found, findings=tuple(f for f in found.findings if f not in asked or f in left))
 
     def _object(self, span: RefusedSpan) -> str:
         """The class or function of the source in which a span stands; empty outside of any."""
         for node in ast.parse(self.translation.source).body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= span.source_line <= (node.end_lineno or 0):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= span.source_line <= (
+                node.end_lineno or 0
+            ):
                 return node.name
         return ""
 
@@ -323,14 +338,31 @@ class _Loop:
         return {"role": "user", "content": "\n\n".join(parts)}
 
     def _record(
-        self, found: _Round, number: int, state: State, endpoint: Endpoint, prompt: Prompt, asked: list[Message], started: float
+        self,
+        found: _Round,
+        number: int,
+        state: State,
+        endpoint: Endpoint,
+        prompt: Prompt,
+        asked: list[Message],
+        started: float,
     ) -> None:
         results = "; ".join(dict.fromkeys(found.results.values()))
         self.result.dialogue.turns.append(
             Turn(
-                number, state, endpoint.model, prompt.version, list(asked), found.reply.text, found.tags, found.code,
-                results or "equivalent", bool(found.verified) and not found.results,
-                found.answer.claim if found.answer else None, found.reply.tokens_in, found.reply.tokens_out,
+                number,
+                state,
+                endpoint.model,
+                prompt.version,
+                list(asked),
+                found.reply.text,
+                found.tags,
+                found.code,
+                results or "equivalent",
+                bool(found.verified) and not found.results,
+                found.answer.claim if found.answer else None,
+                found.reply.tokens_in,
+                found.reply.tokens_out,
                 round(time.monotonic() - started, 3),
             )  # fmt: skip
         )

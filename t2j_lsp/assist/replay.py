@@ -1,4 +1,4 @@
-"""Runs fixed bugs again: the faulty code has to fail as stated, the fixed code to be equivalent to the PyTorch source."""
+"""Runs fixed bugs again: the faulty code has to fail as stated, the fixed code to be equivalent."""
 
 from __future__ import annotations
 

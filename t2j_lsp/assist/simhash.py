@@ -1,7 +1,7 @@
 """Recognises answers that are the same but for their dress: simhash over normalised tokens, then the tokens themselves.
 
-Charikar, "Similarity estimation techniques from rounding algorithms" (2002): 64 bits, at most three of them apart. The hash
-only preselects: a repair often changes one token of many, and a hash alone would take it for the answer that failed.
+Charikar, "Similarity estimation techniques from rounding algorithms" (2002): 64 bits, at most three of them apart.
+The hash only preselects: a repair often changes one token of many, and a hash alone would take it for what failed.
 """
 
 from __future__ import annotations

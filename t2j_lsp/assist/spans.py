@@ -1,9 +1,9 @@
-"""The statements that rules refused: where they stand in the source and in the conversion, and how an answer replaces them."""
+"""The statements that rules refused: where they stand in source and conversion, and how an answer replaces them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from t2j_lsp.contract import Finding, SourceMapEntry, Translation
 
@@ -13,7 +13,7 @@ MARK = "# TODO(t2j): "
 
 @dataclass(frozen=True)
 class RefusedSpan:
-    """One statement with gaps. Lines are 1-based and inclusive; those of the conversion begin with the marks above it."""
+    """One statement with gaps. Lines are 1-based, inclusive; those of the conversion begin with the marks above it."""
 
     number: int
     source_line: int
@@ -45,7 +45,7 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
             smallest = min(around, key=lambda e: (e.source_end_line - e.source_line, e.end_line - e.line))
             by_entry.setdefault(smallest, []).append(gap)
     lines = translation.code.splitlines()
-    found = []
+    found: list[RefusedSpan] = []
     for entry in sorted(by_entry, key=lambda e: e.line):
         first = entry.line
         while first > 1 and lines[first - 2].strip().startswith(MARK):
@@ -55,20 +55,29 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
     return tuple(found)
 
 
-def replaced(code: str, spans: Iterable[RefusedSpan], answers: Mapping[int, str], head: str = "") -> str:
-    """The conversion with the answers in place of their spans, by number, and ``head`` after its imports' first line.
+def replaced(translation: Translation, answers: Mapping[int, str], head: str = "") -> Translation:
+    """The translation with answers in place of its refused spans, by number, and ``head`` behind its imports.
 
-    An answer is indented as the span it replaces, however it was indented itself.
+    An answer is indented as the span it replaces, however it was indented itself. The source map follows.
     """
-    lines = code.splitlines()
-    for span in sorted(spans, key=lambda span: span.line, reverse=True):
+    lines = translation.code.splitlines()
+    moves: list[tuple[int, int]] = []
+    for span in reversed(refused_spans(translation)):
         if span.number in answers:
             old = lines[span.line - 1 : span.end_line]
-            lines[span.line - 1 : span.end_line] = _indented(answers[span.number], _margin(old))
+            new = _indented(answers[span.number], _margin(old))
+            lines[span.line - 1 : span.end_line] = new
+            moves.append((span.end_line, len(new) - len(old)))
     if head.strip():
-        place = _after_imports(lines)
-        lines[place:place] = head.strip("\n").split("\n")
-    return "\n".join(lines) + "\n"
+        place, added = _after_imports(lines), head.strip("\n").split("\n")
+        lines[place:place] = added
+        moves.append((place + 1, len(added)))
+
+    def moved(line: int) -> int:
+        return line + sum(by for behind, by in moves if line >= behind)
+
+    entries = tuple(replace(e, line=moved(e.line), end_line=moved(e.end_line)) for e in translation.source_map)
+    return replace(translation, code="\n".join(lines) + "\n", source_map=entries)
 
 
 def _lines(text: str, first: int, last: int) -> str:

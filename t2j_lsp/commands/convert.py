@@ -14,6 +14,7 @@ from .. import helper_modules
 from ..api import FileConversion, convert_file
 from ..contract import JSON_VERSION, Options, SourceError, T2JError
 from ..files import decode, python_files, write_output
+from . import llm
 from .check import add_options
 from .convert_check import check_all, worse
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -36,7 +37,6 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--target", choices=("nnx", "jax"), default="nnx", help="nnx: Flax NNX; jax is not in this version"
     )
-    parser.add_argument("--llm", choices=("off", "auto"), default="off", help="ask a language model what rules refuse")
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument(
@@ -54,6 +54,7 @@ def add_parser(commands: Subparsers) -> None:
         "--check", action="store_true", help="check what was converted, too; this runs code of the files"
     )
     add_options(parser.add_argument_group("with --check"))
+    llm.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -66,8 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise T2JError("--helpers module needs -o OUT: the module is written beside it")
     if arguments.check and arguments.source == STDIN:
         raise T2JError("--check needs a file: standard input has no place where its imports are found")
-    if arguments.llm == "auto":
-        print("t2j: this version asks no language model; converting by rules alone", file=sys.stderr)
     source = Path(arguments.source)
     if arguments.source != STDIN and source.is_dir():
         return _convert_folder(source, arguments, options)
@@ -75,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
     else:
         conversion = convert_file(source, _placed(options, _target(source, arguments)))
+    conversion = llm.completed(conversion, arguments)
     target, conflicts = _write(conversion, arguments)
     print_findings(conversion)
     translation = conversion.translation
@@ -184,7 +184,7 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
             inside = path.relative_to(source)
             shown.step(str(inside))
             with _guard(path, result):
-                conversion = convert_file(path, _placed(options, path, source))
+                conversion = llm.completed(convert_file(path, _placed(options, path, source)), arguments)
                 result.conflicts += _write_file(target / inside, conversion.data, arguments)
                 result.conversions.append(conversion)
                 home = target / helper_modules.home(path, source)[0].relative_to(source)

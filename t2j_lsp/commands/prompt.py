@@ -17,7 +17,7 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "prompt",
         help="print what a language model would be sent for a file",
-        description="Print the prompt for what the rules refuse in a file, with the fixed bugs retrieved for it. Nothing "
+        description="Print the prompt for what the rules refuse in a file, with the fixed bugs found for it. Nothing "
         "is sent to anyone. Exit code 0 also where the rules refuse nothing: then there is nothing to print.",
     )
     parser.add_argument("source", metavar="SRC", help="a .py file")
@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
                 "version": JSON_VERSION,
                 "prompt": prompt.version,
                 "messages": list(prompt.messages) if prompt.spans else [],
-                "spans": [{"line": s.source_line, "end_line": s.source_end_line, "names": s.names} for s in prompt.spans],
+                "spans": [
+                    {"line": s.source_line, "end_line": s.source_end_line, "names": s.names} for s in prompt.spans
+                ],
                 "fixes": [pair.id for pair in prompt.pairs],
             },
         )

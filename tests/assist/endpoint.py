@@ -1,4 +1,4 @@
-"""A server on this machine that speaks OpenAI's protocol and answers from a script: the far end of the model lane in tests."""
+"""A server on this machine that speaks OpenAI's protocol and answers from a script: the far end in tests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def serve(steps: list[Step] | Callable[[dict[str, Any]], Step]) -> Iterator[Scri
                 return
             text = step if isinstance(step, str) else step.text
             for start in range(0, len(text), 40):
-                self._event({"choices": [{"index": 0, "delta": {"content": text[start : start + 40]}, "finish_reason": None}]})
+                self._event(
+                    {"choices": [{"index": 0, "delta": {"content": text[start : start + 40]}, "finish_reason": None}]}
+                )
             if isinstance(step, CutOff):
                 self.connection.close()
                 return

@@ -1,0 +1,95 @@
+"""Asks a language model for what the rules refused in a file, with the check as the judge of its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .api import FileConversion, convert_file
+from .assist.dialogue import append
+from .assist.judging import Judge
+from .assist.model import Client, Endpoint, key_from_environment
+from .assist.prompts import Style
+from .assist.repair import Budget, Repair, repair_async
+from .contract import ObjectVerdict, Options, T2JError
+from .plugins import load_fixed_bugs
+
+MODELS, BASE_URL = "T2J_LLM_MODELS", "T2J_LLM_BASE_URL"
+"""Environment variables: models in the order in which they are asked, and where they are."""
+
+
+@dataclass(frozen=True)
+class Interpreters:
+    """Where torch and jax are; None for this interpreter."""
+
+    torch: str | None = None
+    jax: str | None = None
+
+
+def endpoints(models: str | None = None, base_url: str | None = None) -> list[Endpoint]:
+    """The models to ask, as given or as the environment names them. T2JError where none is named.
+
+    Keys come from the environment alone (``T2J_LLM_KEY``, ``OPENAI_API_KEY``).
+    """
+    names = [name.strip() for name in (models or os.environ.get(MODELS, "")).split(",") if name.strip()]
+    if not names:
+        raise T2JError(f"no model is named: use --model NAME, or set {MODELS}")
+    return [Endpoint(name, base_url or os.environ.get(BASE_URL) or None, key_from_environment()) for name in names]
+
+
+@contextlib.contextmanager
+def file_judge(path: Path, interpreters: Interpreters, timeout: float = 120.0) -> Iterator[Judge]:
+    """Judges conversions of one file by checks, in workers that last as long as the context."""
+    from .check.pool import Pool
+    from .check.recall import Recall
+    from .check.run import check_files
+
+    with Pool(interpreters.torch, interpreters.jax) as pool:
+        recall = Recall()
+
+        def judge(source: str, candidate: str, name: str) -> ObjectVerdict:
+            return check_files(
+                path, candidate, [name], pool=pool, recall=recall, timeout=timeout, causes=False, source_text=source,
+                neighbour=lambda other: convert_file(other, Options()).translation.code,
+            ).objects[0]  # fmt: skip
+
+        yield judge
+
+
+def ask(
+    conversion: FileConversion,
+    models: Sequence[Endpoint],
+    *,
+    interpreters: Interpreters | None = None,
+    style: Style = "augmented",
+    budget: Budget | None = None,
+    cache: Path | None = None,
+    dialogues: Path | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
+) -> tuple[FileConversion, Repair]:
+    """Asks for the refused spans of a converted file. Runs code of the file, and sends its text to the models.
+
+    ``cache`` keeps answers, ``dialogues`` is the file to which what was said is added. Returns the conversion with the
+    answers, and what came of each. Raises T2JError where the openai package is missing.
+    """
+    where = interpreters or Interpreters()
+
+    async def run(judge: Judge) -> Repair:
+        client = Client(cache)
+        try:
+            return await repair_async(
+                conversion.translation, models, judge, load_fixed_bugs(), style=style, budget=budget, client=client,
+                python=where.jax, on_progress=on_progress,
+            )  # fmt: skip
+        finally:
+            await client.close()
+
+    with file_judge(conversion.path, where) as judge:
+        result = asyncio.run(run(judge))
+    if dialogues is not None and result.dialogue.turns:
+        append(dialogues, result.dialogue)
+    return replace(conversion, translation=result.translation), result

@@ -90,7 +90,8 @@ def test_the_wheel_holds_the_package_with_rules_and_retrieval_inside_and_nothing
     assert {"t2j_lsp/rules/__init__.py", "t2j_lsp/retrieval/__init__.py", "t2j_lsp/plugins.py"} <= names
     assert any(name.startswith("t2j_lsp/rules/helpers/") for name in names)
     assert "t2j_lsp/retrieval/fixed_bugs.jsonl" in names
-    assert not [name for name in names - info if "test" in name or not name.endswith((".py", ".html", ".jsonl", "py.typed"))]
+    kinds = (".py", ".html", ".jsonl", "py.typed")
+    assert not [name for name in names - info if "test" in name or not name.endswith(kinds)]
 
 
 def test_the_wheel_names_its_license_and_holds_the_text(wheel: Path) -> None:

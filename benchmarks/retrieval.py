@@ -3,9 +3,9 @@
     python -m benchmarks.retrieval [--misses]
 
 Every bug whose root cause occurs in another program is asked for as a repair would: the PyTorch source, the faulty
-program, and its message. Printed are the shares of questions with a pair of the same root cause among the first 1, 5
-and 10: for the index, for plain BM25 over the same texts, and by what is asked with. ``--misses`` lists what was not
-among the first five.
+lines (what a model answered for a span) or the whole faulty program (a draft), and its message. Printed are the shares
+of questions with a pair of the same root cause among the first 1, 5 and 10: for plain BM25 over the same texts, and for
+the index by what is asked with. ``--misses`` lists what was not among the first five.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from t2j_lsp.fixed_bugs import Pair, Query
 from t2j_lsp.retrieval import Index, dataset
 
 DEPTHS = (1, 5, 10)
+SPAN = ("source", "code", "error")
 Search = Callable[[Pair], list[Pair]]
 
 
@@ -66,26 +67,27 @@ def main() -> None:
 
     def asked(*fields: str) -> Search:
         def search(pair: Pair) -> list[Pair]:
-            known = {"source": pair.example.input_code, "code": pair.faulty, "error": pair.bug.error}
-            query = Query(**{field: known[field] for field in fields})
+            known = {"source": pair.example.input_code, "code": pair.bug.error_code, "error": pair.bug.error}
+            known["draft"] = pair.faulty
+            query = Query(**{"code" if field == "draft" else field: known[field] for field in fields})
             return [f.pair for f in index.search(query, limit=len(pairs))]
 
         return search
 
     def baseline(pair: Pair) -> list[Pair]:
-        return plain.search(Query(pair.example.input_code, pair.faulty, pair.bug.error))
+        return plain.search(Query(pair.example.input_code, pair.bug.error_code, pair.bug.error))
 
     print(f"{len(pairs)} pairs, {len(programs)} root causes, {len(questions)} questions")
-    print(f"{'asked with':28}" + "".join(f"  at {d:2}" for d in DEPTHS) + "   ms")
-    rows: list[tuple[str, Search]] = [("plain BM25, all", baseline)]
-    everything = ("source", "code", "error")
-    rows += [(f"index, {', '.join(f)}", asked(*f)) for f in (everything, everything[1:], ("error",), ("code",))]
+    print(f"{'asked with':30}" + "".join(f"  at {d:2}" for d in DEPTHS) + "   ms")
+    rows: list[tuple[str, Search]] = [("plain BM25: source, code, error", baseline)]
+    kinds = (SPAN, ("code", "error"), ("code",), ("error",), ("source", "draft", "error"), ("draft", "error"))
+    rows += [(f"index: {', '.join(kind)}", asked(*kind)) for kind in kinds]
     for name, search in rows:
         start = time.perf_counter()
         shares, missed = recall(questions, search)
         spent = (time.perf_counter() - start) / len(questions) * 1000
-        print(f"{name:28}" + "".join(f"  {s:5.2f}" for s in shares) + f"  {spent:4.1f}")
-        if arguments.misses and name == "index, source, code, error":
+        print(f"{name:30}" + "".join(f"  {s:5.2f}" for s in shares) + f"  {spent:4.1f}")
+        if arguments.misses and name == f"index: {', '.join(SPAN)}":
             print("\n".join(f"    {pair.id}: {pair.bug.error[:100]}" for pair in missed))
 
 

@@ -18,7 +18,7 @@ CHARACTERS_PER_TOKEN = 3.5
 """Of code in the usual tokenizers, about; what a budget is counted by where no tokenizer is known."""
 
 
-WEIGHTS = {"source": 0.3, "names": 1.0, "structure": 0.5, "differences": 2.0, "error": 2.0, "words": 1.0}
+WEIGHTS = {"source": 0.3, "names": 1.0, "structure": 0.5, "differences": 0.5, "error": 0.3, "words": 1.0}
 """How much a match in each field counts."""
 _TERMS = 80
 """Terms of a field that a search asks for: the rarest tell most, and long queries take long."""
@@ -89,15 +89,14 @@ class Index:
         return found
 
     def _field(self, field: str, terms: Sequence[str]) -> list[tuple[int, float]]:
-        """Pairs by one part of the query: BM25, as a share of the best one's, times the field's weight."""
+        """Pairs by one part of the query: BM25, in which rare words count most, times the field's weight."""
         known = sorted({t for t in map(_token, terms) if t in self._common}, key=lambda t: self._common[t])[:_TERMS]
         if not known:
             return []
         columns = {"words": "{words error names}"}.get(field, f"{{{field}}}")
         asked = f"{columns} : ({' OR '.join(known)})"
         rows = self._sqlite.execute("SELECT rowid, -bm25(bugs) FROM bugs WHERE bugs MATCH ?", (asked,)).fetchall()
-        best = max((score for _, score in rows), default=0.0)
-        return [(number, self.weights[field] * score / best) for number, score in rows] if best > 0 else []
+        return [(number, self.weights[field] * score) for number, score in rows]
 
 
 def prompt_tokens(pairs: Iterable[Pair]) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .assist.endpoint import serve
+from benchmarks.scripted_endpoint import serve
+
 from .assist.test_repair import KEY, RIGHT, SOURCE, WRONG
 
 ENDLESS = 300

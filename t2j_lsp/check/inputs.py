@@ -282,12 +282,14 @@ def draw(spec: ArraySpec, rng: np.random.Generator) -> NdArray:
     """Telling values for a specification, exactly representable in float32 (bfloat16 is drawn as float32).
 
     Floats are signed, with spread, and hold exact zeros and pairs of equal neighbours where there is room; integers
-    cover their whole range, ends included, and repeat.
+    cover their whole range, ends included, and repeat; booleans are both.
     """
     size = int(np.prod(spec.shape, dtype=np.int64))
     kind = np.dtype("float32" if spec.dtype == "bfloat16" else spec.dtype).kind
     if kind == "b":
         flat: NdArray = rng.random(size) < 0.6
+        if size >= 2 and flat.all() == flat.any():
+            flat[size // 2] = not flat[0]
     elif kind in "iu":
         low = 0 if spec.low is None else int(spec.low)
         high = (low + 8) if spec.high is None else int(spec.high)

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from benchmarks.fixed_bugs import CheckJudge
+from benchmarks.scripted_endpoint import CutOff, Script, Silence, Status, Step, TooLong, serve
 from t2j_lsp import convert
 from t2j_lsp.assist.model import Client, Endpoint
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 from t2j_lsp.retrieval import Index, dataset
-
-from .endpoint import CutOff, Script, Silence, Status, Step, TooLong, serve
 
 SOURCE = """\
 import torch

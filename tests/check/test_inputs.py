@@ -162,3 +162,11 @@ def test_expressions_among_arguments_are_known(slicer: Slicer) -> None:
     plan = plans_for(slicer, find_objects(slicer, ["Net"])[0])[1]
     assert plan.init.code == ["Block", "CFG['A']"]
     assert Arguments.from_plain(plan.init.to_plain()) == plan.init
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_booleans_are_both(size: int) -> None:
+    """All true or all false, a mask tells nothing: what it selects, or what it leaves out, could be anything."""
+    for seed in range(200):
+        drawn = draw(ArraySpec("bool", (size,)), np.random.default_rng(seed))
+        assert drawn.any() and not drawn.all()

@@ -1,4 +1,4 @@
-"""A server on this machine that speaks OpenAI's protocol and answers from a script: the far end in tests."""
+"""A server on this machine that speaks OpenAI's protocol and answers from a script, for tests and benchmarks."""
 
 from __future__ import annotations
 

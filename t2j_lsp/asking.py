@@ -44,11 +44,13 @@ def endpoints(models: str | None = None, base_url: str | None = None) -> list[En
 @contextlib.contextmanager
 def file_judge(path: Path, interpreters: Interpreters, timeout: float = 120.0) -> Iterator[Judge]:
     """Judges conversions of one file by checks, in workers that last as long as the context."""
+    from .check.compile_cache import project_of
+    from .check.containment import projects
     from .check.pool import Pool
     from .check.recall import Recall
     from .check.run import check_files
 
-    with Pool(interpreters.torch, interpreters.jax) as pool:
+    with Pool(interpreters.torch, interpreters.jax, project=project_of(path), readable=projects(path)) as pool:
         recall = Recall()
 
         def judge(source: str, candidate: str, name: str) -> ObjectVerdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -58,7 +59,8 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
 def replaced(translation: Translation, answers: Mapping[int, str], head: str = "") -> Translation:
     """The translation with answers in place of its refused spans, by number, and ``head`` behind its imports.
 
-    An answer is indented as the span it replaces, however it was indented itself. The source map follows.
+    An answer is indented as the span it replaces, however it was indented itself. Imports of torch that nothing needs any
+    more go. The source map follows.
     """
     lines = translation.code.splitlines()
     moves: list[tuple[int, int]] = []
@@ -68,6 +70,9 @@ def replaced(translation: Translation, answers: Mapping[int, str], head: str = "
             new = _indented(answers[span.number], _margin(old))
             lines[span.line - 1 : span.end_line] = new
             moves.append((span.end_line, len(new) - len(old)))
+    for first, last in reversed(_unused_torch_imports("\n".join(lines) + "\n")):
+        del lines[first - 1 : last]
+        moves.append((last + 1, first - last - 1))
     if head.strip():
         place, added = _after_imports(lines), head.strip("\n").split("\n")
         lines[place:place] = added
@@ -78,6 +83,23 @@ def replaced(translation: Translation, answers: Mapping[int, str], head: str = "
 
     entries = tuple(replace(e, line=moved(e.line), end_line=moved(e.end_line)) for e in translation.source_map)
     return replace(translation, code="\n".join(lines) + "\n", source_map=entries)
+
+
+def _unused_torch_imports(code: str) -> list[tuple[int, int]]:
+    """First and last lines of the torch imports that the rules had to keep and that nothing needs any more."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return []
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            source = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            bound = {a.asname or a.name.split(".")[0] for a in node.names}
+            if all(name.split(".")[0] == "torch" for name in source) and not bound & used:
+                found.append((node.lineno, node.end_lineno or node.lineno))
+    return found
 
 
 def _lines(text: str, first: int, last: int) -> str:

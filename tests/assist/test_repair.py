@@ -69,6 +69,7 @@ def test_a_right_answer_is_verified_by_running_it(run: Run) -> None:
         result = run(script)
     assert verified(result) and result.ended == "all verified" and result.rounds == 1
     assert "dy = jnp.gradient(y, axis=1)" in result.code and "TODO" not in result.code
+    assert "import torch" not in result.code and not result.translation.gaps
     assert script.keys == [f"Bearer {KEY}"]
 
 

@@ -59,8 +59,8 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
 def replaced(translation: Translation, answers: Mapping[int, str], head: str = "") -> Translation:
     """The translation with answers in place of its refused spans, by number, and ``head`` behind its imports.
 
-    An answer is indented as the span it replaces, however it was indented itself. Imports of torch that nothing needs any
-    more go. The source map follows.
+    An answer is indented as the span it replaces, however it was indented itself. Imports of torch that nothing needs
+    any more go. The source map follows.
     """
     lines = translation.code.splitlines()
     moves: list[tuple[int, int]] = []

@@ -53,6 +53,11 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
       .waitFor();
     await code.shot("status tooltip");
     // The tooltip lies over the question's buttons.
+    await code.page.mouse.move(700, 300);
+    await code.page
+      .locator(".monaco-hover:not(.hidden)", { hasText: held[1].slice(0, 13) })
+      .waitFor({ state: "hidden" });
+    // The tooltip lies over the question's buttons.
     await code.page.mouse.move(600, 500);
     await code.page.locator(".monaco-hover:not(.hidden)").first().waitFor({ state: "hidden" });
     await code.answer("Check conversions by running", "Not in This Workspace");

@@ -17,6 +17,9 @@ TORCH = "import math\nimport numpy as np\nimport torch\nimport torch.nn as nn\ni
 JAX = "import math\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nimport optax\n"
 JAX += "from flax import nnx\nfrom jax import lax\n"
 
+AMPLE = 3600.0
+"""Seconds for a check in a test: what it compares does not depend on how busy the machine is."""
+
 Check = Callable[..., ObjectVerdict]
 
 
@@ -38,7 +41,7 @@ def check(pool: Pool, tmp_path: Path) -> Check:
         source, converted = tmp_path / "source.py", tmp_path / "converted.py"
         source.write_text(TORCH + torch)
         converted.write_text(JAX + jax)
-        report = check_files(source, converted, [name] if name else None, pool=pool, **options)
+        report = check_files(source, converted, [name] if name else None, pool=pool, **{"budget": AMPLE, **options})
         return report.objects[-1]
 
     return run

@@ -10,7 +10,7 @@ from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import CheckReport, Result, SourceError, T2JError, VerdictKind
 
-from .conftest import Check
+from .conftest import AMPLE, Check
 
 TORCH = """import torch
 import torch.nn as nn
@@ -86,7 +86,7 @@ def run(pool: Pool, folder: Path, jax: str, *names: str, torch: str = TORCH, **o
     source, converted = folder / "source.py", folder / "converted.py"
     source.write_text(torch)
     converted.write_text(jax)
-    return check_files(source, converted, names or None, pool=pool, **options)  # type: ignore[arg-type]
+    return check_files(source, converted, names or None, pool=pool, **{"budget": AMPLE, **options})  # type: ignore[arg-type]
 
 
 def lines(report: CheckReport) -> tuple[int | None, int | None]:
@@ -195,7 +195,7 @@ def test_a_missing_parameter_fails_the_first_stage_and_no_other_runs(pool: Pool,
 def test_text_of_a_conversion_is_checked_too(pool: Pool, tmp_path: Path) -> None:
     source = tmp_path / "source.py"
     source.write_text(TORCH)
-    assert check_files(source, JAX, ["Net"], pool=pool).verdict is VerdictKind.EQUIVALENT
+    assert check_files(source, JAX, ["Net"], pool=pool, budget=AMPLE).verdict is VerdictKind.EQUIVALENT
 
 
 def test_objects_without_a_counterpart_or_inputs_are_unchecked_with_the_reason(pool: Pool, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
+from .conftest import AMPLE
+
 
 def odd(text: str) -> int:
     if int(text) % 2 == 0:
@@ -259,7 +261,7 @@ def test_the_optimizer_of_a_program_that_must_be_told_something(program: str, po
     code = convert(NET + source).code
 
     def verdict(text: str) -> ObjectVerdict:
-        return check_files(path, text, ["Net"], pool=pool, initial=False, eager=False).objects[0]
+        return check_files(path, text, ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE).objects[0]
 
     right = verdict(code)
     assert right.verdict is VerdictKind.EQUIVALENT, right.reason

@@ -11,6 +11,8 @@ from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import CheckReport, Coverage, NotRun, Uncovered, VerdictKind, file_verdict
 
+from .conftest import AMPLE
+
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 BLOCK = '''def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
     return F.relu(x) * by
@@ -50,7 +52,7 @@ def report(pool: Pool, tmp_path: Path):  # type: ignore[no-untyped-def]
         source, converted = tmp_path / "net.py", tmp_path / "net_jax.py"
         source.write_text(torch)
         converted.write_text(convert(torch).code if jax is None else jax)
-        return check_files(source, converted, pool=pool, stage="numeric", **options)  # type: ignore[arg-type]
+        return check_files(source, converted, pool=pool, stage="numeric", **{"budget": AMPLE, **options})  # type: ignore[arg-type]
 
     return run
 

@@ -12,6 +12,8 @@ from t2j_lsp.check.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, Result, StageResult, VerdictKind
 
+from .conftest import AMPLE
+
 MODEL = """import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -74,7 +76,7 @@ def check(pool: Pool, folder: Path, method: str, *edits: tuple[str, str], jax: s
         text = text.replace(right, wrong)
     source.write_text(MODEL + method)
     other.write_text(text)
-    return check_files(source, other, ["GPT"], pool=pool).objects[0]
+    return check_files(source, other, ["GPT"], pool=pool, budget=AMPLE).objects[0]
 
 
 def behavioral(verdict: ObjectVerdict) -> StageResult:
@@ -187,7 +189,7 @@ class Counter(nn.Module):
         (tmp_path / "source.py").write_text(torch)
         text = convert(torch).code.replace("x = self(x)", f"x = self(x) + {step - 1}")
         (tmp_path / "converted.py").write_text(text)
-        verdict = check_files(tmp_path / "source.py", tmp_path / "converted.py", pool=pool).objects[0]
+        verdict = check_files(tmp_path / "source.py", tmp_path / "converted.py", pool=pool, budget=AMPLE).objects[0]
         assert verdict.verdict is kind, verdict.reason
         assert FIRST in verdict.stages["behavioral"].observed
 

@@ -12,6 +12,8 @@ from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 from t2j_lsp.translate import translate
 
+from .conftest import AMPLE
+
 HEAD = """\
 import argparse
 import torch
@@ -67,7 +69,9 @@ def trained(pool: Pool, tmp_path: Path) -> TrainingCheck:
             assert old in text, text
             text = text.replace(old, new)
         (tmp_path / "converted.py").write_text(text)
-        report = check_files(path, tmp_path / "converted.py", ["Net"], pool=pool, initial=False, eager=False)
+        report = check_files(
+            path, tmp_path / "converted.py", ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE
+        )
         return report.objects[0]
 
     return run
@@ -323,7 +327,7 @@ HAND_EDITS = [
 def test_a_training_written_by_hand(pool: Pool, tmp_path: Path, old: str, new: str, wanted: VerdictKind) -> None:
     path, source = tmp_path / "training.py", HEAD + ITS_SOURCE
     path.write_text(without_norm(source))
-    report = check_files(path, BY_HAND.replace(old, new), ["Net"], pool=pool, initial=False, eager=False)
+    report = check_files(path, BY_HAND.replace(old, new), ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE)
     assert report.objects[0].verdict is wanted, report.objects[0].reason
     assert "AdamW (line 20), schedule CosineAnnealingLR (line 21)" in said(report.objects[0])
 
@@ -346,7 +350,7 @@ def test_clipping_inside_the_optimizer(pool: Pool, tmp_path: Path, optimizer: st
     path.write_text(without_norm(source))
     text = BY_HAND.replace("optax.adamw(schedule, weight_decay=0.1)", optimizer)
     text = text.replace("    tx = ", f"    clip = {CLIP.replace('min(', 'jax.numpy.minimum(')}\n    tx = ")
-    report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
+    report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE)
     assert report.objects[0].verdict is wanted, report.objects[0].reason
 
 
@@ -366,7 +370,7 @@ def test_a_schedule_inside_the_optimizer_is_followed_to_its_end(
     source = (HEAD + ITS_SOURCE).replace("CosineAnnealingLR(optimizer, T_max=100)", "StepLR(optimizer, 30)")
     (tmp_path / "training.py").write_text(without_norm(source))
     text = BY_HAND.replace("optax.cosine_decay_schedule(0.01, 100)", schedule)
-    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False)
+    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE)
     assert report.objects[0].verdict is wanted, report.objects[0].reason
 
 
@@ -381,7 +385,7 @@ def test_a_loss_that_is_called_otherwise_accuses_nobody(pool: Pool, tmp_path: Pa
     (tmp_path / "training.py").write_text(without_norm(HEAD + ITS_SOURCE))
     old = "loss = optax.softmax_cross_entropy_with_integer_labels(model(x), y)"
     text = BY_HAND.replace(old, line).replace("def loss_fn", f"{more}\n\ndef loss_fn")
-    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False)
+    report = check_files(tmp_path / "training.py", text, ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE)
     assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
     assert "loss" not in said(report.objects[0])
 
@@ -391,7 +395,7 @@ def test_a_schedule_of_epochs_and_one_of_updates_are_not_compared(pool: Pool, tm
     source = (HEAD + ITS_SOURCE).replace("            scheduler.step()", "        scheduler.step()")
     path.write_text(without_norm(source))
     for text in (BY_HAND, BY_HAND.replace("schedule = ", "scheduler = ").replace("(schedule,", "(scheduler,")):
-        report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False)
+        report = check_files(path, text, ["Net"], pool=pool, initial=False, eager=False, budget=AMPLE)
         assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
         assert "once an epoch" in (report.objects[0].stages["behavioral"].reason or "")
 
@@ -437,7 +441,7 @@ def test_a_training_without_end_leaves_the_verdict_on_the_module(pool: Pool, tmp
     path = tmp_path / "training.py"
     path.write_text(source)
     report = check_files(
-        path, translate(source).code, ["Net"], pool=pool, initial=False, eager=False, timeout=20, budget=3600
+        path, translate(source).code, ["Net"], pool=pool, initial=False, eager=False, timeout=20, budget=AMPLE
     )
     assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
     assert "the torch side did not finish in 20 s" in (report.objects[0].stages["behavioral"].reason or "")

@@ -71,6 +71,7 @@ def test_files_symbols_and_states_are_listed_in_a_workspace_that_is_not_trusted(
         "state": "not started",
         "converted": None,
         "gaps": 0,
+        "coverage": None,
     }
     assert [(s["name"], s["kind"], s["line"], s["gaps"], s["reason"]) for s in symbols] == [
         ("Net", "class", 5, 0, None),

@@ -27,6 +27,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "torch.tensor_split": {"torch": "a tensor of indices has a keyword of its own, tensor_indices_or_sections"},
     # nothing to compare
     "torch.empty_like": {"values": UNINITIALISED},
+    "torch.Tensor.new_empty": {"values": UNINITIALISED},
 }
 """By rule and by what differs: ``torch`` (a spelling that PyTorch refuses), ``values`` or ``gradients``."""
 

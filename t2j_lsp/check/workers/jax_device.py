@@ -20,6 +20,7 @@ PIECE = 2**28
 _held: list[jax.Array] = []
 
 
+Options = dict[str, str | bool]
 _PLAIN_LOOPS, _KNOWN_TO = "--xla_cpu_use_fusion_emitters=false", ("0.10.",)
 """A flag with which XLA compiles for the CPU in two thirds of the time, and the versions of jaxlib that are known to
 have it: others end the process over a flag that they don't know."""
@@ -34,6 +35,15 @@ def install() -> None:
         jax.devices()
     elif version("jaxlib").startswith(_KNOWN_TO):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_PLAIN_LOOPS}".strip()
+
+
+def usual_loops() -> Options:
+    """Options for a compilation that is to be trusted: XLA's usual loops, where `install` has switched them off.
+
+    Without them, and with the simplifier but no fusion, the gradient of a sum over prefixes comes out wrong (jaxlib
+    0.10).
+    """
+    return {"xla_cpu_use_fusion_emitters": True} if _PLAIN_LOOPS in os.environ.get("XLA_FLAGS", "") else {}
 
 
 def missing() -> str | None:

@@ -19,6 +19,7 @@ from t2j_lsp.check.protocol import leaves, plain
 
 from . import jax_random
 from .jax_build import build, construct, program, realise, takes_rngs, to_array
+from .jax_device import Options, usual_loops
 from .jax_generate import generation
 from .jax_half import watched
 from .jax_pairing import layout_of, names_of, value_of
@@ -26,7 +27,6 @@ from .serve import describe, raised
 
 Run = Callable[[Any, list[Any]], Any]
 """A call of a model with its array inputs."""
-Options = dict[str, str | bool]
 _CAREFULLY: Options = {"xla_disable_hlo_passes": "fusion"}
 """For values. Workers compile in haste and without XLA's algebraic simplifier (`environment.py`), and on the CPU two
 things go wrong so, which are no mistakes of the program. Fusion computes an array once more in each kernel that reads
@@ -176,7 +176,7 @@ class Session:
     def jitted(self, function: Run) -> Run:
         """``function`` of a model and arrays, compiled; changes to the model reach it."""
         if self.careful:
-            return self.compiled(function, _CAREFULLY)
+            return self.compiled(function, _CAREFULLY | usual_loops())
         if isinstance(self.model, nnx.Module):
             compiled: Run = nnx.jit(function)
             return compiled
@@ -202,7 +202,9 @@ class Session:
     def compiled_update(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """A function that changes its arguments (model, optimizer, arrays), compiled."""
         compiled = nnx.jit(function)
-        result: Callable[..., Any] = compiled.lower(*arguments).compile(_CAREFULLY) if self.careful else compiled
+        if not self.careful:
+            return compiled
+        result: Callable[..., Any] = compiled.lower(*arguments).compile(_CAREFULLY | usual_loops())
         return result
 
     def differentiated(self, function: Run) -> Run:
@@ -210,7 +212,7 @@ class Session:
         values = self.jitted(function)
         if not self.careful:
             return values
-        showing_nan = self.compiled(function, _SHOWING_NAN)
+        showing_nan = self.compiled(function, _SHOWING_NAN | usual_loops())
 
         def run(model: Any, arrays: list[Any]) -> Any:
             aside = nnx.clone(model) if isinstance(model, nnx.Module) else model

@@ -36,7 +36,7 @@ test("from a hover to a verdict, a planted mistake and its quick fix", { timeout
 
     await code.openFile("net_jax.py");
     await code.typeOver("approximate=False", "approximate=True");
-    const problem = await code.problem("Net differs from net.py");
+    const problem = await code.problem("Net differs from PyTorch, net.py");
     const line = converted.split("\n").findIndex((text) => text.includes("approximate=False")) + 1;
     assert.match((await problem.innerText()).replace(/\s+/g, " "), new RegExp(`Ln ${line},`));
     await code.shot("4 different");

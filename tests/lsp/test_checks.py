@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,42 @@ def test_unsaved_texts_of_both_files_are_checked(trusted: Client, tmp_path: Path
     assert pair.checked(since)["verdict"] == "equivalent"
 
 
+def test_a_file_is_converted_and_checked_by_one_action(trusted: Client, tmp_path: Path) -> None:
+    text = SOURCE + "\n\ndef seed(n: int):\n    torch.manual_seed(n)\n"
+    pair = Pair(trusted, tmp_path, text)
+    trusted.state(pair.uri, complete=True)
+
+    def apply(params: Any) -> Any:
+        (_, made) = params["edit"]["documentChanges"]
+        (tmp_path / "net_jax.py").write_text(made["edits"][0]["newText"])
+        return {"applied": True}
+
+    before = trusted.answers["workspace/applyEdit"]
+    trusted.answers["workspace/applyEdit"] = apply
+    try:
+        (action,) = trusted.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
+        assert action["title"] == "Convert file to JAX (new file net_jax.py), and check it"
+        answer = trusted.command(action["command"]["command"], *action["command"]["arguments"], timeout=TIMEOUT)
+    finally:
+        trusted.answers["workspace/applyEdit"] = before
+    assert answer["applied"] and answer["uri"] == pair.converted
+    covered = "1 of 1 class equivalent; 1 of 1 function equivalent; 1 function not run"
+    assert answer["checked"]["message"] == f"net.py: unchecked: {covered}"
+    assert answer["checked"]["verdict"] == "unchecked" and answer["checked"]["coverage"]["text"] == covered
+    (place,) = answer["checked"]["coverage"]["not_run"]
+    assert (place["name"], place["line"]) == ("seed", line_of(text, "def seed") + 1)
+
+
+def test_converting_and_checking_is_refused_where_nothing_may_run(shared: Client, tmp_path: Path) -> None:
+    pair = Pair(shared, tmp_path)
+    shared.state(pair.uri, complete=True)
+    (action,) = shared.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
+    assert action["disabled"]["reason"] == "the workspace is not trusted, and a check runs its code"
+    with pytest.raises(ServerError, match="not trusted"):
+        shared.command("t2j.convertAndCheck", pair.uri)
+    assert not (tmp_path / "net_jax.py").exists()
+
+
 def test_a_file_without_a_conversion_is_checked_against_what_it_becomes(trusted: Client, tmp_path: Path) -> None:
     pair = Pair(trusted, tmp_path)
     report = trusted.command("t2j.check", pair.uri, "scale", timeout=TIMEOUT)
@@ -143,17 +180,25 @@ def test_only_what_changed_is_run_again(trusted: Client, tmp_path: Path) -> None
 
 
 def test_a_check_that_is_cancelled_really_stops(trusted: Client, tmp_path: Path) -> None:
-    pair = Pair(trusted, tmp_path, SLOW)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    pair = Pair(trusted, tmp_path, SLOW.replace("    for _", f"    open({str(gate)!r}).read()\n    for _"))
     since = trusted.now
     request = trusted.start("workspace/executeCommand", {"command": "t2j.check", "arguments": [pair.uri, "slow"]})
     begun = trusted.wait_notification("$/progress", lambda p: p["value"]["kind"] == "begin", since, TIMEOUT)
     trusted.wait_notification("$/progress", lambda p: p["value"].get("message") == "checking slow", since, TIMEOUT)
+    reached: list[int] = []
+    waiting = threading.Thread(target=lambda: reached.append(os.open(gate, os.O_WRONLY)), daemon=True)
+    waiting.start()
+    waiting.join(TIMEOUT)
+    assert reached, "the code that is checked never ran"
     running = workers(trusted.command("t2j.debugInfo")["processes"]["check"])
     assert running
     trusted.notify("window/workDoneProgress/cancel", {"token": begun["token"]})
     report = trusted.result(request, TIMEOUT)
     assert report["objects"] == []
     trusted.wait_notification("$/progress", lambda p: p["value"]["kind"] == "end", since, TIMEOUT)
+    os.close(reached[0])
     # The worker in which the code ran is gone; the check process stays.
     assert any(gone(pid, 0) for pid in running)
     assert trusted.command("t2j.debugInfo")["processes"]["check"] is not None
@@ -249,39 +294,3 @@ def gone(pid: int, wait: int) -> bool:
     ended = bool(poll.poll(wait))
     os.close(descriptor)
     return ended
-
-
-def test_a_file_is_converted_and_checked_by_one_action(trusted: Client, tmp_path: Path) -> None:
-    text = SOURCE + "\n\ndef seed(n: int):\n    torch.manual_seed(n)\n"
-    pair = Pair(trusted, tmp_path, text)
-    trusted.state(pair.uri, complete=True)
-
-    def apply(params: Any) -> Any:
-        (_, made) = params["edit"]["documentChanges"]
-        (tmp_path / "net_jax.py").write_text(made["edits"][0]["newText"])
-        return {"applied": True}
-
-    before = trusted.answers["workspace/applyEdit"]
-    trusted.answers["workspace/applyEdit"] = apply
-    try:
-        (action,) = trusted.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
-        assert action["title"] == "Convert file to JAX (new file net_jax.py), and check it"
-        answer = trusted.command(action["command"]["command"], *action["command"]["arguments"], timeout=TIMEOUT)
-    finally:
-        trusted.answers["workspace/applyEdit"] = before
-    assert answer["applied"] and answer["uri"] == pair.converted
-    covered = "1 of 1 class equivalent; 1 of 1 function equivalent; 1 function not run"
-    assert answer["checked"]["message"] == f"net.py: unchecked: {covered}"
-    assert answer["checked"]["verdict"] == "unchecked" and answer["checked"]["coverage"]["text"] == covered
-    (place,) = answer["checked"]["coverage"]["not_run"]
-    assert (place["name"], place["line"]) == ("seed", line_of(text, "def seed") + 1)
-
-
-def test_converting_and_checking_is_refused_where_nothing_may_run(shared: Client, tmp_path: Path) -> None:
-    pair = Pair(shared, tmp_path)
-    shared.state(pair.uri, complete=True)
-    (action,) = shared.actions(pair.uri, span(0, 0), only=["source.convertAndCheck.t2j"])
-    assert action["disabled"]["reason"] == "the workspace is not trusted, and a check runs its code"
-    with pytest.raises(ServerError, match="not trusted"):
-        shared.command("t2j.convertAndCheck", pair.uri)
-    assert not (tmp_path / "net_jax.py").exists()

@@ -11,6 +11,12 @@ from t2j_lsp.contract import ObjectVerdict, VerdictKind
 FAILS = re.compile(r"^it (?:fails in|runs, but not under jit|can't be built)[^:]*: (?=\w)")
 LOADS = "the converted code does not load: "
 
+_OURS = re.compile(r" at \S*t2j_lsp/check/workers/\w+\.py:\d+")
+"""Where a traced function of the check's own stands: no part of what the candidate did wrong."""
+
+_FOLDERS = re.compile(r"(?<![\w.:/])/\S*/(?=[\w.-]+\.py\b)")
+"""Folders of files that a message names: they are another's on another machine."""
+
 
 class Judge(Protocol):
     """Compares one class or function of a PyTorch program with its conversion, by running both."""
@@ -32,7 +38,7 @@ def failure_of(verdict: ObjectVerdict) -> Failure | None:
     """What a verdict says went wrong; None where the candidate was not seen to differ."""
     if verdict.verdict is not VerdictKind.DIFFERENT:
         return None
-    reason, place = verdict.reason or "", verdict.divergence
+    reason, place = _FOLDERS.sub("", _OURS.sub("", verdict.reason or "")), verdict.divergence
     lines = (
         place.torch.line if place and place.torch else None,
         place.jax.line if place and place.jax else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 import pytest
@@ -77,3 +78,7 @@ def test_a_page_without_an_explanation_is_refused(tmp_path) -> None:  # type: ig
     broken.write_text(page[:bug] + page[page.index("\n\n### Faulty", bug) :])
     with pytest.raises(PageError, match="nothing says what is wrong"):
         read_page(broken)
+
+
+def test_no_message_holds_a_path_of_the_machine_that_it_was_recorded_on() -> None:
+    assert [pair.id for pair in PAIRS if re.search(r"(?<![\w.:/])/\S*/[\w.-]+\.py", pair.bug.error)] == []

@@ -22,7 +22,7 @@ from .judging import Failure, Judge, failure_of
 from .model import Client, Endpoint, ModelError, Reply
 from .prompts import Message, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
-from .spans import MARK, RefusedSpan, refused_spans, replaced
+from .spans import MARK, RefusedSpan, indented, refused_spans, replaced
 
 ROUNDS = 7
 """Rounds with one model, at most. The published seven bounds another stage; as an upper bound it is ours."""
@@ -177,7 +177,7 @@ class _Loop:
 
     async def _with(self, endpoint: Endpoint, prompt: Prompt) -> None:
         """Rounds with one model, until all is verified, nothing is gained, or the budget ends."""
-        messages, state = list(prompt.messages), "translate"
+        messages = list(prompt.messages)
         gained = [self._score(None)]
         for number in range(1, self.budget.rounds + 1):
             if why := self._spent():
@@ -193,9 +193,7 @@ class _Loop:
                 return
             found = await self._judged(reply)
             self._keep(found, endpoint)
-            self._record(
-                found, number, "translate" if state == "translate" else "repair", endpoint, prompt, messages, started
-            )
+            self._record(found, number, "translate" if number == 1 else "repair", endpoint, prompt, messages, started)
             if not self.result.left:
                 self.result.ended = "all verified"
                 return
@@ -204,7 +202,6 @@ class _Loop:
                 self.result.ended = "no gain"
                 return
             messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, self._feedback(found)]
-            state = "repair"
         self.result.ended = "rounds"
 
     def _spent(self) -> str:
@@ -234,7 +231,7 @@ class _Loop:
         if not fresh:
             return found
         found.code = self._candidate(fresh, found.answer.head)
-        written = "\n".join([found.answer.head, *(_dedented(code) for code in fresh.values())])
+        written = "\n".join([found.answer.head, *("\n".join(indented(code)) for code in fresh.values())])
         known = frozenset(_roots(self.translation.code)) - {"torch", "torchvision"}
         wrong = await asyncio.to_thread(lint.problems, written, found.code, known, self.python)
         if wrong:
@@ -307,7 +304,7 @@ class _Loop:
                 continue
             why = " ".join(draft.reason.split())
             mark = "" if draft.verified else f"{MARK}unverified draft by {draft.model}: {why}\n"
-            answers[number] = mark + _dedented(draft.code)
+            answers[number] = mark + "\n".join(indented(draft.code))
         left = {finding for span in self.result.left for finding in span.findings}
         asked = {finding for span in self.spans for finding in span.findings}
         found = replaced(self.translation, answers, "\n".join(self.heads))
@@ -366,13 +363,6 @@ class _Loop:
                 round(time.monotonic() - started, 3),
             )  # fmt: skip
         )
-
-
-def _dedented(code: str) -> str:
-    lines = code.strip("\n").split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    own = len(first) - len(first.lstrip())
-    return "\n".join(line[own:] if line.strip() else "" for line in lines)
 
 
 def _roots(code: str) -> set[str]:

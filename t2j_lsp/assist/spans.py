@@ -67,7 +67,7 @@ def replaced(translation: Translation, answers: Mapping[int, str], head: str = "
     for span in reversed(refused_spans(translation)):
         if span.number in answers:
             old = lines[span.line - 1 : span.end_line]
-            new = _indented(answers[span.number], _margin(old))
+            new = indented(answers[span.number], _margin(old))
             lines[span.line - 1 : span.end_line] = new
             moves.append((span.end_line, len(new) - len(old)))
     for first, last in reversed(_unused_torch_imports("\n".join(lines) + "\n")):
@@ -111,7 +111,8 @@ def _margin(lines: list[str]) -> str:
     return first[: len(first) - len(first.lstrip())]
 
 
-def _indented(text: str, margin: str) -> list[str]:
+def indented(text: str, margin: str = "") -> list[str]:
+    """The lines of a piece of code with this margin in place of its own."""
     lines = text.strip("\n").split("\n")
     own = len(_margin(lines))
     return [margin + line[own:] if line.strip() else "" for line in lines]

@@ -203,11 +203,18 @@ export class Workbench {
   /** Rest the mouse on a text of the active editor; the hover's locator. */
   async hover(text) {
     const token = this.page.locator(".editor-group-container.active .view-line span", { hasText: text }).last();
-    await token.hover();
     const shown = this.page.locator(
       ".monaco-hover:not(.hidden) .hover-contents, .monaco-hover:not(.hidden) .hover-row",
     );
-    await shown.first().waitFor();
+    // Lenses that come in above a line move it away from under the mouse: the mouse then follows it.
+    const follow = async () => {
+      await token.hover();
+      return shown.first().waitFor({ timeout: 3_000 }).then(
+        () => true,
+        () => false,
+      );
+    };
+    await eventually(follow, Boolean, `the hover of ${text}`);
     return this.page.locator(".monaco-hover:not(.hidden)").first();
   }
 

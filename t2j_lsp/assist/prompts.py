@@ -79,15 +79,26 @@ class Prompt:
         return "\n\n".join(f"[{m['role']}]\n{m['content']}" for m in self.messages) + "\n"
 
 
-def first_prompt(translation: Translation, style: Style = "augmented", index: BugIndex | None = None) -> Prompt:
-    """The prompt for all refused spans of a translation. ``index`` is asked for fixed bugs in the augmented style."""
+def first_prompt(
+    translation: Translation,
+    style: Style = "augmented",
+    index: BugIndex | None = None,
+    pairs: Sequence[Pair] | None = None,
+) -> Prompt:
+    """The prompt for all refused spans of a translation.
+
+    In the augmented style it shows ``pairs``, or, where none are given, those that ``index`` finds.
+    """
     spans = refused_spans(translation)
-    pairs = retrieved(translation, spans, index) if style == "augmented" and index is not None else ()
+    if style == "standard":
+        pairs = ()
+    elif pairs is None:
+        pairs = retrieved(translation, spans, index) if index is not None else ()
     messages: list[Message] = [{"role": "system", "content": f"{ROLE}\n\n{CONTRACT}"}]
     if pairs:
         messages.append({"role": "user", "content": f"{FIELDS}\n\n{as_json(pairs)}"})
     messages.append({"role": "user", "content": _question(translation, spans)})
-    return Prompt(VERSIONS[style], tuple(messages), pairs, spans)
+    return Prompt(VERSIONS[style], tuple(messages), tuple(pairs), spans)
 
 
 def retrieved(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import Translation, VerdictKind
-from t2j_lsp.fixed_bugs import BugIndex, Query
+from t2j_lsp.fixed_bugs import BugIndex, Pair, Query
 
 from . import lint
 from .answers import Answer, AnswerError, read_answer
@@ -105,6 +105,7 @@ async def repair_async(
     index: BugIndex | None = None,
     *,
     style: Style = "augmented",
+    pairs: Sequence[Pair] | None = None,
     budget: Budget | None = None,
     client: Client | None = None,
     python: str | None = None,
@@ -119,6 +120,7 @@ async def repair_async(
         judge: runs both programs; called in a thread.
         index: fixed bugs for the prompts and for what went wrong.
         style: of the first prompt.
+        pairs: fixed bugs for the first prompt, where it is not to show those that ``index`` finds.
         budget: when to end without success.
         client: to keep connections and a cache; one is made and closed otherwise.
         python: the interpreter with jax, flax and optax, to look names up.
@@ -134,7 +136,7 @@ async def repair_async(
     own = client is None
     loop = _Loop(translation, judge, index, budget or Budget(), client or Client(), python, on_progress, on_text)
     try:
-        return await loop.run(models, style)
+        return await loop.run(models, style, pairs)
     finally:
         if own:
             await loop.client.close()
@@ -161,8 +163,8 @@ class _Loop:
         self.failed: list[tuple[int, Fingerprint, str]] = []
         """Number of the span, the answer, and what was wrong with it."""
 
-    async def run(self, models: Sequence[Endpoint], style: Style) -> Repair:
-        prompt = first_prompt(self.translation, style, self.index)
+    async def run(self, models: Sequence[Endpoint], style: Style, pairs: Sequence[Pair] | None) -> Repair:
+        prompt = first_prompt(self.translation, style, self.index, pairs)
         self.result.left = prompt.spans
         if not prompt.spans:
             self.result.ended = "nothing to ask"

@@ -6,10 +6,13 @@ library only, as ``contract``.
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
+
+from .contract import Finding
 
 Origin = Literal["authored", "injected", "captured"]
 """Written by hand as models write it; planted by a program; or kept from a user's own fix."""
@@ -226,6 +229,22 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Case:
+    """Something that went wrong at one place: both programs, the lines (from 1) at which they part, and the message.
+
+    ``edit`` are lines of the JAX program and what was found to mend them, where that is known.
+    """
+
+    source: str
+    source_line: int | None
+    code: str
+    code_line: int | None
+    error: str
+    outcome: Outcome
+    edit: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
 class Found:
     """A pair and how well it fits; larger is better."""
 
@@ -253,12 +272,48 @@ class BugIndex(Protocol):
         """
 
 
+class SimilarBugs(Protocol):
+    """Knows which fixed bugs are really like something that went wrong. Likeness is between 0 and 1."""
+
+    def __len__(self) -> int: ...
+
+    def similar(self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+        """The pairs that are like a case, best first; none where none is. ``but`` says which to leave out."""
+
+    def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+        """The pairs in which the call of one qualified torch name was converted wrongly."""
+
+    def for_gap(self, finding: Finding, source: str, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+        """The pairs in which something of the kind that a rule refused in a program was converted wrongly."""
+
+
 def planted(text: str, bug: FixedBug) -> str:
     """A right program with one error put in. Raises ValueError unless the fixed code stands in it exactly once."""
     count = text.count(bug.fixed_code)
     if count != 1:
         raise ValueError(f"{bug.root_cause}: its fixed code stands {count} times in the program, not once")
     return text.replace(bug.fixed_code, bug.error_code)
+
+
+def statement_lines(text: str, line: int | None) -> tuple[int, int] | None:
+    """First and last line of the innermost statement on a line (from 1); of one with a body of its own that line."""
+    try:
+        tree = ast.parse(text) if line is not None else None
+    except (SyntaxError, ValueError):
+        return None
+    if tree is None or line is None:
+        return None
+    inside = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or line)]
+    node = min(inside, key=lambda n: (n.end_lineno or n.lineno) - n.lineno, default=None)
+    if node is None:
+        return None
+    return (line, line) if hasattr(node, "body") else (node.lineno, node.end_lineno or node.lineno)
+
+
+def statement_at(text: str, line: int | None) -> str:
+    """The lines of `statement_lines`; empty where there is no statement."""
+    place = statement_lines(text, line)
+    return "\n".join(text.splitlines()[place[0] - 1 : place[1]]) if place is not None else ""
 
 
 def to_jsonl(examples: Iterable[Example]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import import_module, resources
 from types import ModuleType
 
-from .fixed_bugs import BugIndex
+from .fixed_bugs import BugIndex, Example, SimilarBugs
 
 RULES = "t2j_lsp.rules"
 RETRIEVAL = "t2j_lsp.retrieval"
@@ -60,3 +60,23 @@ def load_fixed_bugs() -> BugIndex:
     retrieval = import_module(RETRIEVAL)
     index: BugIndex = retrieval.Index(retrieval.dataset())
     return index
+
+
+def index_with(own: tuple[Example, ...]) -> BugIndex:
+    """An index over the fixed bugs that t2j brings and those of the user's."""
+    retrieval = import_module(RETRIEVAL)
+    index: BugIndex = retrieval.Index((*retrieval.dataset(), *own))
+    return index
+
+
+def brought_fixed_bugs() -> tuple[Example, ...]:
+    """The fixed bugs that t2j brings."""
+    examples: tuple[Example, ...] = import_module(RETRIEVAL).dataset()
+    return examples
+
+
+def similar_bugs(own: tuple[Example, ...] = ()) -> SimilarBugs:
+    """What knows which fixed bugs are really like something, among those that t2j brings and the user's."""
+    retrieval = import_module(RETRIEVAL)
+    known: SimilarBugs = retrieval.Similar((*retrieval.dataset(), *own))
+    return known

@@ -36,6 +36,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (tmp_path_factory.getbasetemp() / "setup.cfg").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("T2J_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("T2J_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 

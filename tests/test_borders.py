@@ -58,8 +58,20 @@ class Border:
 BORDERS = (
     Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
     Border("t2j_lsp.contract"),
-    Border("t2j_lsp.fixed_bugs"),
+    Border("t2j_lsp.fixed_bugs", ("t2j_lsp.contract",)),
     Border("t2j_lsp.plugins", ("t2j_lsp.fixed_bugs",)),
+    Border("t2j_lsp.offers", ("t2j_lsp.assist.judging", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.fixed_bugs")),
+    Border(
+        "t2j_lsp.own_fixes",
+        (
+            "t2j_lsp.assist.judging",
+            "t2j_lsp.check.slice",
+            "t2j_lsp.contract",
+            "t2j_lsp.fixed_bugs",
+            "t2j_lsp.plugins",
+            "t2j_lsp.written",
+        ),
+    ),
     Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins"), frozenset({"libcst"})),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULE_WRITING), frozenset({"libcst"})),
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),

@@ -208,3 +208,32 @@ def test_a_folder_to_read_is_there_and_not_everything(
         main(["check", str(tmp_path / "a.py"), "--readable", folder])
     assert stopped.value.code == 2
     assert why in capsys.readouterr().err
+
+
+def test_an_explained_difference_comes_with_fixed_bugs_like_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, wrong = tmp_path / "net.py", tmp_path / "wrong.py"
+    source.write_text(TORCH.replace("torch.relu(x)", "torch.nn.functional.gelu(x)"))
+    wrong.write_text(WRONG.replace("relu(x) * 3", "gelu(x) * 2"))
+    report = tmp_path / "report.json"
+    assert main(["check", str(source), str(wrong), "--json", str(report)]) == 1
+    assert "f: 1 mistake like this was fixed (--explain shows them)\n" in capsys.readouterr().out
+    (one,) = json.loads(report.read_text())["objects"]
+    (row,) = one["similar"]
+    assert row["Root_cause"] == "gelu-approximation" and row["score"] > 0.45
+    assert {"Error_Code", "Error", "Fix_info", "Fixed_Code", "Category", "Origin"} <= row.keys()
+
+    assert main(["check", str(source), str(wrong), "--explain"]) == 1
+    shown = capsys.readouterr().out
+    assert "f: 1 mistake like this was fixed:\n\ngelu approximation (" in shown
+    assert "Pass\n`approximate=False`." in shown
+
+
+def test_a_difference_like_no_fixed_bug_is_offered_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, wrong = tmp_path / "net.py", tmp_path / "wrong.py"
+    source.write_text(TORCH)
+    wrong.write_text(WRONG)
+    assert main(["check", str(source), str(wrong), "--json", "-"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["objects"]
+    assert one["similar"] == []

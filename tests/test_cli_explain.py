@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,21 @@ def test_an_explanation_shows_signature_form_caveats_and_a_converted_call(capsys
     assert shown.startswith("torch.cat(tensors, dim=0)\n")
     assert "JAX:      jnp.concatenate(tensors, axis=dim)\n" in shown
     assert "Example:\n    torch.cat(tensors)\nbecomes\n    jnp.concatenate(tensors)\n" in shown
+
+
+def test_an_explanation_shows_mistakes_with_the_name_that_were_fixed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["explain", "F.gelu", "--json", str(tmp_path / "gelu.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "1 mistake with it was fixed:\n\ngelu approximation (" in shown
+    assert re.search(r"^  faulty +\| fixed\n.*jax.nn.gelu\(.* \| .*approximate=False\)$", shown, re.MULTILINE)
+    report = json.loads((tmp_path / "gelu.json").read_text())
+    assert report["fidelity"] == "exact" and report["name"] == "torch.nn.functional.gelu"
+    (row,) = report["similar"]
+    assert row["Root_cause"] == "gelu-approximation" and row["Fix_info"] and row["yours"] is False
+    assert main(["explain", "torch.hypot"]) == 0
+    assert "fixed" not in capsys.readouterr().out
 
 
 def test_a_refused_name_gives_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

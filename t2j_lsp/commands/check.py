@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..api import check
+from ..api import check, convert_file
 from ..contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
 from ..files import read_source
+from ..fixed_bugs import Found
+from ..offers import case_of_verdict, counted, rows, text
 from ..verdict_store import asked_of, digests_of, kept, record
 from .output import Progress, Subparsers, print_table, progress, write_json
 
@@ -76,11 +78,36 @@ def run(arguments: argparse.Namespace) -> int:
     report = checked(
         arguments.source, arguments.converted, arguments, objects=arguments.object, explain=arguments.explain
     )
+    found = offered(report, arguments.source, arguments.converted)
     if arguments.json:
-        write_json(arguments.json, report.to_json())
+        write_json(arguments.json, with_offers(report, found))
     if arguments.json != "-":
-        show(report)
+        show(report, found, explain=arguments.explain)
     return EXIT_CODES[report.verdict]
+
+
+def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[str, list[Found]]:
+    """The fixed bugs that are like what went wrong, by object; only those that differ are there."""
+    different = [one for one in report.objects if one.verdict is VerdictKind.DIFFERENT]
+    if not different:
+        return {}
+    # Imported here so that a check that finds nothing wrong doesn't read them.
+    from ..own_fixes import similar_with_own
+
+    torch = read_source(source).text
+    code = read_source(converted).text if converted else convert_file(source, Options()).translation.code
+    known = similar_with_own()
+    cases = {o.name: case_of_verdict(o.to_json(), (source, torch), (converted or source, code)) for o in different}
+    return {name: known.similar(case) if case is not None else [] for name, case in cases.items()}
+
+
+def with_offers(report: CheckReport, found: dict[str, list[Found]]) -> dict[str, Any]:
+    """The report as JSON; each object that differs has ``similar``, the fixed bugs that are like it."""
+    form = report.to_json()
+    for one in form["objects"]:
+        if one["name"] in found:
+            one["similar"] = rows(found[one["name"]])
+    return form
 
 
 def checked(
@@ -161,8 +188,11 @@ def _texts(source: Path, converted: Path | None) -> tuple[str, str] | None:
         return None
 
 
-def show(report: CheckReport) -> None:
-    """The table of objects, what is behind each verdict that is not ``equivalent``, and the verdict of all."""
+def show(report: CheckReport, found: dict[str, list[Found]] | None = None, *, explain: bool = False) -> None:
+    """The table of objects, what is behind each verdict that is not ``equivalent``, and the verdict of all.
+
+    ``found`` are fixed bugs like what went wrong, by object: they are counted, or shown with ``explain``.
+    """
     if report.objects:
         rows = [_row(one) for one in report.objects]
         print_table(("object", "verdict", *STAGES, "max abs error", "max rel error"), rows, numeric=(5, 6))
@@ -172,6 +202,7 @@ def show(report: CheckReport) -> None:
         for line in _explanation(one):
             print(line)
         show_explanation(one)
+        show_offers(one.name, (found or {}).get(one.name, []), explain)
     for line in uncovered(report):
         print(line)
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
@@ -219,6 +250,15 @@ def show_explanation(one: ObjectVerdict) -> None:
     print_table(HEADERS, list(table(one.explanation)), numeric=NUMERIC)
     for line in closing(one.explanation):
         print(line)
+
+
+def show_offers(name: str, found: list[Found], explain: bool) -> None:
+    """How many fixed bugs are like what went wrong; all of them side by side where that was asked for."""
+    if not found:
+        return
+    print(f"{name}: {counted(len(found))}{':' if explain else ' (--explain shows them)'}")
+    for one in found if explain else ():
+        print(f"\n{text(one.pair)}\n")
 
 
 def _row(one: ObjectVerdict) -> tuple[str, ...]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import asdict
+from typing import Any
 
-from ..contract import RuleDoc, T2JError
+from ..contract import JSON_VERSION, RuleDoc, T2JError
 from ..explain import FIDELITY_TEXT, close_names, example, explain
-from .output import Subparsers
+from ..fixed_bugs import Found
+from ..offers import rows, text
+from ..own_fixes import similar_with_own
+from .output import Subparsers, write_json
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -17,6 +22,7 @@ def add_parser(commands: Subparsers) -> None:
         description="Show what a torch name becomes, what to know about it, and an example.",
     )
     parser.add_argument("name", metavar="NAME", help="torch.cat, F.gelu, nn.Linear, Tensor.view, ...")
+    parser.add_argument("--json", metavar="FILE", help="write it as JSON (- for standard output, without the text)")
     parser.set_defaults(run=run)
 
 
@@ -28,8 +34,25 @@ def run(arguments: argparse.Namespace) -> int:
         hint = f"; did you mean {', '.join(close)}?" if close else ""
         raise T2JError(f"no rule for {arguments.name}{hint}")
     name, doc = found
-    print("\n".join(_lines(name, doc)))
+    similar = similar_with_own().about(name)
+    if arguments.json:
+        write_json(arguments.json, report(name, doc, similar))
+    if arguments.json != "-":
+        print("\n".join(_lines(name, doc)))
+        if similar:
+            print(f"\n{with_it(len(similar))}:")
+        for one in similar:
+            print(f"\n{text(one.pair)}")
     return 0
+
+
+def report(name: str, doc: RuleDoc, similar: list[Found]) -> dict[str, Any]:
+    """The ``--json`` form: the rule's record, and ``similar``: fixed bugs of conversions of this name."""
+    return {"version": JSON_VERSION, **asdict(doc), "name": name, "similar": rows(similar)}
+
+
+def with_it(number: int) -> str:
+    return "1 mistake with it was fixed" if number == 1 else f"{number} mistakes with it were fixed"
 
 
 def _lines(name: str, doc: RuleDoc) -> list[str]:

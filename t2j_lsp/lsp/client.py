@@ -46,6 +46,8 @@ class Client:
     """Whether the client shows running checks by ``t2j/status``, and needs no progress for them."""
     asks_before_checks: bool = False
     """Whether the client asks the user when a check is wanted and code may not run yet."""
+    asks_before_sending: bool = False
+    """Whether the client shows what would be sent to a model, asks, and names the host that was agreed to."""
 
 
 def client_of(params: types.InitializeParams) -> Client:
@@ -91,4 +93,5 @@ def client_of(params: types.InitializeParams) -> Client:
         asks_before_rewriting=options.get("asksBeforeRewriting") is True,
         shows_checks=options.get("showsChecks") is True,
         asks_before_checks=options.get("asksBeforeChecks") is True,
+        asks_before_sending=options.get("asksBeforeSending") is True,
     )

@@ -20,11 +20,13 @@ from pygls.lsp.server import LanguageServer
 from .. import __version__
 from .analysis.model import Settings as ConversionSettings
 from .analysis.service import AnalysisService
+from .asking.service import AskingProcess
 from .checking.service import CheckService
 from .client import Client, client_of
 from .documents import DocumentStore, Program
 from .features import (
     actions,
+    ask,
     commands,
     configuration,
     containment,
@@ -39,6 +41,7 @@ from .features import (
     pausing,
     workspace,
 )
+from .features.ask_offers import Gap
 from .features.project_file import NAME as PROJECT_FILE
 from .features.project_file import ProjectFiles
 from .paths import to_path
@@ -58,6 +61,7 @@ FEATURES = (
     commands,
     conversions,
     convert_and_check,
+    ask,
     containment,
     explain_difference,
     workspace,
@@ -97,6 +101,11 @@ class Server(LanguageServer):
         self.service = AnalysisService(self.conversion_settings)
         self.checks = CheckService(self)
         self.survey = SurveyService(self)
+        self.asking = AskingProcess()
+        self.model_keys: dict[str, str] = {}
+        """Keys that the client handed over, by host; in memory alone."""
+        self.similar_fixes: dict[Gap, int] = {}
+        """How many fixed bugs are like a gap."""
         self.diagnostics = diagnostics.Diagnostics(self)
         self.project_files = ProjectFiles(self)
         self.service.on_analysis = self._analysed
@@ -141,6 +150,7 @@ class Server(LanguageServer):
 
     async def stop(self) -> None:
         """End the processes."""
+        self.asking.cancel()
         await self.checks.close()
         await self.survey.close()
         await self.service.close()

@@ -1,6 +1,6 @@
 """Settings: defaults, then ``[tool.t2j]`` of the project, then the client's, which win where they are set.
 
-A repository can't name programs to run, or folders to read: these are taken from the client alone.
+A repository can't name programs to run, folders to read, or where code is sent: these are taken from the client alone.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ class Settings:
     """Folders that checked code may read, besides its project."""
     torch_python: str = ""
     jax_python: str = ""
+    model_names: tuple[str, ...] = ()
+    """The models that may be asked, cheap ones first; none is asked where there is none."""
+    model_url: str = ""
+    """Where they are; empty for OpenAI's own address."""
+    model_rounds: int = 7
+    model_tokens: int = 200_000
 
     @property
     def conversion(self) -> Conversion:
@@ -78,8 +84,15 @@ CLIENT_NAMES: dict[str, str] = {
     "check.torchPython": "torch_python",
     "check.jaxPython": "jax_python",
     "docsUrl": "docs_url",
+    "model.names": "model_names",
+    "model.baseUrl": "model_url",
+    "model.rounds": "model_rounds",
+    "model.tokens": "model_tokens",
 }
-CLIENT_ONLY = frozenset({"torch_python", "jax_python", "check_on_battery", "readable"})
+CLIENT_ONLY = frozenset({
+    "torch_python", "jax_python", "check_on_battery", "readable",
+    "model_names", "model_url", "model_rounds", "model_tokens",
+})  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx",),
     "helpers": ("inline", "module", "import"),
@@ -216,6 +229,8 @@ def _read(data: Mapping[str, Any], names: Mapping[str, str], where: str) -> Read
             value = tuple(map(plain_code, value) if name == "ignore" else value) if good else value
         elif isinstance(default, bool):
             good = isinstance(value, bool)
+        elif isinstance(default, int):
+            good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         elif isinstance(default, float):
             good = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
         else:
@@ -238,6 +253,8 @@ def _wanted(name: str, default: Any) -> str:
         return "a text without / \\ and :"
     if isinstance(default, bool):
         return "true or false"
+    if isinstance(default, int):
+        return "a whole number, 1 or more"
     if isinstance(default, float):
         return "a number of seconds, 0 or more"
     return "a list of texts" if isinstance(default, tuple) else "a text"

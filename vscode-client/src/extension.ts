@@ -1,9 +1,11 @@
 /** The extension: makes the parts, and registers the commands of package.json. */
 
 import * as vscode from "vscode";
+import { Asking } from "./asking";
 import { Consent } from "./consent";
 import { DifferencePanel } from "./difference";
 import { Explanations } from "./explain";
+import { hiding } from "./hosts";
 import { Installer } from "./install";
 import { MigrationView } from "./migration";
 import { Previews } from "./preview";
@@ -20,8 +22,10 @@ import { Walkthrough } from "./walkthrough";
 let server: Server | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  const log = vscode.window.createOutputChannel("t2j", { log: true });
-  const traffic = vscode.window.createOutputChannel("t2j Messages", { log: true });
+  // Verbose traces have the messages to the server, and one of these has a key.
+  const keys = new Set<string>();
+  const log = hiding(vscode.window.createOutputChannel("t2j", { log: true }), keys);
+  const traffic = hiding(vscode.window.createOutputChannel("t2j Messages", { log: true }), keys);
   const consent = new Consent(context.workspaceState);
   const running = new Server(context, consent, log, traffic);
   server = running;
@@ -32,6 +36,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const panel = new DifferencePanel(running, consent);
   const migration = new MigrationView(running, consent);
   const explanations = new Explanations(running);
+  const asking = new Asking(running, consent, context.secrets, context.workspaceState, keys);
+  running.ask = (...question) => asking.ask(...question);
   const walkthrough = new Walkthrough(`${context.extension.id}#firstFiveMinutes`, context.globalState);
   context.subscriptions.push(
     log,
@@ -43,6 +49,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     panel,
     migration,
     explanations,
+    asking,
     walkthrough,
   );
 
@@ -66,6 +73,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "t2j.pauseBackgroundChecks": () => running.command("t2j.pauseChecks"),
     "t2j.resumeBackgroundChecks": () => running.command("t2j.resumeChecks"),
     "t2j.allowChecks": () => consent.ask(),
+    "t2j.askModel": () => asking.askHere(),
+    "t2j.showPrompt": () => asking.showHere(),
+    "t2j.allowSending": () => asking.allow(),
+    "t2j.setModelKey": () => asking.setKey(),
+    "t2j.clearModelKey": () => asking.clearKey(),
     "t2j.showDifference": (uri?: string, name?: string) => showDifference(running, panel, uri, name),
     "t2j.explainName": (name?: unknown) => explanations.show(name),
     "t2j.restartServer": () => running.restart(),

@@ -97,6 +97,24 @@ export interface AppliedAndChecked extends Applied {
   checked: Checked | null;
 }
 
+/** The answer to `t2j.askPreview`: what a model would be sent first. */
+export interface Prompt {
+  host: string;
+  models: string[];
+  text: string;
+  /** About how many. */
+  tokens: number;
+  /** The fixed bugs in it, by their names. */
+  fixes: string[];
+}
+
+/** The answer to `t2j.ask`. */
+export interface Asked {
+  applied: boolean;
+  reason?: string;
+  uri?: string;
+}
+
 export interface BulkApplied {
   converted: string[];
   skipped: { uri: string; reason: string }[];

@@ -54,6 +54,8 @@ export class Server implements vscode.Disposable {
   problem: Problem | undefined;
   /** The bundle's folders on Python's path; none where the environment's own t2j runs. */
   folders: string[] = [];
+  /** Asks a model, once the user has agreed to it. */
+  ask: (...question: [string, string, string]) => Promise<unknown> = async () => undefined;
   /** Files that are shown by whoever had them converted: the server's next wish to show one is not followed. */
   readonly shownElsewhere = new Set<string>();
 
@@ -116,6 +118,13 @@ export class Server implements vscode.Disposable {
       throw new Error(this.problem?.text ?? "The t2j server is not running.");
     }
     return token ? this.client.sendRequest<T>(method, params, token) : this.client.sendRequest<T>(method, params);
+  }
+
+  /** Tell a server that runs something. */
+  notify(method: string, params: unknown): void {
+    if (this.running) {
+      void this.client?.sendNotification(method, params);
+    }
   }
 
   private async startAnew(): Promise<void> {
@@ -190,6 +199,7 @@ export class Server implements vscode.Disposable {
         previews: true,
         asksBeforeRewriting: true,
         showsChecks: true,
+        asksBeforeSending: true,
       }),
       middleware: {
         executeCommand: (command, args, next) => this.execute(command, args, next),
@@ -255,6 +265,9 @@ export class Server implements vscode.Disposable {
       if (command === "t2j.check") {
         return await this.check(...(args as [string, string?]));
       }
+      if (command === "t2j.ask") {
+        return await this.ask(...(args as [string, string, string]));
+      }
       if (command === "t2j.convertAndCheck") {
         return await this.convertAndCheck(String(args[0]));
       }
@@ -267,9 +280,7 @@ export class Server implements vscode.Disposable {
   }
 
   private tellTrust(trusted: boolean): void {
-    if (this.running) {
-      void this.client?.sendNotification("t2j/didChangeTrust", { trusted });
-    }
+    this.notify("t2j/didChangeTrust", { trusted });
   }
 
   /** Say what checks will lack. The server runs all the same. */

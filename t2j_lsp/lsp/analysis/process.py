@@ -20,12 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from ...api import convert_file
+from ...assist.prompts import PAIRS, TOKENS
+from ...assist.spans import MARK
 from ...commands.explain import readable
 from ...contract import HelperDoc, SourceError, T2JError, Translation
 from ...explain import all_docs, helper_docs
 from ...files import merge_into
+from ...fixed_bugs import Query
 from ...helper_modules import NAME, Extended, extended
 from ...merge import Merged
+from ...plugins import load_fixed_bugs
 from ...translate import translate
 from .analyst import Analyst, options
 from .landmarks import landmarks
@@ -92,6 +96,12 @@ class Jobs:
 
     def landmarks(self, source: str, code: str) -> Landmarks:
         return landmarks(source, code)
+
+    def similar(self, gaps: list[tuple[str, str, str]]) -> list[int]:
+        """How many fixed bugs a prompt would hold for each gap: its statement, its name, what the rules say of it."""
+        index = load_fixed_bugs()
+        queries = (Query(code, f"{MARK}{why}\n{code}", "", f"{name} {why}") for code, name, why in gaps)
+        return [len(index.search(one, limit=PAIRS, tokens=TOKENS, distinct=True)) for one in queries]
 
     def merge(self, path: str, mine: str, theirs: str) -> Merged:
         return merge_into(Path(path), mine, theirs)

@@ -30,6 +30,7 @@ from ..documents import Document, Program
 from ..edits import joined
 from ..outputs import note_written, output_edit
 from ..targets import UNSAVED_NOTEBOOK, UNTRUSTED, standing_at, target_of
+from . import ask_offers
 from .mends import explain, mend
 
 if TYPE_CHECKING:
@@ -63,13 +64,14 @@ def register(server: Server) -> None:
         program = server.store.program(uri)
         if program is None:
             return []
-        wanted = list(_wanted(Offers(server, program, uri, params).all(), params.context.only))
+        offers = Offers(server, program, uri, params)
+        wanted = list(_wanted(offers.all(), params.context.only))
         wanted = [a for a in wanted if a.disabled is None or server.client.disabled_actions]
         if not server.client.code_action_literals:
             return [command for a in wanted if (command := _as_command(a, uri)) is not None]
-        if server.client.lazy_actions:
+        if server.client.lazy_actions and not offers.asks:
             return list(wanted)
-        return _eager(server, wanted)
+        return _finished(server, wanted, offers.asks)
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
@@ -87,6 +89,13 @@ def _wanted(
         kind = str(getattr(action.kind, "value", action.kind))
         if not kinds or any(kind == o or kind.startswith(f"{o}.") or o == "" for o in kinds):
             yield action
+
+
+async def _finished(server: Server, actions: list[types.CodeAction], asks: list[ask_offers.Offer]) -> Actions:
+    """The actions with all that takes a moment to find out."""
+    if asks:
+        await ask_offers.count_similar(server, asks)
+    return list(actions) if server.client.lazy_actions else await _eager(server, actions)
 
 
 async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
@@ -186,9 +195,14 @@ class Offers:
         automatic = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
         self.on_save = automatic and bool(params.context.only)
         """Whether the client runs what it asked for without another word."""
+        self.asks: list[ask_offers.Offer] = []
+        """Those that ask a model, whose titles get the number of similar fixes."""
 
     def all(self) -> Iterator[types.CodeAction]:
         yield from self._divergences()
+        draft = ask_offers.at_draft(self.server, self.program, self.first, self.last)
+        if draft is not None:
+            yield draft
         current = self.server.service.current(self.program)
         if current is None:
             return
@@ -247,12 +261,22 @@ class Offers:
             yield fix
         elif finding.severity is Severity.GAP:
             yield self._rewrite(finding.name, QUICK_FIX, Scope("expression", span), finding.reason)
+            yield from self._ask(finding, span, analysis, about)
         ignore = types.CodeAction(
             f"Ignore {editor_code(finding.code)} on this line", QUICK_FIX, diagnostics=about or None
         )
         if not self.program.lines[span.line - 1].rstrip().endswith("\\"):
             ignore.edit = ignore_edit(self.server, self.program, span.line - 1, finding.code)
             yield ignore
+
+    def _ask(
+        self, finding: Finding, span: Span, analysis: Analysis, about: list[types.Diagnostic]
+    ) -> Iterator[types.CodeAction]:
+        offer = ask_offers.at_gap(self.server, self.program, analysis, finding, span)
+        if offer is not None:
+            offer.action.diagnostics = about or None
+            self.asks.append(offer)
+            yield offer.action
 
     def _same_line(self, diagnostic: types.Diagnostic, span: Span) -> bool:
         return self.program.line_of(self.uri, diagnostic.range.start.line) == span.line - 1
@@ -333,6 +357,8 @@ class Offers:
                 offered[0].is_preferred = True
             if self.server.client.panels:
                 offered.append(explain(found))
+            repair = ask_offers.at_difference(self.server, found)
+            offered += [repair] if repair is not None else []
             for action in offered:
                 action.diagnostics = about or None
                 yield action

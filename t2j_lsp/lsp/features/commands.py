@@ -24,7 +24,9 @@ from .lenses import verdict_of
 if TYPE_CHECKING:
     from ..server import Server
 
-HEAVY = frozenset({"torch", "jax", "flax", "optax", "numpy", "libcst", "t2j_lsp.translate", "t2j_lsp.check.run"})
+HEAVY = frozenset(
+    {"torch", "jax", "flax", "optax", "numpy", "libcst", "openai", "t2j_lsp.translate", "t2j_lsp.check.run"}
+)
 """What the server's own process has no use for."""
 STATE, TRUST = "t2j/state", "t2j/didChangeTrust"
 
@@ -103,6 +105,7 @@ def _checks(server: Server) -> None:
         server.trusted = getattr(params, "trusted", None) is True
         if not server.trusted:
             server.checks.cancel()
+            server.asking.cancel()
         for uri in list(server.store.documents) if server.trusted else ():
             server.checks.due(uri)
         server.refresh_views()
@@ -131,6 +134,7 @@ def _information(server: Server) -> None:
         """Start the analysis and check processes anew."""
         server.checks.cancel()
         server.checks.process.kill()
+        server.asking.cancel()
         server.service.restart()
 
     @server.command("t2j.debugInfo")
@@ -145,7 +149,11 @@ def _information(server: Server) -> None:
             "documents": len(server.store.documents),
             "notebooks": len(server.store.notebooks),
             "client": vars(server.client),
-            "processes": {"analysis": server.service.pid, "check": server.checks.process.pid},
+            "processes": {
+                "analysis": server.service.pid,
+                "check": server.checks.process.pid,
+                "asking": server.asking.pid,
+            },
             "rules": len(server.service.docs),
             "loaded": sorted(HEAVY & set(sys.modules)),
         }

@@ -80,7 +80,7 @@ async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[F
                 return conversion, rewriting.as_answer(server, program, None, conversion.caveats)
             if not await rewriting.allowed(server, program, None, conversion.caveats):
                 return conversion, {"applied": False, "reason": "it was not confirmed"}
-        answer = await _write(server, conversion, confirmed)
+        answer = await write_conversion(server, conversion, confirmed)
     except (Refused, SyntaxProblem, Failed) as error:
         raise RequestFailed(message=str(error)) from None
     target = conversion.target_uri
@@ -105,7 +105,7 @@ async def _landmarks(server: Server, conversion: FileConversion) -> Landmarks:
     return marks
 
 
-async def _write(server: Server, conversion: FileConversion, confirmed: bool) -> dict[str, Any]:
+async def write_conversion(server: Server, conversion: FileConversion, confirmed: bool = True) -> dict[str, Any]:
     """Let the client make or change the files, or do it here where the client can't. Raises Refused."""
     output = conversion.output
     if output is None:

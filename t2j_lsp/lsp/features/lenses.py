@@ -26,6 +26,7 @@ from ..checking.wording import (
 from ..documents import Program
 from ..paths import to_path
 from ..standing_conversion import Conversion, State, conversion_of, defines
+from .ask_offers import ASK_COMMAND, DIFFERENT, REPAIR, is_offered
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -197,6 +198,9 @@ class Lenses:
             yield _lens(where, title, "t2j.check", arguments, f"{tooltip}\nClick to check again")
         if verdict["verdict"] == VerdictKind.DIFFERENT and self.server.client.panels and not state.stale:
             yield _lens(where, "Explain", "t2j.showDifference", arguments, "Compares the values of both sides")
+        if verdict["verdict"] == VerdictKind.DIFFERENT and not state.stale and is_offered(self.server, source):
+            asked = "Asks the model that is set, and checks what it answers"
+            yield _lens(where, REPAIR, ASK_COMMAND, [*arguments, DIFFERENT], asked)
 
     def _name_of_conversion(self, source: str) -> str | None:
         pair = self.server.checks.pairs.converted_of(source)

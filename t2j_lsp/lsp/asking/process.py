@@ -1,0 +1,162 @@
+"""The process that asks a model: shows what would be sent, or asks and has the answers checked.
+
+``python -P -m t2j_lsp.lsp.asking.process``. It takes one request and ends. The request is a line of JSON with the key
+in it, which so stands in no argument and no file; progress and the answer are lines of JSON. It ends with the server,
+and its workers with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...api import convert_file
+from ...asking import Interpreters, file_judge
+from ...assist.model import Endpoint
+from ...assist.prompts import first_prompt
+from ...assist.repair import Budget, Repair, repair_async
+from ...contract import ObjectVerdict, Options, T2JError, Translation
+from ...plugins import load_fixed_bugs
+from .part import differing, with_gaps
+
+PER_TOKEN = 4
+"""Characters, about, where the endpoint has not counted yet."""
+
+
+def part_of(request: dict[str, Any]) -> Translation:
+    """What is asked for. Raises T2JError where there is nothing to ask."""
+    source, path = request["source"], Path(request["path"])
+    if request["mode"] == "different":
+        return differing(source, request["text"], request["name"], request["reason"])
+    options = Options(**request["options"])
+    made = convert_file(path, options, source.encode("utf-8", "surrogatepass")).translation
+    return with_gaps(made, request["text"], request["name"])
+
+
+def preview(request: dict[str, Any]) -> dict[str, Any]:
+    """The messages of the first round as text, and how much that is."""
+    prompt = first_prompt(part_of(request), "augmented", load_fixed_bugs())
+    text = prompt.text()
+    return {
+        "text": text,
+        "tokens": len(text) // PER_TOKEN,
+        "fixes": [pair.id for pair in prompt.pairs],
+        "spans": len(prompt.spans),
+    }
+
+
+async def ask(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Asks, and answers with the new text of the conversion, what is verified in it, and the verdicts."""
+    part, path = part_of(request), Path(request["path"])
+    models = [Endpoint(model, request["base_url"] or None, request["key"]) for model in request["models"]]
+    verdicts: dict[str, ObjectVerdict] = {}
+    shown = Shown(send)
+    with file_judge(path, Interpreters(request["torch_python"], request["jax_python"]), request["timeout"]) as judge:
+
+        def remembering(source: str, candidate: str, name: str) -> ObjectVerdict:
+            verdicts[name] = judge(source, candidate, name)
+            return verdicts[name]
+
+        result = await repair_async(
+            part,
+            models,
+            remembering,
+            load_fixed_bugs(),
+            budget=Budget(rounds=request["rounds"], tokens=request["tokens"]),
+            python=request["jax_python"],
+            on_progress=shown.step,
+            on_text=shown.text,
+        )
+    return answer_of(result, verdicts, shown.last)
+
+
+def answer_of(result: Repair, verdicts: dict[str, ObjectVerdict], said: str) -> dict[str, Any]:
+    """What came of it, for the server."""
+    drafts = [{"model": d.model, "verified": d.verified, "reason": d.reason, "ran": d.ran}
+              for d in result.drafts.values()]  # fmt: skip
+    return {
+        "code": result.code,
+        "drafts": drafts,
+        "left": len(result.left),
+        "rounds": result.rounds,
+        "tokens": result.tokens,
+        "ended": result.ended,
+        "said": said,
+        "verdicts": {name: verdict.to_json() for name, verdict in verdicts.items()},
+    }
+
+
+class Shown:
+    """Tells how far the loop is: its step, and the tokens that came so far."""
+
+    EVERY = 25
+    """Tokens between two reports of one answer."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self.last = ""
+        self._characters = 0
+        self._told = 0
+
+    def step(self, line: str) -> None:
+        self.last = line
+        self._tell()
+
+    def text(self, text: str) -> None:
+        self._characters += len(text)
+        if self._tokens - self._told >= self.EVERY:
+            self._tell()
+
+    @property
+    def _tokens(self) -> int:
+        return self._characters // PER_TOKEN
+
+    def _tell(self) -> None:
+        self._told = self._tokens
+        self._send({"progress": self.last, "tokens": self._told})
+
+
+def main() -> None:
+    """Answer the request on standard input; end at once where that is closed."""
+    import asyncio
+
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    def send(message: dict[str, Any]) -> None:
+        sink.write(json.dumps(message).encode() + b"\n")
+
+    line = source.readline()
+    if not line:
+        return
+    request = json.loads(line)
+    threading.Thread(target=_end_with, args=(source,), daemon=True).start()
+    try:
+        value = preview(request) if request["operation"] == "preview" else asyncio.run(ask(request, send))
+        send({"value": value})
+    except T2JError as error:
+        send({"error": str(error)})
+    except Exception as error:  # noqa: BLE001 - the outermost guard of a request
+        # Only the type: a message may hold the user's code, or the key.
+        send({"error": f"an error inside t2j: {type(error).__name__}"})
+
+
+def _end_with(source: Any) -> None:
+    """The server is gone: whatever runs ends, since its workers see their pipes close."""
+    source.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        # Whoever types comes first.
+        os.nice(10)
+    main()

@@ -1,0 +1,247 @@
+"""``t2j.ask`` and ``t2j.askPreview``: a model is asked for what rules refused, or for what a check found to differ.
+
+Nothing is sent before a model is set in the editor, the workspace is trusted, and the user has agreed to the host. What
+the check did not call equivalent is written only if the user wants it, and then as a marked draft.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from ...assist.model import Endpoint, key_from_environment
+from ...contract import T2JError, VerdictKind
+from ...merge import Merged
+from ..analysis.model import Refused
+from ..analysis.service import Failed, SyntaxProblem
+from ..asking import consent
+from ..asking.service import missing
+from ..checking.wording import counted, verdict_line
+from ..convert import FileConversion, convert_file
+from ..paths import to_path
+from ..progress import Progress
+from ..settings import Settings
+from .actions import RequestFailed
+from .ask_offers import ASK_COMMAND, DIFFERENT, GAPS, UNSET, why_not
+from .conversions import write_conversion
+from .lenses import verdict_of
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+PREVIEW_COMMAND = "t2j.askPreview"
+KEY = "t2j/modelKey"
+SEND, CANCEL = "Send", "Cancel"
+WRITE, DISCARD = "Write Draft", "Discard"
+
+
+def register(server: Server) -> None:
+    @server.command(PREVIEW_COMMAND)
+    async def preview(*arguments: Any) -> dict[str, Any]:
+        """``[uri, name?, mode?]``: what ``t2j.ask`` would send first, and to which host. Nothing is sent."""
+        question = _question(server, arguments)
+        _, request = await _request(server, question)
+        try:
+            answer = await server.asking.run({**request, "operation": "preview"})
+        except T2JError as error:
+            raise RequestFailed(message=str(error)) from None
+        if answer is None:
+            raise RequestFailed(message="it was cancelled")
+        return {**answer, "host": question.host, "models": list(question.settings.model_names)}
+
+    @server.command(ASK_COMMAND)
+    async def ask(*arguments: Any) -> dict[str, Any]:
+        """``[uri, name?, mode?, host?]``: ask, check the answer, and write it into the conversion.
+
+        ``host`` is the one that the user agreed to, from a client that says ``asksBeforeSending``.
+        """
+        question = _question(server, arguments)
+        agreed = str(arguments[3]) if len(arguments) > 3 and arguments[3] else None
+        if not await _may_send(server, question, agreed):
+            return {"applied": False, "reason": "nothing was sent"}
+        return await _asked(server, question)
+
+    @server.feature(KEY)
+    def take_key(params: Any) -> None:
+        """``{host, key}``: the key for a host, kept in memory until the server ends; an empty one is forgotten."""
+        host, key = getattr(params, "host", None), getattr(params, "key", None)
+        if isinstance(host, str) and isinstance(key, str):
+            server.model_keys[host] = key
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for: a definition of a source file (empty name: what stands outside of any), and why."""
+
+    uri: str
+    path: Path
+    name: str
+    mode: str
+    settings: Settings
+
+    @property
+    def host(self) -> str:
+        return host_of(self.settings)
+
+
+def host_of(settings: Settings) -> str:
+    """Where the models of these settings are."""
+    return Endpoint("", settings.model_url or None).host
+
+
+def _question(server: Server, arguments: tuple[Any, ...]) -> Question:
+    uri, name, mode = (*arguments, None, None, None)[:3]
+    source = server.checks.pairs.source_of(str(uri)) or str(uri)
+    path = to_path(source)
+    reason = why_not(server, source) or missing()
+    if reason is None and server.asking.busy:
+        reason = "a model is being asked already: wait for its answer, or cancel it"
+    if reason is not None or path is None:
+        raise RequestFailed(message=reason or UNSET)
+    mode = DIFFERENT if mode == DIFFERENT else GAPS
+    return Question(source, path, str(name or ""), mode, server.settings_for(source))
+
+
+async def _request(server: Server, question: Question) -> tuple[FileConversion, dict[str, Any]]:
+    """What the process needs to know, but for the key; and the conversion that the answer goes into."""
+    try:
+        conversion = await convert_file(server, question.uri)
+        text, _ = server.checks.pairs.text(question.uri, question.path)
+    except (Refused, SyntaxProblem, Failed, T2JError) as error:
+        raise RequestFailed(message=str(error)) from None
+    if conversion.conflicts:
+        raise RequestFailed(message="the conversion was edited where a new one differs: convert the file first")
+    settings = question.settings
+    options, _ = server.conversion_settings(question.uri)
+    return conversion, {
+        "path": str(question.path),
+        "source": text,
+        "text": conversion.code,
+        "name": question.name,
+        "mode": question.mode,
+        "reason": _reason(server, question),
+        "options": {"target": options.target, "x64": options.x64, "helpers": options.helpers},
+        "models": list(settings.model_names),
+        "base_url": settings.model_url,
+        "rounds": settings.model_rounds,
+        "tokens": settings.model_tokens,
+        "torch_python": settings.torch_python or None,
+        "jax_python": settings.jax_python or None,
+        "timeout": settings.check_timeout,
+    }
+
+
+def _reason(server: Server, question: Question) -> str:
+    """What the check said of a definition, for the model."""
+    verdict = verdict_of(server, question.uri, question.name) or {}
+    divergence = verdict.get("divergence") or {}
+    said = [verdict.get("reason"), divergence.get("what"), divergence.get("cause")]
+    return "; ".join(dict.fromkeys(one for one in said if one)) or "a check found it to differ from PyTorch"
+
+
+# --- the user's word --------------------------------------------------------------------------------------------------
+
+
+async def _may_send(server: Server, question: Question, agreed: str | None) -> bool:
+    """Whether the user agreed that this workspace's code goes to the host; asks where nobody else did."""
+    if server.client.asks_before_sending:
+        return agreed == question.host
+    folder = _folder(server, question.path)
+    if consent.is_agreed(folder, question.host):
+        return True
+    text = (
+        f"Send {question.path.name}, its conversion and similar fixed bugs to {question.host} "
+        f"({', '.join(question.settings.model_names)})? `t2j prompt {question.path.name}` prints what goes there. "
+        "This is asked once for this folder and host."
+    )
+    if await _chosen(server, types.MessageType.Warning, text, SEND, CANCEL) != SEND:
+        return False
+    with contextlib.suppress(OSError):
+        consent.agree(folder, question.host)
+    return True
+
+
+def _folder(server: Server, path: Path) -> Path:
+    """The workspace folder that holds a file; the file's own outside of any."""
+    inside = [folder for folder in server.folders if folder in path.parents]
+    return max(inside, key=lambda folder: len(folder.parts), default=path.parent)
+
+
+async def _chosen(server: Server, kind: types.MessageType, text: str, *answers: str) -> str | None:
+    """The user's answer to a message; None without one, also where the client can't show such a message."""
+    params = types.ShowMessageRequestParams(kind, text, [types.MessageActionItem(one) for one in answers])
+    answer = await server.protocol.ask(types.WINDOW_SHOW_MESSAGE_REQUEST, params)
+    return getattr(answer, "title", None)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+async def _asked(server: Server, question: Question) -> dict[str, Any]:
+    conversion, request = await _request(server, question)
+    key = server.model_keys.get(question.host) or key_from_environment()
+    what = question.name or question.path.name
+    progress = Progress(server, f"Asking {question.host} about {what}", server.asking.cancel)
+    try:
+        answer = await server.asking.run(
+            {**request, "operation": "ask", "key": key},
+            lambda step, tokens: progress.report(f"{step}, about {tokens:,} tokens" if tokens else step),
+        )
+    except T2JError as error:
+        raise RequestFailed(message=str(error)) from None
+    finally:
+        progress.end()
+    if answer is None:
+        return {"applied": False, "reason": "it was cancelled"}
+    return await _taken(server, question, conversion, answer)
+
+
+async def _taken(
+    server: Server, question: Question, conversion: FileConversion, answer: dict[str, Any]
+) -> dict[str, Any]:
+    """Write a verified answer, offer one that is not, and say which it is."""
+    verified = [draft for draft in answer["drafts"] if draft["verified"]]
+    ran = [draft for draft in answer["drafts"] if draft["ran"] and not draft["verified"]]
+    spent = f"{counted(answer['rounds'], 'round')}, {answer['tokens']:,} tokens"
+    what = question.name or question.path.name
+    told = {key: answer[key] for key in ("left", "rounds", "tokens", "verdicts")} | {"verified": len(verified)}
+    if not verified and not ran:
+        reason = next((draft["reason"] for draft in answer["drafts"] if draft["reason"]), answer["said"])
+        text = f"{what}: the model gave no answer that could be run: {reason} ({spent})"
+        _say(server, types.MessageType.Warning, text)
+        return {"applied": False, "reason": reason, **told}
+    if ran:
+        text = f"{what}: not verified by the check: {ran[-1]['reason']} ({spent}). Write the draft, with a mark?"
+        if await _chosen(server, types.MessageType.Warning, text, WRITE, DISCARD) != WRITE:
+            return {"applied": False, "reason": "the draft was not wanted", **told}
+    written = await _written(server, conversion, answer["code"])
+    if written["applied"] and not ran:
+        lines = [verdict_line(v, "") for v in answer["verdicts"].values() if v["verdict"] == VerdictKind.EQUIVALENT]
+        text = f"{what}: {'; '.join(lines)}. Answer by {verified[-1]['model']}, {spent}; undo takes it back."
+        _say(server, types.MessageType.Info, text)
+    return {**written, "uri": conversion.target_uri, **told}
+
+
+async def _written(server: Server, conversion: FileConversion, code: str) -> dict[str, Any]:
+    """Write the conversion with its answers as one edit, and show it.
+
+    The base of the next merge stays what the rules made: an answer is kept as an edit of the user's is.
+    """
+    if "\r\n" in conversion.code:
+        code = code.replace("\n", "\r\n")
+    try:
+        written = await write_conversion(server, replace(conversion, merged=Merged(code)))
+    except (Refused, SyntaxProblem, Failed) as error:
+        raise RequestFailed(message=str(error)) from None
+    if written["applied"] and server.client.show_document:
+        params = types.ShowDocumentParams(conversion.target_uri)
+        server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, params))
+    return written
+
+
+def _say(server: Server, kind: types.MessageType, text: str) -> None:
+    server.protocol.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(kind, text))

@@ -1,0 +1,131 @@
+"""Where asking a model is offered: at a gap, at a marked draft in a conversion, and at what a check found to differ."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from ...contract import Finding, Span
+from ...outline import todo_marks
+from ..analysis.model import Analysis, Refused
+from ..analysis.service import Failed
+from ..checking.verdicts import Found
+from ..documents import Program
+from ..paths import to_path
+from ..targets import UNTRUSTED
+
+if TYPE_CHECKING:
+    from ..server import Server
+
+ASK_COMMAND = "t2j.ask"
+GAPS, DIFFERENT = "gaps", "different"
+UNSET = "no model is set: t2j.model.names in the editor's settings"
+REPAIR = "Repair with the model…"
+PATIENCE = 1.5
+"""Seconds that a list of actions waits for the number of similar fixes."""
+_DEFINITION = re.compile(r"(?:class|def)[ \t]+(\w+)")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A gap to find similar fixes for: its statement, and what the rules say of it."""
+
+    statement: str
+    name: str
+    reason: str
+
+
+def why_not(server: Server, uri: str) -> str | None:
+    """Why no model can be asked about a document; None where one can."""
+    path = to_path(uri)
+    if not server.settings_for(uri).model_names:
+        return UNSET
+    if path is None or path.suffix != ".py":
+        return "only .py files are asked about"
+    return None if server.trusted else UNTRUSTED
+
+
+def is_offered(server: Server, uri: str) -> bool:
+    """Whether asking about a document is offered; a client that asks for trust itself is offered it before, too."""
+    reason = why_not(server, uri)
+    return reason is None or (reason == UNTRUSTED and server.client.asks_before_checks)
+
+
+def at_gap(server: Server, program: Program, analysis: Analysis, finding: Finding, span: Span) -> Offer | None:
+    """The action that asks for the definition in which a gap stands; ``span`` is where the gap is now."""
+    if not is_offered(server, program.uri):
+        return None
+    around = (
+        d.name
+        for d in analysis.definitions
+        if not d.depth and d.kind != "loop" and d.line <= finding.span.line <= d.end_line
+    )
+    statement = "".join(program.lines[span.line - 1 : span.end_line])
+    return Offer(_action(program.uri, next(around, ""), GAPS), Gap(statement, finding.name, finding.reason))
+
+
+def at_draft(server: Server, program: Program, first: int, last: int) -> types.CodeAction | None:
+    """The action that asks for what is marked in a conversion, between two of its lines (from 0)."""
+    source = server.checks.pairs.source_of(program.uri)
+    if source in (None, program.uri) or source is None or not is_offered(server, source):
+        return None
+    if not any(first <= line <= last + 1 for line, _ in todo_marks(program.text)):
+        return None
+    above = (_DEFINITION.match(line) for line in reversed(program.lines[: last + 1]))
+    name = next((match[1] for match in above if match is not None), "")
+    return _action(source, name, GAPS)
+
+
+def at_difference(server: Server, found: Found) -> types.CodeAction | None:
+    """The action that has a definition repaired which a check found to differ."""
+    if not is_offered(server, found.source_uri):
+        return None
+    return _action(found.source_uri, found.name, DIFFERENT, REPAIR)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An action whose title gets the number of fixes that are similar to its gap."""
+
+    action: types.CodeAction
+    gap: Gap
+
+    def count(self, number: int) -> None:
+        if number:
+            fixes = "1 similar fix" if number == 1 else f"{number} similar fixes"
+            title = f"Ask the model ({fixes} found)…"
+            self.action.title = title
+            assert self.action.command is not None
+            self.action.command.title = title
+
+
+async def count_similar(server: Server, offers: Sequence[Offer]) -> None:
+    """Write into the titles how many similar fixes there are, as far as that is known soon."""
+    gaps = list(dict.fromkeys(offer.gap for offer in offers if offer.gap not in server.similar_fixes))
+    if gaps:
+        with contextlib.suppress(TimeoutError, Failed, Refused):
+            counts = asyncio.ensure_future(server.service.ask_plain("similar", gaps=[_asked(gap) for gap in gaps]))
+            counts.add_done_callback(lambda done: _remember(server, gaps, done))
+            await asyncio.wait_for(asyncio.shield(counts), PATIENCE)
+    for offer in offers:
+        offer.count(server.similar_fixes.get(offer.gap, 0))
+
+
+def _remember(server: Server, gaps: Iterable[Gap], done: asyncio.Future[list[int]]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        server.similar_fixes.update(zip(gaps, done.result(), strict=True))
+
+
+def _asked(gap: Gap) -> tuple[str, str, str]:
+    return gap.statement, gap.name, gap.reason
+
+
+def _action(uri: str, name: str, mode: str, title: str = "Ask the model…") -> types.CodeAction:
+    command = types.Command(title=title, command=ASK_COMMAND, arguments=[uri, name, mode])
+    return types.CodeAction(title, types.CodeActionKind.QuickFix, command=command)

@@ -194,7 +194,7 @@ def test_a_verified_answer_is_one_edit_and_the_key_is_nowhere(
     one.open()
     action = one.counted_action()
     assert action["title"].startswith("Ask the model (") and action["title"].endswith("found)…")
-    assert action["command"]["arguments"] == [one.uri, "Slope", "gaps"]
+    assert action["command"]["arguments"] == [one.uri, "Slope", "gaps", None, True]
     host = script.url.removeprefix("http://").removesuffix("/v1")
     one.client.notify("t2j/modelKey", {"host": host, "key": KEY})
     answered = one.ask("Slope", "gaps")
@@ -252,8 +252,8 @@ def test_what_is_not_verified_is_offered_as_a_draft_and_marked(editor: Start, en
     # And the model can be asked again for it, from there.
     found = one.client.actions(one.target_uri, span(mark + 1, 8))
     (again,) = [a for a in found if (a.get("command") or {}).get("command") == "t2j.ask"]
-    assert again["command"]["arguments"] == [one.uri, "Slope", "gaps"]
-    preview = one.client.command("t2j.askPreview", *again["command"]["arguments"], timeout=TIMEOUT)
+    assert again["command"]["arguments"][:3] == [one.uri, "Slope", "gaps"]
+    preview = one.client.command("t2j.askPreview", one.uri, "Slope", timeout=TIMEOUT)
     assert "unverified draft by small" in preview["text"]
 
 
@@ -290,22 +290,22 @@ def test_cancelling_leaves_no_process_and_typing_stays_possible(editor: Start, e
 
 def test_a_definition_that_differs_is_repaired(editor: Start, endpoint: Endpoint) -> None:
     plain = SOURCE.replace("        (dy,) = torch.gradient(y, dim=1)\n", "").replace("y + dy", "torch.relu(y)")
-    one_class = answer("""class Slope(nnx.Module):
-    def __init__(self, features, out, *, rngs: nnx.Rngs):
-        self.fc = nnx.Linear(features, out, rngs=rngs)
+    right: list[str] = []
+    with serve(lambda request: right[0]) as script:
+        one = editor(script)
+        one.open(plain)
+        assert one.client.command("t2j.convertFile", one.uri)["applied"]
+        text = one.target.read_text()
+        right.append(answer("class Slope" + text.split("class Slope")[1]))
+        one.target.write_text(text.replace("jax.nn.relu(y)", "jax.nn.gelu(y)"))
+        _repaired(one, script)
 
-    def __call__(self, x):
-        return jax.nn.relu(jnp.tanh(self.fc(x)))
-""")
-    script = endpoint(one_class)
-    one = editor(script)
-    one.open(plain)
-    assert one.client.command("t2j.convertFile", one.uri)["applied"]
-    one.target.write_text(one.target.read_text().replace("jax.nn.relu(y)", "jax.nn.gelu(y)"))
+
+def _repaired(one: Editor, script: Script) -> None:
     assert one.client.command("t2j.check", one.uri, "Slope", timeout=TIMEOUT)["verdict"] == "different"
     found = one.client.request("textDocument/codeLens", {"textDocument": {"uri": one.uri}})
     (lens,) = [one["command"] for one in found if one["command"]["command"] == "t2j.ask"]
-    assert lens["title"] == "Repair with the model…" and lens["arguments"] == [one.uri, "Slope", "different"]
+    assert lens["title"] == "Repair with the model…" and lens["arguments"][:3] == [one.uri, "Slope", "different"]
     answered = one.ask("Slope", "different")
     assert answered["applied"] and answered["verdicts"]["Slope"]["verdict"] == "equivalent"
     assert "differs" in script.requests[0]["messages"][-1]["content"]
@@ -319,8 +319,11 @@ def test_a_client_that_can_do_little_gets_a_file_and_the_same_questions(editor: 
     one = editor(endpoint(RIGHT), caps=caps)
     one.open()
     found = one.client.actions(one.uri, span(line_of(SOURCE, "torch.gradient"), 20))
-    assert [a for a in found if a["command"] == "t2j.ask"]
-    assert one.ask("Slope")["applied"] and "jnp.gradient(y, axis=1)" in one.target.read_text()
+    (action,) = [a for a in found if a["command"] == "t2j.ask"]
+    # It is answered at once, since Eglot waits for ten seconds, and does nothing else meanwhile.
+    assert one.client.command("t2j.ask", *action["arguments"]) == {"started": True}
+    said = one.client.wait_notification("window/showMessage", timeout=TIMEOUT)["message"]
+    assert said.startswith("Slope: ✓ checked") and "jnp.gradient(y, axis=1)" in one.target.read_text()
     assert one.edits == [] and len(one.asked) == 1
 
 

@@ -7,6 +7,7 @@ the check did not call equivalent is written only if the user wants it, and then
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,15 +56,18 @@ def register(server: Server) -> None:
 
     @server.command(ASK_COMMAND)
     async def ask(*arguments: Any) -> dict[str, Any]:
-        """``[uri, name?, mode?, host?]``: ask, check the answer, and write it into the conversion.
+        """``[uri, name?, mode?, host?, background?]``: ask, check the answer, and write it into the conversion.
 
-        ``host`` is the one that the user agreed to, from a client that says ``asksBeforeSending``.
+        ``host`` is the one that the user agreed to, from a client that says ``asksBeforeSending``. ``background``
+        answers at once, for clients that wait for the end of a command before anything else.
         """
         question = _question(server, arguments)
-        agreed = str(arguments[3]) if len(arguments) > 3 and arguments[3] else None
-        if not await _may_send(server, question, agreed):
-            return {"applied": False, "reason": "nothing was sent"}
-        return await _asked(server, question)
+        agreed, background = (*arguments[3:5], None, None)[:2]
+        work = _ask(server, question, str(agreed) if agreed else None)
+        if background is not True:
+            return await work
+        server.spawn(_saying_why_not(server, work))
+        return {"started": True}
 
     @server.feature(KEY)
     def take_key(params: Any) -> None:
@@ -176,6 +180,19 @@ async def _chosen(server: Server, kind: types.MessageType, text: str, *answers: 
     params = types.ShowMessageRequestParams(kind, text, [types.MessageActionItem(one) for one in answers])
     answer = await server.protocol.ask(types.WINDOW_SHOW_MESSAGE_REQUEST, params)
     return getattr(answer, "title", None)
+
+
+async def _saying_why_not(server: Server, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
+    try:
+        await work
+    except RequestFailed as error:
+        _say(server, types.MessageType.Warning, error.message)
+
+
+async def _ask(server: Server, question: Question, agreed: str | None) -> dict[str, Any]:
+    if not await _may_send(server, question, agreed):
+        return {"applied": False, "reason": "nothing was sent"}
+    return await _asked(server, question)
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------

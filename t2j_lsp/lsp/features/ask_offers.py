@@ -7,7 +7,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -67,7 +67,7 @@ def at_gap(server: Server, program: Program, analysis: Analysis, finding: Findin
         if not d.depth and d.kind != "loop" and d.line <= finding.span.line <= d.end_line
     )
     statement = "".join(program.lines[span.line - 1 : span.end_line])
-    return Offer(_action(program.uri, next(around, ""), GAPS), Gap(statement, finding.name, finding.reason))
+    return Offer(_action(server, program.uri, next(around, ""), GAPS), Gap(statement, finding.name, finding.reason))
 
 
 def at_draft(server: Server, program: Program, first: int, last: int) -> types.CodeAction | None:
@@ -79,14 +79,14 @@ def at_draft(server: Server, program: Program, first: int, last: int) -> types.C
         return None
     above = (_DEFINITION.match(line) for line in reversed(program.lines[: last + 1]))
     name = next((match[1] for match in above if match is not None), "")
-    return _action(source, name, GAPS)
+    return _action(server, source, name, GAPS)
 
 
 def at_difference(server: Server, found: Found) -> types.CodeAction | None:
     """The action that has a definition repaired which a check found to differ."""
     if not is_offered(server, found.source_uri):
         return None
-    return _action(found.source_uri, found.name, DIFFERENT, REPAIR)
+    return _action(server, found.source_uri, found.name, DIFFERENT, REPAIR)
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,11 @@ def _asked(gap: Gap) -> tuple[str, str, str]:
     return gap.statement, gap.name, gap.reason
 
 
-def _action(uri: str, name: str, mode: str, title: str = "Ask the model…") -> types.CodeAction:
-    command = types.Command(title=title, command=ASK_COMMAND, arguments=[uri, name, mode])
+def asking(server: Server, uri: str, name: str, mode: str) -> list[Any]:
+    """The command's arguments: only a client that asks the user itself waits for what comes of it."""
+    return [uri, name, mode, *([] if server.client.asks_before_sending else [None, True])]
+
+
+def _action(server: Server, uri: str, name: str, mode: str, title: str = "Ask the model…") -> types.CodeAction:
+    command = types.Command(title=title, command=ASK_COMMAND, arguments=asking(server, uri, name, mode))
     return types.CodeAction(title, types.CodeActionKind.QuickFix, command=command)

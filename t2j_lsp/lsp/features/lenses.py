@@ -26,7 +26,7 @@ from ..checking.wording import (
 from ..documents import Program
 from ..paths import to_path
 from ..standing_conversion import Conversion, State, conversion_of, defines
-from .ask_offers import ASK_COMMAND, DIFFERENT, REPAIR, is_offered
+from .ask_offers import ASK_COMMAND, DIFFERENT, REPAIR, asking, is_offered
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -200,7 +200,7 @@ class Lenses:
             yield _lens(where, "Explain", "t2j.showDifference", arguments, "Compares the values of both sides")
         if verdict["verdict"] == VerdictKind.DIFFERENT and not state.stale and is_offered(self.server, source):
             asked = "Asks the model that is set, and checks what it answers"
-            yield _lens(where, REPAIR, ASK_COMMAND, [*arguments, DIFFERENT], asked)
+            yield _lens(where, REPAIR, ASK_COMMAND, asking(self.server, source, definition.name, DIFFERENT), asked)
 
     def _name_of_conversion(self, source: str) -> str | None:
         pair = self.server.checks.pairs.converted_of(source)

@@ -58,6 +58,7 @@ class Border:
 BORDERS = (
     Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
     Border("t2j_lsp.contract"),
+    Border("t2j_lsp.symbols"),
     Border("t2j_lsp.fixed_bugs", ("t2j_lsp.contract",)),
     Border("t2j_lsp.plugins", ("t2j_lsp.fixed_bugs",)),
     Border("t2j_lsp.offers", ("t2j_lsp.assist.judging", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.fixed_bugs")),
@@ -72,12 +73,12 @@ BORDERS = (
             "t2j_lsp.written",
         ),
     ),
-    Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins"), frozenset({"libcst"})),
+    Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"), frozenset({"libcst"})),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULE_WRITING), frozenset({"libcst"})),
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs")),
-    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline"), frozenset({"numpy"})),
+    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline", "t2j_lsp.symbols"), frozenset({"numpy"})),
     Border(
         "t2j_lsp.check.workers",
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..contract import Finding, Options, Severity, Span
+from ..symbols import FunctionNode, scopes_around
 from .classes import ClassInfo, FunctionInfo
 from .facts import UNKNOWN, Fact
 from .helpers import IMPORT_ROOTS, helper_names
@@ -61,6 +62,8 @@ class Context:
     """Columns taken off the indentation of a line."""
     module_rngs: ast.stmt | None = None
     """The first module-level statement that needs rngs."""
+    drawing: set[ast.AST] = field(default_factory=set)
+    """Functions that turned out to need rngs while the file was rendered."""
     function_rngs: dict[FunctionInfo, ast.stmt] = field(default_factory=dict)
     seeds: dict[ast.stmt, str] = field(default_factory=dict)
     fresh_names: set[str] = field(default_factory=set)
@@ -91,18 +94,13 @@ class Context:
     @cached_property
     def names(self) -> frozenset[str]:
         """Every identifier of the source, so that fresh names don't clash."""
-        found = set(dir(builtins)) | set(keyword.kwlist)
-        for node in self.source.nodes:
-            match node:
-                case ast.Name():
-                    found.add(node.id)
-                case ast.arg():
-                    found.add(node.arg)
-                case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
-                    found.add(node.name)
-                case ast.alias():
-                    found.add((node.asname or node.name).partition(".")[0])
-        return frozenset(found)
+        return self.source.symbols.names | set(dir(builtins)) | set(keyword.kwlist)
+
+    def bound_in(self, node: ast.Name, scope: FunctionNode | ast.ClassDef) -> bool:
+        """Whether what a name means is bound in ``scope``, which stands around it, or further inside."""
+        around = scopes_around(node, self.parents)
+        home = self.source.symbols.home(node.id, around)
+        return home is not None and scope in around and around.index(home) <= around.index(scope)
 
     @cached_property
     def freezes(self) -> bool:
@@ -118,8 +116,7 @@ class Context:
         name, count = hint, 1
         taken = self.reserved | self.fresh_names
         if self.functions:
-            for node in ast.walk(self.functions[0].node):
-                taken |= {node.id} if isinstance(node, ast.Name) else {node.arg} if isinstance(node, ast.arg) else set()
+            taken |= self.source.symbols.within(self.functions[0].node)
             taken |= set(self.inference.env)
         else:
             taken |= self.names

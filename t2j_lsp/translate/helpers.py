@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from ..plugins import helper_sources
+from ..symbols import scopes_around
+from .source import Edit, Source, apply_edits
 
 IMPORT_ROOTS = ("jax", "jnp", "lax", "np", "nnx", "optax", "functools", "math", "einops")
 """Names that templates and helpers import under."""
@@ -81,6 +84,36 @@ def closure(names: set[str]) -> list[Helper]:
     for name in sorted(names, key=lambda n: (known[n].file, known[n].line) if n in known else ("", 0)):
         visit(name)
     return [known[name] for name in ordered]
+
+
+def defines(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements define a name once, as the helper of that name: an earlier conversion wrote it."""
+    found = [node for node in body if _defined(node) == name]
+    return len(found) == 1 and ast.dump(found[0]) == _dump(name)
+
+
+@cache
+def _dump(name: str) -> str:
+    return ast.dump(ast.parse(helpers()[name].text).body[0])
+
+
+def renamed(text: str, renames: Mapping[str, str]) -> str:
+    """A helper's text with other names for itself, other helpers and imports; its own variables keep theirs."""
+    if not renames or not any(name in text for name in renames):
+        return text
+    source = Source(text)
+    parents = {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
+    edits: list[Edit] = []
+    for node in source.nodes:
+        start, end = source.span(node) if hasattr(node, "lineno") else (0, 0)
+        match node:
+            case ast.Name() if node.id in renames:
+                if source.symbols.home(node.id, scopes_around(node, parents)) is None:
+                    edits.append(Edit(start, end, 0, renames[node.id]))
+            case ast.FunctionDef() | ast.ClassDef() if node in source.tree.body and node.name in renames:
+                at = text.index(node.name, text.index(" ", start))
+                edits.append(Edit(at, at + len(node.name), 0, renames[node.name]))
+    return apply_edits(text, edits, 0, len(text))
 
 
 def _defined(node: ast.stmt) -> str | None:

@@ -152,3 +152,18 @@ def head_end(body: list[ast.stmt]) -> int:
         else:
             break
     return end
+
+
+def import_block_end(body: list[ast.stmt]) -> int:
+    """Last line of the imports that stand at the top: helpers go behind it."""
+    end = 0
+    for index, node in enumerate(body):
+        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        guarded = isinstance(node, ast.If | ast.Try) and all(
+            isinstance(s, ast.Import | ast.ImportFrom | ast.Assign | ast.Pass) for s in [*node.body, *node.orelse]
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom) or (guarded and index > 0):
+            end = node.end_lineno or end
+        elif not docstring:
+            break
+    return end

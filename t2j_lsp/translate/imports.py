@@ -6,14 +6,15 @@ import ast
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .context import Context
 from .facts import Qual
-from .helpers import Helper, closure
-from .import_block import head_end, insert_imports
+from .helpers import Helper, closure, renamed
+from .import_block import head_end, import_block_end, insert_imports
 from .names import is_torch
-from .needs import IMPORTS, Needs
+from .needs import IMPORTS, Needs, bound_by
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
@@ -52,21 +53,17 @@ def edit_imports(ctx: Context, output: ast.Module, needs: Needs) -> tuple[list[s
     """
     used = loads(output)
     bound = _bound(ctx)
-    wanted = {
-        n
-        for n in needs.claimed & needs.helpers
-        if used[needs.renames.get(n, n)] and n not in bound - set(needs.renames)
-    }
-    direct = closure(wanted)
-    everything = direct
+    wanted = copied_names(ctx, output, needs)
+    everything = closure(wanted)
     lines: set[str] = set()
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
         if root in needs.claimed and alias in used and alias not in bound:
-            lines.add(line if alias == root else f"{line.partition(' as ')[0]} as {alias}")
+            lines.add(aliased(line, needs))
     if ctx.options.helpers == "inline":
+        everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         for helper in everything:
-            lines.update(helper.imports)
+            lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx)}
     defined = {needs.renames.get(h.name, h.name) for h in everything}
     _remove_unused(ctx, Counter({name: count for name, count in used.items() if name not in defined}))
@@ -82,20 +79,30 @@ def edit_imports(ctx: Context, output: ast.Module, needs: Needs) -> tuple[list[s
     ordered = sort_imports(lines)
     text = "".join(line + ctx.source.newline for line in ordered)
     if ctx.options.helpers == "inline" and everything:
-        text += helper_text(ctx, everything, needs)
+        text += helper_text(ctx, everything, needs.renames)
     if text:
         _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs)
     return ordered, named, everything
 
 
-def helper_text(ctx: Context, copied: list[Helper], needs: Needs) -> str:
+def copied_names(ctx: Context, output: ast.Module, needs: Needs) -> set[str]:
+    """The helpers that the output itself names and that the file doesn't have."""
+    used, bound = loads(output), _bound(ctx)
+    claimed = needs.claimed & needs.helpers
+    return {n for n in claimed if used[needs.renames.get(n, n)] and needs.renames.get(n, n) not in bound}
+
+
+def aliased(line: str, needs: Needs) -> str:
+    """An import line that binds the name by which the output calls it."""
+    name = bound_by(line)
+    if name not in needs.renames:
+        return line
+    return f"{line.partition(' as ')[0]} as {needs.renames[name]}"
+
+
+def helper_text(ctx: Context, copied: list[Helper], renames: Mapping[str, str]) -> str:
     """The copied helpers as one block."""
-    blocks = [_HEADER]
-    for helper in copied:
-        text = helper.text
-        for old, new in needs.renames.items():
-            text = re.sub(rf"(?<![\w.\"']){old}\b(?!\s*=[^=])", new, text)
-        blocks.append(text.rstrip())
+    blocks = [_HEADER, *(renamed(helper.text, renames).rstrip() for helper in copied)]
     newline = ctx.source.newline
     joined = "\n\n\n".join([f"{blocks[0]}\n\n\n{blocks[1]}", *blocks[2:]]) if len(blocks) > 1 else ""
     return joined.replace("\n", newline)
@@ -123,8 +130,10 @@ def _import_name(name: str, needs: Needs) -> str:
 
 
 def _bound(ctx: Context) -> set[str]:
-    """Names that the source itself binds at its top level, other than torch's."""
-    return {name for name, fact in ctx.inference.env.items() if not (isinstance(fact, Qual) and is_torch(fact.name))}
+    """Names that the source itself binds at its top level, without torch's; ``import *`` as far as known."""
+    names = {*ctx.source.symbols.module, *ctx.inference.env}
+    facts = {name: ctx.inference.env.get(name) for name in names}
+    return {name for name, fact in facts.items() if not (isinstance(fact, Qual) and is_torch(fact.name))}
 
 
 def _already(line: str, ctx: Context) -> bool:
@@ -175,24 +184,9 @@ def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: Needs) 
     if lines:
         insert_imports(ctx, lines)
     if copied:
-        last = _import_block_end(source.tree.body)
-        text = helper_text(ctx, copied, needs)
+        last = import_block_end(source.tree.body)
+        text = helper_text(ctx, copied, needs.renames)
         line = last if last else head
         at = source.starts[line] if line < len(source.starts) else len(source.text)
         lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
         ctx.edit(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)
-
-
-def _import_block_end(body: list[ast.stmt]) -> int:
-    """Last line of the imports that stand at the top: helpers go behind it."""
-    end = 0
-    for index, node in enumerate(body):
-        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        guarded = isinstance(node, ast.If | ast.Try) and all(
-            isinstance(s, ast.Import | ast.ImportFrom | ast.Assign | ast.Pass) for s in [*node.body, *node.orelse]
-        )
-        if isinstance(node, ast.Import | ast.ImportFrom) or (guarded and index > 0):
-            end = node.end_lineno or end
-        elif not docstring:
-            break
-    return end

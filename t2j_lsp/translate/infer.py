@@ -33,7 +33,7 @@ from .infer_flow import FlowInference
 from .infer_state import Parameter, join_all
 from .layer import LAYERS
 from .names import canonical
-from .scopes import Resolve, assigned_names, relative_resolve, star_names
+from .scopes import Resolve, relative_resolve, star_names
 from .source import Source
 
 MAX_IMPORT_DEPTH = 3
@@ -256,7 +256,7 @@ class Inference(FlowInference):
     def _function_env(self, info: FunctionInfo) -> dict[str, Fact]:
         arguments = info.node.args
         env = dict(info.env) if info.outer else dict(self.env)
-        for name in assigned_names(info.node):
+        for name in self.source.symbols.bound(info.node):
             env.pop(name, None)
         plain = arguments.posonlyargs + arguments.args
         defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)

@@ -12,12 +12,12 @@ from .aliases import shared_writes
 from .context import Context, Statement
 from .facts import Partial, Qual
 from .findings import once
-from .helpers import Helper, helper_names
-from .imports import edit_imports, helper_text, loads
+from .helpers import Helper, closure, helper_names
+from .imports import copied_names, edit_imports, helper_text, loads
 from .infer import Inference
 from .layout import plan_layout
 from .modules import Modules
-from .needs import Needs, Restart
+from .needs import Known, Needs
 from .outcomes import Outcomes
 from .render import Renderer
 from .rewrites import effective, rewrites
@@ -25,8 +25,6 @@ from .rngs import plan_rngs
 from .source import Source
 from .training import plan_training, refine
 from .wrap import wrap_long_lines
-
-MAX_RESTARTS = 20
 
 
 def translate(source: str, options: Options | None = None) -> Translation:
@@ -46,44 +44,36 @@ def translate(source: str, options: Options | None = None) -> Translation:
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
         inference = refine(inference)
-        renames: dict[str, str] = {}
-        drawing: set[int] = set()
-        for _ in range(MAX_RESTARTS):
-            try:
-                return _convert(inference, options, renames, drawing)
-            except Restart as clash:
-                if clash.name:
-                    renames[clash.name] = _free_name(clash.name, parsed)
-                else:
-                    drawing.add(clash.line)
-        raise SourceError("too many names of the file clash with names of the output")
+        known = Known()
+        while (translation := _convert(inference, options, known)) is None:
+            pass  # known grew by a name or a function of the file, and there are only so many of them
+        return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
 
 
-def _free_name(name: str, parsed: Source) -> str:
-    taken = {n.id for n in parsed.nodes if isinstance(n, ast.Name)}
-    taken |= {n.arg for n in parsed.nodes if isinstance(n, ast.arg)}
-    new = f"{name}_"
-    while new in taken:
-        new += "_"
-    return new
-
-
-def _convert(inference: Inference, options: Options, renames: dict[str, str], drawing: set[int]) -> Translation:
-    parsed = inference.source
+def _convert(inference: Inference, options: Options, known: Known) -> Translation | None:
+    """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
+    parsed, before = inference.source, known.size
     for info in inference.functions.values():
-        info.draws |= info.node.lineno in drawing
+        info.draws |= info.node in known.drawing
     plan_rngs(inference)
     context = Context(parsed, inference, options, layout=plan_layout(inference), shared_writes=shared_writes(inference))
+    context.drawing = known.drawing
     context.factory_dicts = inference.factory_dicts
     context.link_parents()
     plan_training(context)
-    needs = Needs(helper_names(), renames)
+    needs = Needs(helper_names(), known)
     renderer = Renderer(context, needs)
     Modules(context, renderer).block(parsed.tree.body)
     _make_rngs(context, renderer)
+    if known.size > before:
+        return None
     output = _drop_unread(context, _parse(context))
+    if options.helpers == "inline":
+        needs.claim_copied(closure(copied_names(context, output, needs)), context)
+        if known.size > before:
+            return None
     _mark_todos(context)
     _keep_comments(context)
     own = frozenset(context.edits)
@@ -120,7 +110,7 @@ def _helper_module(context: Context, copied: list[Helper], needs: Needs) -> str:
     from .imports import sort_imports
 
     lines = sort_imports({line for h in copied for line in h.imports})
-    return "\n".join(lines) + "\n\n\n" + helper_text(context, copied, needs) + "\n"
+    return "\n".join(lines) + "\n\n\n" + helper_text(context, copied, {}) + "\n"
 
 
 def _make_rngs(context: Context, renderer: Renderer) -> None:

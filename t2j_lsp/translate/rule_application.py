@@ -8,7 +8,6 @@ from ..contract import NOTE_CODES
 from .binding import arguments_of, bind
 from .facts import Fact, Qual, Tensor
 from .layer_calls import LayerCalls
-from .needs import Restart
 from .precedence import Piece
 from .rule import IGNORED, Argument, Call, CannotHoist, Refusal, Rule, Signature
 from .site import CallSite
@@ -48,8 +47,6 @@ class RuleApplication(LayerCalls):
             result = rule.emit(call)
         except CannotHoist as error:
             result = Refusal(f"the argument {error.args[0]!r} would be evaluated twice; assign it to a name first")
-        except Restart:
-            raise
         except Exception as error:  # a rule that fails must be a finding, not a dead server
             self.ctx.gap(
                 node, rule.name, "rule-error", f"the rule for {rule.name} failed: {type(error).__name__}: {error}"

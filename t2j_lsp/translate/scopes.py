@@ -1,8 +1,7 @@
-"""Scopes: what a function binds, how branches join, what imports of neighbouring files resolve to."""
+"""Scopes: how branches join, what imports of neighbouring files resolve to."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 
 from .facts import (
@@ -32,24 +31,6 @@ def replace_env(env: dict[str, Fact], new: dict[str, Fact]) -> None:
     if env is not new:
         env.clear()
         env.update(new)
-
-
-def assigned_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Names that a function binds itself (and so do not come from outside)."""
-    names: set[str] = set()
-    outside: set[str] = set()
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        one = stack.pop()
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            names.add(one.id)
-        elif isinstance(one, ast.Global | ast.Nonlocal):
-            outside.update(one.names)
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(one.name)
-        elif not isinstance(one, ast.Lambda):
-            stack.extend(ast.iter_child_nodes(one))
-    return names - outside
 
 
 def star_names(module: str) -> dict[str, Fact]:

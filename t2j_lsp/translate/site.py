@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from .context import Context
 from .facts import Fact
-from .needs import Restart
 from .optimizer_plan import OptimizerPlan
 from .precedence import Piece
 from .rngs import build_methods
@@ -35,7 +34,7 @@ class CallSite:
         return self.renderer.needs.renames
 
     def claim(self, names: frozenset[str]) -> None:
-        """Use a template's free names here; a clash with the user's names restarts the translation."""
+        """Use a template's free names here."""
         self.renderer.needs.claim(names, self.ctx)
 
     @property
@@ -124,9 +123,9 @@ def rngs_expression(ctx: Context) -> str:
         first = function.node.args.posonlyargs + function.node.args.args
         return f"{first[0].arg}.rngs" if first else "self.rngs"
     if owner is not None and owner.is_module and function.name not in build_methods(owner) and not function.takes_rngs:
-        raise Restart(function=function.node)
+        ctx.drawing.add(function.node)
     if owner is None and not function.takes_rngs and not function.seeds:
-        raise Restart(function=function.node)
+        ctx.drawing.add(function.node)
     if function.seeds and not ctx.quiet and function not in ctx.function_rngs and ctx.statement is not None:
         ctx.function_rngs[function] = ctx.statement.node
     return "rngs"

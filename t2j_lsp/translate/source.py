@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..contract import SourceError, SourceMapEntry, Span
+from ..symbols import Symbols
 from .fstrings import repair_positions
 
 MAX_DEPTH = 200
@@ -61,6 +62,15 @@ class Source:
     def nodes(self) -> list[ast.AST]:
         """Every node of the tree, as ``ast.walk`` finds them."""
         return list(ast.walk(self.tree))
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Which scope binds which name. Raises SourceError if the text uses names as Python does not allow."""
+        try:
+            return Symbols(self.text, self.tree)
+        except SyntaxError as error:
+            where = f"line {error.lineno}: " if error.lineno else ""
+            raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
 
     @cached_property
     def newline(self) -> str:

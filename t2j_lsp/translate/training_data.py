@@ -92,12 +92,9 @@ class Data:
 
     def _follow(self, node: ast.AST, scope: Scope) -> None:
         """Keep what the names in kept code come from."""
-        bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            bound |= {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                if inner.id in bound and isinstance(node, ast.ClassDef | ast.FunctionDef):
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and self.ctx.bound_in(inner, node):
                     continue
                 self._follow_name(inner, scope)
             elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from ..symbols import Symbols
 
 
 @dataclass
@@ -24,7 +24,8 @@ class Uses:
 class Flow:
     """Reads and writes within one function (or the module level)."""
 
-    def __init__(self, self_name: str | None = None) -> None:
+    def __init__(self, symbols: Symbols, self_name: str | None = None) -> None:
+        self.symbols = symbols
         self.self_name = self_name
         """Name of the first parameter of a method whose attributes are variables of their own."""
         self._uses: dict[ast.AST, Uses] = {}
@@ -103,7 +104,7 @@ class Flow:
                 return
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 out.writes.add(node.name)
-                inner = bound | assigned_names(node)
+                inner = bound | self.symbols.bound(node)
                 nested = Uses()
                 for child in ast.iter_child_nodes(node):
                     self._collect(child, nested, inner)
@@ -117,33 +118,6 @@ class Flow:
         if root is not None and root not in bound:
             out.writes.add(root)
             out.reads.add(root)
-
-
-def assigned_names(node: FunctionNode | ast.Module) -> frozenset[str]:
-    """Names that a function or the module level binds itself, its parameters included."""
-    names: set[str] = set()
-    outside: set[str] = set()
-    if not isinstance(node, ast.Module):
-        names |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        one = stack.pop()
-        match one:
-            case ast.Name() if not isinstance(one.ctx, ast.Load):
-                names.add(one.id)
-            case ast.Global() | ast.Nonlocal():
-                outside.update(one.names)
-            case ast.alias():
-                names.add((one.asname or one.name).partition(".")[0])
-            case ast.ExceptHandler() if one.name:
-                names.add(one.name)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                names.add(one.name)
-                continue
-            case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                continue
-        stack.extend(ast.iter_child_nodes(one))
-    return frozenset(names - outside)
 
 
 class Liveness:

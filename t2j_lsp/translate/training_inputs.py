@@ -10,7 +10,7 @@ from typing import Literal
 from .context import Context
 from .facts import UNKNOWN, Class, Fact, Function, Instance, ListOf, Object, Qual, Scalar, Tensor, Tuple, is_module
 from .infer_state import Parameter
-from .training_flow import Flow, assigned_names
+from .training_flow import Flow
 from .training_objects import Objects, Scope
 from .training_protocol import Refused
 from .training_trace import is_loss, must_be_static
@@ -40,7 +40,8 @@ class Inputs:
         self.flow = flow
         self.scope = scope
         self.objects = objects
-        self.local = assigned_names(scope.function.node) if scope.function is not None else frozenset()
+        function = scope.function
+        self.local = context.source.symbols.bound(function.node) if function is not None else frozenset()
         self.taken: set[str] = set()
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:

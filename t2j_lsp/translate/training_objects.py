@@ -80,20 +80,13 @@ class Objects:
 
     def home(self, name: str, scope: Scope) -> Scope:
         """The scope that a plain name belongs to: this function, one around it, or the module level."""
+        around: dict[ast.AST, FunctionInfo] = {}
         function = scope.function
         while function is not None:
-            arguments = function.node.args
-            bound = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
-            declared = {n for s in ast.walk(function.node) if isinstance(s, ast.Global) for n in s.names}
-            if name not in declared and (name in bound or self.binds(function, name)):
-                return Scope(function)
+            around[function.node] = function
             function = function.outer
-        return Scope(None)
-
-    def binds(self, function: FunctionInfo, name: str) -> bool:
-        return any(
-            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(function.node)
-        )
+        home = self.ctx.source.symbols.home(name, [f.node for f in around.values()])
+        return Scope(around[home] if home is not None else None)
 
     def calls(self, info: FunctionInfo) -> Iterator[ast.Call]:
         """Calls of a function of the file."""

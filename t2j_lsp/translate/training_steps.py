@@ -73,7 +73,7 @@ class _ScopePlan(AddedGradients):
         self.info = info
         self.scope = Scope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
-        self.flow = Flow(self._self_name())
+        self.flow = Flow(self.ctx.source.symbols, self._self_name())
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
     def _self_name(self) -> str | None:

@@ -193,12 +193,10 @@ class Trace:
         if info.external:
             host = {n.attr for n in ast.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
             return f"{info.name} uses .{sorted(host)[0]}()" if host else None
-        bound = {a.arg for a in ast.walk(info.node.args) if isinstance(a, ast.arg)}
-        bound |= {n.id for n in ast.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for statement in info.node.body:
             for inner in self._walk(statement):
-                if isinstance(inner, ast.Name) and inner.id not in bound and is_module(self.ctx.fact(inner)):
-                    if not is_loss(self.ctx.fact(inner)):
+                if isinstance(inner, ast.Name) and is_module(self.ctx.fact(inner)):
+                    if not is_loss(self.ctx.fact(inner)) and not self.ctx.bound_in(inner, info.node):
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue

@@ -1,0 +1,217 @@
+"""Names of a text: which scope binds which, as the interpreter itself decides.
+
+``symtable`` is asked once for a text. It knows every way to bind a name (imports inside functions, ``except ... as``,
+captures of ``match``, walrus, ``global``), so that no pass has a list of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+Scope = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
+
+_COMPREHENSION_TARGET = 2 << 8
+"""``DEF_COMP_ITER``: from Python 3.12 on, the table of a function lists the targets of its comprehensions too."""
+
+
+class Symbols:
+    """The scopes of one text. Raises SyntaxError where the interpreter finds its names wrong (``global`` after use)."""
+
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        self.tree = tree
+        self._top = symtable.symtable(text, "<text>", "exec")
+        self._tables: dict[tuple[str, int], symtable.SymbolTable] = {}
+        self._classes: dict[symtable.SymbolTable, str] = {}
+        """The class whose private names a table spells out."""
+        self._bound: dict[ast.AST, frozenset[str]] = {}
+        self._read(self._top, "")
+
+    def _read(self, table: symtable.SymbolTable, class_name: str) -> None:
+        kind = str(table.get_type())
+        if kind == "class":
+            class_name = table.get_name().lstrip("_")
+        self._classes[table] = class_name
+        # The table of a comprehension may bear a function's name and line: only it has the parameter ".0".
+        if kind == "class" or kind == "function" and ".0" not in table.get_identifiers():
+            self._tables.setdefault((table.get_name(), table.get_lineno()), table)
+        for child in table.get_children():
+            self._read(child, class_name)
+
+    # --- what a scope binds ---------------------------------------------------------------------------------------
+
+    def bound(self, scope: Scope | ast.Module) -> frozenset[str]:
+        """Names that belong to a scope itself: its parameters, and whatever it binds and doesn't declare global."""
+        found = self._bound.get(scope)
+        if found is None:
+            found = self._bound[scope] = frozenset(self._bound_by(scope))
+        return found
+
+    def _bound_by(self, scope: Scope | ast.Module) -> Iterator[str]:
+        match scope:
+            case ast.Module():
+                yield from self.module
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield from self._locals(self._tables[scope.name, scope.lineno])
+            case ast.Lambda():
+                yield from (n.arg for n in ast.walk(scope.args) if isinstance(n, ast.arg))
+                yield from _walruses(scope.body)
+            case _:
+                targets = (n for g in scope.generators for n in ast.walk(g.target))
+                yield from (n.id for n in targets if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+    def _locals(self, table: symtable.SymbolTable) -> Iterator[str]:
+        for symbol in table.get_symbols():
+            if symbol.is_local() and not _is_comprehension_target(symbol):
+                yield self._plain(symbol.get_name(), table)
+
+    def _plain(self, name: str, table: symtable.SymbolTable) -> str:
+        """A name as it stands in the text: inside a class the interpreter writes ``_Net__x`` for ``__x``."""
+        prefix = f"_{self._classes[table]}"
+        return name.removeprefix(prefix) if len(prefix) > 1 and name.startswith(prefix + "__") else name
+
+    @cached_property
+    def module(self) -> frozenset[str]:
+        """Names that the module level binds, or a function for it after ``global``. Not those of ``import *``."""
+        return self._assigned_globals | frozenset(self._locals(self._top))
+
+    @cached_property
+    def _assigned_globals(self) -> frozenset[str]:
+        """Names that functions bind after ``global``."""
+        symbols = (s for table in self._tables.values() for s in table.get_symbols() if s.is_declared_global())
+        return frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported())
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name of the text, in whatever scope."""
+        return self._names_in(self._top)
+
+    def within(self, scope: FunctionNode | ast.ClassDef) -> frozenset[str]:
+        """Every name that a function or class mentions, with the scopes inside it."""
+        return self._names_in(self._tables[scope.name, scope.lineno])
+
+    def _names_in(self, table: symtable.SymbolTable) -> frozenset[str]:
+        found = {self._plain(name, table) for name in table.get_identifiers()}
+        return frozenset(found.union(*(self._names_in(child) for child in table.get_children())))
+
+    @cached_property
+    def unbound(self) -> frozenset[str]:
+        """Names that are read and that nothing in the text binds: an ``import *`` brings them, if anything does."""
+        read: set[str] = set()
+        for table in self._classes:
+            read.update(s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced())
+        return frozenset(read - self.module - set(dir(builtins)))
+
+    # --- where a name belongs to ----------------------------------------------------------------------------------
+
+    def home(self, name: str, around: Sequence[Scope]) -> Scope | None:
+        """The scope, of those around a place (innermost first), that a name means there; None for the module level."""
+        for index, scope in enumerate(around):
+            if isinstance(scope, ast.ClassDef) and index > 0:
+                continue  # methods don't see the names of their class
+            if isinstance(scope, FunctionNode | ast.ClassDef) and self._is_global(name, scope):
+                return None
+            if name in self.bound(scope):
+                return scope
+        return None
+
+    def _is_global(self, name: str, scope: FunctionNode | ast.ClassDef) -> bool:
+        table = self._tables[scope.name, scope.lineno]
+        return name in table.get_identifiers() and table.lookup(name).is_declared_global()
+
+    # --- imports --------------------------------------------------------------------------------------------------
+
+    def imports(self, scope: Scope | None) -> Mapping[str, frozenset[str]]:
+        """What the imports of a scope (None: the module level) bind: dotted names, with leading dots if relative.
+
+        A name that something else than an import binds too isn't here.
+        """
+        return self._imports.get(scope, {})
+
+    @cached_property
+    def stars(self) -> tuple[ast.ImportFrom, ...]:
+        """Every ``from module import *``."""
+        found = (n for n in ast.walk(self.tree) if isinstance(n, ast.ImportFrom))
+        return tuple(n for n in found if n.names[0].name == "*")
+
+    @cached_property
+    def _imports(self) -> dict[Scope | None, dict[str, frozenset[str]]]:
+        found: dict[Scope | None, dict[str, frozenset[str]]] = {}
+        stack: list[tuple[ast.AST, Scope | None]] = [(self.tree, None)]
+        while stack:
+            node, scope = stack.pop()
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._add_import(node, scope, found.setdefault(scope, {}))
+            elif isinstance(node, FunctionNode | ast.ClassDef):
+                scope = node
+            stack += [(n, scope) for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr)]
+        return found
+
+    def _add_import(
+        self, node: ast.Import | ast.ImportFrom, scope: Scope | None, found: dict[str, frozenset[str]]
+    ) -> None:
+        table = self._tables[scope.name, scope.lineno] if isinstance(scope, FunctionNode | ast.ClassDef) else self._top
+        for name, target in imported(node):
+            shared = scope is None and name in self._assigned_globals
+            if name in table.get_identifiers() and not table.lookup(name).is_assigned() and not shared:
+                found[name] = found.get(name, frozenset()) | {target}
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Each name that an import binds, and what it means."""
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            root = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (root, root)
+        elif alias.name != "*":
+            module = "." * node.level + (node.module or "")
+            dot = "." if module.strip(".") else ""
+            yield alias.asname or alias.name, f"{module}{dot}{alias.name}"
+
+
+def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Scope]:
+    """The scopes that a node stands in, innermost first; decorators, defaults and bases stand outside of theirs."""
+    found: list[Scope] = []
+    below, at = node, parents.get(node)
+    while at is not None:
+        match at:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                if isinstance(below, ast.stmt):
+                    found.append(at)
+            case ast.Lambda():
+                if below is at.body:
+                    found.append(at)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                first = at.generators[0]
+                if below is not first or not _stands_in(node, first.iter, parents):
+                    found.append(at)
+        below, at = at, parents.get(at)
+    return found
+
+
+def _stands_in(node: ast.AST, outer: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    at: ast.AST | None = node
+    while at is not None and at is not outer:
+        at = parents.get(at)
+    return at is outer
+
+
+def _walruses(node: ast.AST) -> Iterator[str]:
+    """Names that ``:=`` binds in a lambda's body: in comprehensions too, not in lambdas inside."""
+    if isinstance(node, ast.NamedExpr):
+        yield node.target.id
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.Lambda):
+            yield from _walruses(child)
+
+
+def _is_comprehension_target(symbol: symtable.Symbol) -> bool:
+    if sys.version_info < (3, 12):
+        return False
+    return bool(vars(symbol)["_Symbol__flags"] & _COMPREHENSION_TARGET)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .api import FileConversion, convert_file
 from .assist.dialogue import append
@@ -17,6 +18,9 @@ from .assist.prompts import Style
 from .assist.repair import Budget, Repair, repair_async
 from .contract import ObjectVerdict, Options, T2JError
 from .plugins import load_fixed_bugs
+
+if TYPE_CHECKING:
+    from .check.pool import Pool
 
 MODELS, BASE_URL = "T2J_LLM_MODELS", "T2J_LLM_BASE_URL"
 """Environment variables: models in the order in which they are asked, and where they are."""
@@ -42,15 +46,26 @@ def endpoints(models: str | None = None, base_url: str | None = None) -> list[En
 
 
 @contextlib.contextmanager
-def file_judge(path: Path, interpreters: Interpreters, timeout: float = 120.0) -> Iterator[Judge]:
-    """Judges conversions of one file by checks, in workers that last as long as the context."""
+def workers(paths: Sequence[Path], interpreters: Interpreters) -> Iterator[Pool]:
+    """Workers for checks of these files, as long as the context lasts."""
     from .check.compile_cache import project_of
     from .check.containment import projects
     from .check.pool import Pool
+
+    where = interpreters.torch, interpreters.jax
+    with Pool(*where, project=project_of(paths[0]), readable=projects(*paths)) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def file_judge(
+    path: Path, interpreters: Interpreters, timeout: float = 120.0, pool: Pool | None = None
+) -> Iterator[Judge]:
+    """Judges conversions of one file by checks, in these workers or in own ones that last as long as the context."""
     from .check.recall import Recall
     from .check.run import check_files
 
-    with Pool(interpreters.torch, interpreters.jax, project=project_of(path), readable=projects(path)) as pool:
+    with contextlib.nullcontext(pool) if pool is not None else workers([path], interpreters) as pool:
         recall = Recall()
 
         def judge(source: str, candidate: str, name: str) -> ObjectVerdict:

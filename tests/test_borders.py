@@ -86,6 +86,18 @@ BORDERS = (
     ),
     Border("t2j_lsp.assist", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs"), frozenset({"openai"})),
     Border(
+        "t2j_lsp.assist.evaluation",
+        ("t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.fixed_bugs"),
+        frozenset({"codebleu", "scipy"}),
+    ),
+    Border(
+        "t2j_lsp.evaluating",
+        (
+            *("t2j_lsp.api", "t2j_lsp.asking", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract"),
+            *("t2j_lsp.files", "t2j_lsp.migration", "t2j_lsp.plugins"),
+        ),
+    ),
+    Border(
         "t2j_lsp.asking",
         ("t2j_lsp.api", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract", "t2j_lsp.plugins"),
     ),
@@ -203,7 +215,7 @@ def module_level(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def test_only_weights_and_workers_load_torch_or_jax_on_import() -> None:
-    heavy = TORCH | JAX | {"safetensors", "openai"}
+    heavy = TORCH | JAX | {"safetensors", "openai", "codebleu", "scipy"}
     free = ("t2j_lsp.weights", "t2j_lsp.check.workers", "t2j_lsp.rules.helpers")
     for module, file in MODULES.items():
         if any(within(module, part) for part in free):

@@ -121,17 +121,17 @@ def as_json(pairs: Sequence[Pair]) -> str:
 
 
 def _question(translation: Translation, spans: Sequence[RefusedSpan]) -> str:
-    parts = ["The PyTorch program:", _fenced(translation.source), "What the converter made of it:"]
-    parts += [_fenced(translation.code), "The spans to translate:"]
+    parts = ["The PyTorch program:", fenced(translation.source), "What the converter made of it:"]
+    parts += [fenced(translation.code), "The spans to translate:"]
     for span in spans:
         reasons = "\n".join(f"- {finding.name}: {finding.reason}" for finding in span.findings)
         where = f"lines {span.line} to {span.end_line} of the converted program"
-        parts += [f"### SPAN {span.number} ({where})", _fenced(span.converted(translation.code)), reasons]
-        parts += ["In PyTorch:", _fenced(span.source(translation.source))]
+        parts += [f"### SPAN {span.number} ({where})", fenced(span.converted(translation.code)), reasons]
+        parts += ["In PyTorch:", fenced(span.source(translation.source))]
     return "\n\n".join([*parts, ANSWER])
 
 
-def _fenced(code: str) -> str:
+def fenced(code: str) -> str:
     """Code in a fence that nothing in the code can close."""
     fence = "```"
     while fence in code:

@@ -64,6 +64,8 @@ class Repair:
     drafts: dict[int, Draft] = field(default_factory=dict)
     left: tuple[RefusedSpan, ...] = ()
     """Spans without a verified answer."""
+    pairs: tuple[Pair, ...] = ()
+    """The fixed bugs in the first prompt."""
     dialogue: Dialogue = field(default_factory=lambda: Dialogue(""))
     tokens: int = 0
     cost: float = 0.0
@@ -165,7 +167,7 @@ class _Loop:
 
     async def run(self, models: Sequence[Endpoint], style: Style, pairs: Sequence[Pair] | None) -> Repair:
         prompt = first_prompt(self.translation, style, self.index, pairs)
-        self.result.left = prompt.spans
+        self.result.left, self.result.pairs = prompt.spans, prompt.pairs
         if not prompt.spans:
             self.result.ended = "nothing to ask"
         for endpoint in models:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .api import convert_file
 from .asking import Interpreters, file_judge, workers
+from .assist.alike import same_program
 from .assist.dialogue import append
-from .assist.evaluation.arms import same_program
 from .assist.evaluation.cases import Program
 from .assist.evaluation.recording import Placed
 from .assist.evaluation.run import Bench, Evaluation, Settings, evaluate

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from .alike import holds
 from .prompts import Message
 
 State = Literal["translate", "repair"]
@@ -93,13 +94,27 @@ def export(dialogues: Iterable[Dialogue], form: Format) -> Iterator[dict[str, An
 
 
 def split(dialogues: Iterable[Dialogue], test_share: float = 0.2) -> tuple[list[Dialogue], list[Dialogue]]:
-    """Training and test dialogues: all of one program are on the same side, whenever it is asked."""
+    """Training and test dialogues: all of one program, and of programs like it, are on the same side."""
     train: list[Dialogue] = []
     test: list[Dialogue] = []
-    for dialogue in dialogues:
-        place = int(dialogue.source_id, 16) / 16**16
-        (test if place < test_share else train).append(dialogue)
+    for group in _by_program(dialogues):
+        place = int(min(dialogue.source_id for dialogue in group), 16) / 16**16
+        (test if place < test_share else train).extend(group)
     return train, test
+
+
+def _by_program(dialogues: Iterable[Dialogue]) -> list[list[Dialogue]]:
+    """Dialogues in groups: of the same program, or of one that holds most of another's statements."""
+    groups: list[list[Dialogue]] = []
+    for dialogue in dialogues:
+        joined = [g for g in groups if any(_alike(dialogue.source, other.source) for other in g)]
+        groups = [g for g in groups if all(g is not other for other in joined)]
+        groups.append([*(one for group in joined for one in group), dialogue])
+    return groups
+
+
+def _alike(one: str, other: str) -> bool:
+    return holds(one, other) or holds(other, one)
 
 
 def _said(role: Literal["user", "assistant"], content: str) -> Message:

@@ -15,8 +15,9 @@ from benchmarks.fixed_bugs import CheckJudge
 from benchmarks.scripted_endpoint import Step, serve
 from t2j_lsp import convert
 from t2j_lsp.assist import lint
+from t2j_lsp.assist.alike import same_program
 from t2j_lsp.assist.evaluation import figures, report
-from t2j_lsp.assist.evaluation.arms import arm, same_program, shown
+from t2j_lsp.assist.evaluation.arms import arm, shown
 from t2j_lsp.assist.evaluation.cases import Program
 from t2j_lsp.assist.evaluation.comparing import Comparison
 from t2j_lsp.assist.evaluation.recording import Placed, Recorder, Replayer

@@ -5,23 +5,16 @@ Never those of the program itself: an index over the other programs' bugs stands
 
 from __future__ import annotations
 
-import ast
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixed_bugs import CATEGORIES, BugIndex, Example, Found, Pair, Query
+from t2j_lsp.fixed_bugs import CATEGORIES, BugIndex, Found, Pair, Query
 
 from ..prompts import Style
 
 WITHOUT = "without="
 NAMES = ("standard", "retrieved", "all", f"{WITHOUT}CATEGORY")
-SHARED = 0.6
-"""Of an example's statements that a program has where it is the same program, or holds it."""
-_COMMON = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Pass)
-"""Statements that are alike in most programs."""
 
 
 @dataclass(frozen=True)
@@ -90,66 +83,3 @@ class Partial:
     ) -> list[Found]:
         """As that of the whole index."""
         return self.index.search(query, limit, lambda pair: self.left_out(pair) or but(pair), tokens, distinct)
-
-
-def same_program(path: PurePath, source: str, examples: Sequence[Example]) -> frozenset[str]:
-    """The programs of a data set that a file is or holds: by its name, or by most of their statements, names aside."""
-    named = path.stem.replace("-", "_")
-    pieces = _pieces(source)
-    found: set[str] = set()
-    for example in examples:
-        own = _pieces(example.input_code)
-        if example.program.replace("-", "_") == named or (own and len(own & pieces) >= SHARED * len(own)):
-            found.add(example.program)
-    return frozenset(found)
-
-
-@functools.cache
-def _pieces(source: str) -> frozenset[str]:
-    """A program's statements, with the names that it gives its own things taken away."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return frozenset()
-    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    found = set()
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.stmt) and not isinstance(statement, _COMMON) and not _starts_base(statement):
-            found.add(ast.dump(_Anonymous(own).visit(_head(statement))))
-    return frozenset(found)
-
-
-def _starts_base(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith("super(")
-
-
-def _head(statement: ast.stmt) -> ast.stmt:
-    """A copy of a statement; of one with a body, what stands before it."""
-    copy = ast.parse(ast.unparse(statement)).body[0]
-    for field in ("body", "orelse", "finalbody", "handlers"):
-        if isinstance(getattr(copy, field, None), list):
-            setattr(copy, field, [])
-    return copy
-
-
-class _Anonymous(ast.NodeTransformer):
-    """Takes the program's own names away."""
-
-    def __init__(self, own: set[str]) -> None:
-        self.own = own
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name("_" if node.id in self.own else node.id, ast.Load())
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        return ast.arg("_")
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.name = "_"
-        return self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = "_"
-        return self.generic_visit(node)

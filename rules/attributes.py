@@ -25,7 +25,7 @@ def data(call: Call) -> Piece:
 
 
 GRADIENTS = "JAX returns gradients instead of storing them: take them from jax.value_and_grad or nnx.value_and_grad."
-refuse("torch.Tensor.grad", GRADIENTS)
+refuse("torch.Tensor.grad", GRADIENTS, result="same")
 for name in ("grad_fn", "is_leaf", "retains_grad", "output_nr"):
     refuse(f"torch.Tensor.{name}", "JAX keeps no graph on arrays: it traces the function that is differentiated.")
 refuse(

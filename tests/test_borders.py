@@ -82,7 +82,7 @@ BORDERS = (
     Border(
         "t2j_lsp.check.workers",
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),
-        JAX | TORCH | {"numpy", "ml_dtypes"},
+        JAX | TORCH | {"numpy", "ml_dtypes", "pytest"},
     ),
     Border("t2j_lsp.assist", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs"), frozenset({"openai"})),
     Border(

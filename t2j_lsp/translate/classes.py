@@ -38,8 +38,12 @@ class FunctionInfo:
     """Whether it seeds the generator itself, and so makes its own ``nnx.Rngs``."""
     takes_rngs: bool = False
     """Decided: it gets a keyword ``rngs``."""
+    makes_rngs: bool = False
+    """Decided: it makes an ``nnx.Rngs`` in its first line, since nobody could pass it one."""
     external: bool = False
     """Whether it stands in a file that the converted one imports."""
+    called_by: str = ""
+    """Who calls it, where no code of the file does: see `unit_tests.caller_of`."""
     learned: dict[str, Fact] = field(default_factory=dict)
     """What the body's use of its parameters tells of them."""
 

@@ -66,6 +66,8 @@ class Context:
     """Functions that turned out to need rngs while the file was rendered."""
     function_rngs: dict[FunctionInfo, ast.stmt] = field(default_factory=dict)
     seeds: dict[ast.stmt, str] = field(default_factory=dict)
+    asks_for_rngs: list[FunctionInfo] = field(default_factory=list)
+    """Tests and fixtures that take the fixture ``rngs``."""
     fresh_names: set[str] = field(default_factory=set)
     _reported: set[Finding] = field(default_factory=set)
     quiet: int = 0

@@ -39,6 +39,12 @@ class InPlace:
         if isinstance(before, Tensor) and _yields_bool(node) and before.dtype != "bool":
             self._unseen(node, "an in-place comparison keeps the tensor's dtype in PyTorch")
             return self.copy_arguments(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            # A flag that JAX does not have: the array is what it was.
+            if alone and statement is not None and not self.ctx.quiet:
+                self.ctx.delete(statement.node)
+                return Piece(self.ctx.source.segment(node))
+            return piece
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
             return done if done is not None else Piece(self.ctx.source.segment(node))

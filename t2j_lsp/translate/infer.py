@@ -32,9 +32,10 @@ from .facts import (
 from .infer_flow import FlowInference
 from .infer_state import Parameter, join_all
 from .layer import LAYERS
-from .names import canonical
+from .names import canonical, is_torch
 from .scopes import Resolve, relative_resolve, star_names
 from .source import Source
+from .unit_tests import is_test_file
 
 MAX_IMPORT_DEPTH = 3
 """How far imports of imports are read."""
@@ -63,6 +64,7 @@ class Inference(FlowInference):
         self.imports_torch = False
         self.imported: dict[str, Inference | None] = {}
         self.starred: set[str] = set()
+        self.holds_tests = is_test_file(source.tree)
         self._declare(source.tree.body, None)
         self.block(source.tree.body, self.env)
         for info in list(self.functions.values()):
@@ -176,6 +178,20 @@ class Inference(FlowInference):
             if text is not None:
                 self.imported[key] = self._read(text, relative_resolve(self.resolve, level, module), module)
         return self.imported[key]
+
+    def module_member(self, module: str, name: str) -> Fact | None:
+        """What a module of the project binds, where it is used as a value: ``import net``, ``net.Net``."""
+        if is_torch(module) or not module.strip("."):
+            return None
+        path = module.lstrip(".")
+        other = self._imported(len(module) - len(path), path)
+        fact = other.env.get(name) if other is not None else None
+        return fact if isinstance(fact, Class | Function) else None
+
+    def beside(self, module: str) -> Inference | None:
+        """Facts of a file in the same folder, if its text can be had and has torch in it."""
+        text = self.resolve(1, module) if self.resolve and self.holds_tests else None
+        return self._imported(1, module) if text is not None and "torch" in text else None
 
     def _read(self, text: str, resolve: Resolve | None, module: str) -> Inference | None:
         """Facts of a file by its text, read once however many files import it."""

@@ -162,7 +162,7 @@ class ExpressionInference(CallInference, Narrowing):
             return narrowed
         match owner:
             case Qual():
-                return Qual(canonical(f"{owner.name}.{name}"))
+                return self.module_member(owner.name, name) or Qual(canonical(f"{owner.name}.{name}"))
             case Instance():
                 return self._instance_attribute(owner, name)
             case Class():

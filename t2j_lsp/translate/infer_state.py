@@ -53,6 +53,9 @@ class InferenceState:
     def infer_function(self, info: FunctionInfo) -> Fact:
         raise NotImplementedError
 
+    def module_member(self, module: str, name: str) -> Fact | None:
+        raise NotImplementedError
+
     def infer_class(self, info: ClassInfo) -> None:
         raise NotImplementedError
 

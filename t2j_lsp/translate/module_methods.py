@@ -60,10 +60,8 @@ class ModuleMethods(InPlace):
         match name:
             case "forward":
                 return self._forward_call(node, func)
-            case "eval":
-                return None
-            case "train":
-                return self._train(node, text)
+            case "eval" | "train":
+                return self._mode(node, receiver)
             case "to":
                 return self._to(node, receiver)
             case _ if name in DROPPED_METHODS:
@@ -87,6 +85,10 @@ class ModuleMethods(InPlace):
             case "register_buffer" | "register_parameter" if (parts := registration(node)) is not None:
                 key, value, persistent = parts
                 return Piece(f"setattr({text}, {self.render(key).text}, {self.registered(value, name, persistent)})")
+            case "state_dict" if self.ctx.inference.holds_tests and not node.args and not node.keywords:
+                return Piece(f"{self.need('torch_state')}({receiver.text})")
+            case "load_state_dict" if self._loads_strictly(node):
+                return Piece(f"{self.need('load_torch_state')}({receiver.text}, {self.argument(node.args[0]).text})")
             case "state_dict":
                 return self._refused(node, name, "save nnx.state(model) with orbax.checkpoint")
             case "load_state_dict":
@@ -133,9 +135,55 @@ class ModuleMethods(InPlace):
         self.ctx.gap(node, f"torch.nn.Module.{name}", "refused", f"Module.{name} has no sure JAX form: {reason}")
         return self.copy_arguments(node)
 
-    def _train(self, node: ast.Call, text: str) -> Piece | None:
+    def _loads_strictly(self, node: ast.Call) -> bool:
+        """Whether a test loads all of a state dict, as `t2j_lsp.load_torch_state` does, and asks for no answer."""
+        keywords = {k.arg: k.value for k in node.keywords}
+        strict = keywords.pop("strict", None)
+        whole = strict is None or isinstance(strict, ast.Constant) and strict.value is True
+        alone = isinstance(self.ctx.parents.get(node), ast.Expr)
+        return self.ctx.inference.holds_tests and len(node.args) == 1 and not keywords and whole and alone
+
+    def _mode(self, node: ast.Call, receiver: Piece) -> Piece | None:
+        """``train`` and ``eval`` give None in Flax: where their value is used they stand on a line of their own."""
+        assert isinstance(node.func, ast.Attribute)
+        parent, statement = self.ctx.parents.get(node), self.ctx.statement
+        if isinstance(parent, ast.Expr) or statement is None:
+            return self._switch(node, bracket(receiver, ATOM))
+        target = _assigned(parent, node)
+        if target is not None and self.ctx.starts_line(statement.node):
+            if not self.ctx.quiet:
+                call = self._switch(node, ast.unparse(target))
+                text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"
+                self.ctx.insert_after(statement.node, [text])
+            return receiver
+        if not statement.hoistable or not self._evaluated_once(node):
+            reason = f"{node.func.attr}() gives None in Flax: call it on a line of its own"
+            self.ctx.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
+            return None
+        text = receiver.text
+        if not text.replace(".", "").isidentifier():
+            text = self.ctx.fresh("module" if "model" in self.ctx.names else "model")
+            statement.before.append(f"{text} = {receiver.text}")
+        call = self._switch(node, text)
+        statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
+        return Piece(text)
+
+    def _evaluated_once(self, node: ast.AST) -> bool:
+        """Whether an expression runs once whenever its statement does."""
+        place = self.ctx.parents.get(node)
+        while place is not None and not isinstance(place, ast.stmt):
+            if isinstance(place, ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.GeneratorExp):
+                return False
+            if isinstance(place, ast.ListComp | ast.SetComp | ast.DictComp):
+                return False
+            place = self.ctx.parents.get(place)
+        return True
+
+    def _switch(self, node: ast.Call, text: str) -> Piece | None:
+        """The call for its effect; None where it stays as it is."""
+        assert isinstance(node.func, ast.Attribute)
         mode = node.args[0] if node.args else next((k.value for k in node.keywords), None)
-        if mode is None:
+        if mode is None or node.func.attr == "eval":
             return None
         if isinstance(mode, ast.Constant):
             return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
@@ -303,6 +351,14 @@ def registration(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr | None] |
     given = dict(zip(("name", "value", "persistent"), call.args, strict=False))
     given |= {names[k.arg]: k.value for k in call.keywords if k.arg in names}
     return (given["name"], given["value"], given.get("persistent")) if {"name", "value"} <= given.keys() else None
+
+
+def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
+    """The one name or attribute that a value is assigned to."""
+    match parent:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if parent.value is value:
+            return target
+    return None
 
 
 def arguments_only(node: ast.Call) -> ast.Call:

@@ -11,7 +11,7 @@ from .layer import LAYERS
 from .module_statements import ModuleStatements, is_super_init
 from .names import is_torch
 from .no_gradient import NO_GRAD
-from .rngs import build_methods
+from .rngs import build_methods, start_of_rngs
 
 LEFT_ALONE = {
     "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",
@@ -177,14 +177,29 @@ class Modules(ModuleStatements):
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.expression(arguments, "defaults", default)
         self.annotation(node.returns)
+        if info.makes_rngs:
+            self._make_rngs(node, info)
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):
-            self._add_rngs(node)
+            if info.called_by == "pytest":
+                self.ctx.asks_for_rngs.append(info)
+            self._add_rngs(node, info.called_by == "pytest")
 
-    def _add_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Add a keyword-only ``rngs: nnx.Rngs`` to a parameter list, in the list's own layout."""
+    def _make_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
+        """A generator for a function that nobody passes one."""
+        line = start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)")
+        first = node.body[0]
+        if first.lineno == node.lineno:
+            self.ctx.gap(node, node.name, "refused", "It needs an nnx.Rngs, and has no line for it")
+        elif isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            self.ctx.insert_after(first, [line])
+        else:
+            self.ctx.insert_before(first, [line], priority=-1)
+
+    def _add_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, fixture: bool = False) -> None:
+        """Add a keyword-only ``rngs: nnx.Rngs`` to a parameter list, in the list's own layout, or a ``fixture``."""
         source, arguments = self.ctx.source, node.args
-        parameter = f"rngs: {self.renderer.need('nnx')}.Rngs"
-        star = "" if arguments.vararg or arguments.kwonlyargs else "*"
+        parameter = "rngs" if fixture else f"rngs: {self.renderer.need('nnx')}.Rngs"
+        star = "" if arguments.vararg or arguments.kwonlyargs or fixture and not arguments.defaults else "*"
         ends: list[tuple[int, ast.AST]] = []
         plain = arguments.posonlyargs + arguments.args
         for argument in [*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg,))]:

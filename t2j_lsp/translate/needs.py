@@ -23,6 +23,8 @@ IMPORTS = {
     "functools": ("import functools", "functools"),
     "math": ("import math", "math"),
     "einops": ("import einops", "einops"),
+    "torch_state": ("from t2j_lsp import torch_state", "t2j_lsp.torch_state"),
+    "load_torch_state": ("from t2j_lsp import load_torch_state", "t2j_lsp.load_torch_state"),
 }
 """Import roots that templates may use: the line, and what it binds."""
 

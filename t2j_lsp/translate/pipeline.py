@@ -24,6 +24,7 @@ from .rewrites import effective, rewrites
 from .rngs import plan_rngs
 from .source import Source
 from .training import plan_training, refine
+from .unit_tests import rngs_fixture
 from .wrap import wrap_long_lines
 
 
@@ -67,6 +68,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     renderer = Renderer(context, needs)
     Modules(context, renderer).block(parsed.tree.body)
     _make_rngs(context, renderer)
+    _make_fixture(context, renderer)
     if known.size > before:
         return None
     output = _drop_unread(context, _parse(context))
@@ -133,6 +135,18 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
     ]
     if not earlier and context.starts_line(node):
         context.insert_before(node, [f"rngs = {renderer.need('nnx')}.Rngs(0)"], priority=-1)
+
+
+def _make_fixture(context: Context, renderer: Renderer) -> None:
+    """The fixture ``rngs``, in front of the first test or fixture that asks for it."""
+    if not context.asks_for_rngs or any(info.name == "rngs" for info in context.inference.functions.values()):
+        return
+    first: ast.AST = min((info.node for info in context.asks_for_rngs), key=lambda node: node.lineno)
+    while not isinstance(context.parents.get(first), ast.Module):
+        first = context.parents[first]
+    assert isinstance(first, ast.stmt)
+    nnx = renderer.need("nnx")
+    context.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
 
 
 def _is_main(node: ast.If) -> bool:

@@ -62,6 +62,8 @@ class Renderer(CallRenderer):
                 return self._value(node)
             case ast.Attribute() if isinstance(node.ctx, ast.Load):
                 return self._attribute(node)
+            case ast.Compare():
+                return self._same_dtype(node)
             case ast.UnaryOp(op=ast.Not()):
                 return self._not(node)
             case ast.BoolOp():
@@ -118,6 +120,21 @@ class Renderer(CallRenderer):
             position = stop
         out.append(self.ctx.source.text[position:last])
         return "".join(out)
+
+    def _same_dtype(self, node: ast.Compare) -> Piece | None:
+        """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""
+        facts = [self.ctx.fact(part) for part in node.comparators]
+        if len(facts) != 1 or not isinstance(facts[0], Qual) or not _DTYPE.fullmatch(facts[0].name):
+            return None
+        if not isinstance(node.ops[0], ast.Is | ast.IsNot):
+            return None
+        left, right = (
+            self.render_in(node, field, part)
+            for field, part in (("left", node.left), ("comparators", node.comparators[0]))
+        )
+        sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
+        sides = [bracket(piece, precedence(node) + 1) for piece in (left, right)]
+        return Piece(f"{sides[0]} {sign} {sides[1]}", precedence(node))
 
     def _final(self, node: ast.Subscript) -> Piece | None:
         """``torch.jit.Final[bool]`` is ``bool``."""
@@ -402,6 +419,9 @@ def children(node: ast.AST) -> Iterator[tuple[ast.AST, str, ast.expr]]:
                 yield node, field, child
             elif isinstance(child, ast.keyword | ast.comprehension | ast.arguments | ast.arg | ast.withitem):
                 yield from children(child)
+
+
+_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
 
 
 def _marker(node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .classes import ClassInfo, FunctionInfo
 from .infer import Inference
+from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
 
 
 def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> None:
@@ -18,6 +19,10 @@ def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> No
         if other is not None and other not in planned:
             plan_rngs(other, planned)
     functions = list(inference.functions.values())
+    for info in functions:
+        info.called_by = caller_of(info, inference)
+        if seeds_all(info, inference):
+            info.seeds, info.draws = False, True
     changed = True
     while changed:
         changed = False
@@ -54,6 +59,9 @@ def _decide(info: FunctionInfo) -> bool:
             info.outer.builds = True
             return True
         return False
+    if info.called_by == "own" or info.called_by and _set_up_of(info) is not None:
+        info.seeds = info.makes_rngs = True
+        return True
     owner = info.owner
     if owner is not None and owner.is_module:
         if info.name == "__init__":
@@ -68,6 +76,20 @@ def _decide(info: FunctionInfo) -> bool:
         return False
     info.takes_rngs = True
     return True
+
+
+def _set_up_of(info: FunctionInfo) -> FunctionInfo | None:
+    """The method that runs before a test of the same class, where it needs random numbers: they share a stream."""
+    methods = info.owner.methods if info.owner is not None and info.called_by else {}
+    found = next((method for name, method in methods.items() if name in INSTANCE_SET_UP), None)
+    return found if found is not None and (found.seeds or _needs(found)) else None
+
+
+def start_of_rngs(info: FunctionInfo, generator: str) -> str:
+    """The statement that gives a test or its set-up the generator."""
+    if info.name in INSTANCE_SET_UP and info.owner is not None and info.called_by:
+        return f"rngs = self.rngs = {generator}"
+    return "rngs = self.rngs" if info.makes_rngs and _set_up_of(info) is not None else f"rngs = {generator}"
 
 
 def _needs(info: FunctionInfo) -> bool:

@@ -13,10 +13,12 @@ from .names import is_torch
 from .no_gradient import NO_GRAD, NoGradient
 from .precedence import ANY, ATOM, Piece, bracket, breaks_line
 from .render import Renderer, children
+from .rngs import start_of_rngs
 from .rule import REGISTRY
 from .site import rngs_expression
 from .source import apply_edits
 from .stores import Stores
+from .unit_tests import seeds_all
 
 TRANSPARENT = ("torch.enable_grad", "torch.autograd.profiler.record_function", "torch.profiler.record_function")
 SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
@@ -75,7 +77,8 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _undo_broken(self, node: ast.stmt, first_edit: int) -> None:
         """Leave a statement alone whose conversion isn't Python: a defect of a rule must not cost the file."""
         start, end = self.ctx.source.span(node)
-        inside = [e for e in self.ctx.edits[first_edit:] if start <= e.start and e.end <= end]
+        # Lines behind it are statements of their own.
+        inside = [e for e in self.ctx.edits[first_edit:] if start <= e.start < max(end, e.end) and e.end <= end]
         text = apply_edits(self.ctx.source.text, inside, start, end)
         try:
             ast.parse(text.lstrip())
@@ -304,8 +307,13 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _seed(self, node: ast.Expr, call: ast.Call) -> None:
         """``torch.manual_seed(0)`` becomes the seed of the Rngs that the code after it uses."""
         seed = self.renderer.render(call.args[0]).text
-        self.ctx.replace(call, f"rngs = {self.renderer.need('nnx')}.Rngs({seed})")
+        function = self.ctx.function
         self.ctx.converted += 1
+        if function is not None and seeds_all(function, self.ctx.inference):
+            self.ctx.delete(node)
+            return
+        generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
+        self.ctx.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
         self.ctx.seeds[node] = "rngs"
         self.ctx.removable[node] = "rngs"
 

@@ -189,6 +189,10 @@ class Stores:
     def _attribute_store(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Assignments to attributes that hold variables, and weight tying."""
         owner = self.ctx.fact(target.value)
+        asks = isinstance(node.value, ast.Constant) and node.value.value is True
+        if target.attr == "requires_grad" and isinstance(owner, Tensor) and asks and not owner.variable:
+            self.ctx.delete(node)
+            return True
         if target.attr == "requires_grad" and isinstance(owner, Tensor):
             self.ctx.gap(
                 node,

@@ -22,15 +22,24 @@ from .training_roles import has_training, with_training_facts
 from .training_steps import Steps
 from .training_surroundings import Surroundings
 from .training_text import header_end
+from .unit_test_gradients import plan_gradients
+from .unit_tests import with_fixture_facts
 
 
 def refine(inference: Inference) -> Inference:
     """The inference with what training code tells of parameters and batches."""
+
+    def told(assumed: dict[ast.AST, Fact]) -> Inference:
+        return Inference(inference.source, inference.resolve, assumed=assumed, read=inference.read)
+
+    if inference.holds_tests:
+        inference = with_fixture_facts(inference, told)
     if not has_training(inference.source.tree):
         return inference
 
     def again(assumed: dict[ast.AST, Fact]) -> Inference:
-        return Inference(inference.source, inference.resolve, assumed=assumed)
+        known = {**assumed, **inference.assumed}
+        return Inference(inference.source, inference.resolve, assumed=known, read=inference.read)
 
     return with_training_facts(inference, again)
 
@@ -44,7 +53,7 @@ def plan_training(context: Context) -> None:
     data.plan()
     batches = Batches(context)
     batches.plan()
-    steps = Steps(context, objects, Frozen(context, objects).plan())
+    steps = Steps(context, objects, Frozen(context, objects).plan(), plan_gradients(context))
     steps.plan()
     Surroundings(context, objects, steps).plan()
     Rest(context, objects, optimizers, steps, batches).plan()

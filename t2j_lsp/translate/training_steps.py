@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from .classes import FunctionInfo
 from .context import Context
@@ -23,8 +23,12 @@ from .training_update import Phase, Update, Updates
 class Steps:
     """Plans the updates of every scope of a file."""
 
-    def __init__(self, context: Context, objects: Objects, frozen: str = "") -> None:
+    def __init__(
+        self, context: Context, objects: Objects, frozen: str = "", planned: Collection[FunctionInfo] = ()
+    ) -> None:
         self.ctx = context
+        self.planned = planned
+        """Functions whose gradients are planned already."""
         self.objects = objects
         self.frozen = frozen
         """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
@@ -41,7 +45,7 @@ class Steps:
 
     def plan(self) -> None:
         for info in [None, *self.ctx.inference.functions.values()]:
-            if info is None or not info.external:
+            if info is None or not info.external and info not in self.planned:
                 _ScopePlan(self, info).plan()
 
     def leave(self, node: ast.stmt, reason: str) -> None:

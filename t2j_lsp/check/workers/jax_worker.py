@@ -19,6 +19,7 @@ import flax  # noqa: E402
 
 from .jax_initial import initial  # noqa: E402
 from .jax_observe import observe  # noqa: E402
+from .jax_tests import tests  # noqa: E402
 from .jax_trace import trace  # noqa: E402
 from .jax_training import train  # noqa: E402
 
@@ -47,6 +48,7 @@ HANDLERS: dict[str, Handler] = {
     "trace": trace,
     "initial": initial,
     "train": train,
+    "tests": tests,
     "memory": jax_device.memory,
     "precision": jax_device.precision,
 }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import torch_device, torch_exact, torch_random, torch_ties
+from . import torch_device, torch_exact, torch_random, torch_tests, torch_ties
 from .serve import Handler
 from .torch_initial import initial
 from .torch_observe import observe
@@ -50,6 +50,8 @@ HANDLERS: dict[str, Handler] = {
     "owners": owners,
     "initial": initial,
     "train": train,
+    "tests": torch_tests.tests,
+    "values": torch_tests.values,
     "memory": torch_device.memory,
     "precision": torch_device.precision,
 }

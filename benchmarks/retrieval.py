@@ -2,25 +2,32 @@
 
     python -m benchmarks.retrieval [--misses]
 
-Every bug whose root cause occurs in another program is asked for as a repair would: the PyTorch source, the faulty
-lines (what a model answered for a span) or the whole faulty program (a draft), and its message. Printed are the shares
-of questions with a pair of the same root cause among the first 1, 5 and 10: for plain BM25 over the same texts, and for
-the index by what is asked with. ``--misses`` lists what was not among the first five.
+Every bug whose root cause occurs in another program is asked for, in the ways in which that happens when code is
+mended: with the lines that a model answered for a span that the rules refused (the source, the program with the answer
+in it, what it said); the same where the rules convert the whole source (`--llm always`, a verdict on somebody's JAX);
+and with a whole draft, whose fault the check placed on a line, or nobody did. Bugs whose root cause occurs in no other
+program have no answer here and are counted apart. Each root cause is given once, as in a prompt.
+
+Printed are the shares of questions with a pair of the same root cause among the first 1, 5 and 10, for plain BM25 over
+the same texts and for the index: over all programs, over the half on which its weights and words were chosen, and over
+the other half. ``--misses`` lists what was not among the first five.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from t2j_lsp import convert
 from t2j_lsp.fixed_bugs import Pair, Query
 from t2j_lsp.retrieval import Index, dataset
 
 DEPTHS = (1, 5, 10)
-SPAN = ("source", "code", "error")
 Search = Callable[[Pair], list[Pair]]
 
 
@@ -43,15 +50,62 @@ class Plain:
         return [self.pairs[number - 1] for (number,) in rows]
 
 
-def recall(questions: list[Pair], search: Search) -> tuple[list[float], list[Pair]]:
-    """The share of questions answered within each depth, and those not answered within five."""
-    ranks = []
+def held_out(pair: Pair) -> bool:
+    """Whether a pair's program is in the half that nothing was chosen on."""
+    return int(hashlib.sha256(pair.example.program.encode()).hexdigest(), 16) % 2 == 0
+
+
+def ranks(questions: Sequence[Pair], search: Search) -> list[int]:
+    """For each question, at which place the first pair of its root cause from another program came."""
+    found = []
     for pair in questions:
-        found = [p for p in search(pair) if p.example.program != pair.example.program]
-        rank = next((i for i, p in enumerate(found, 1) if p.bug.root_cause == pair.bug.root_cause), 10**6)
-        ranks.append(rank)
-    shares = [sum(rank <= depth for rank in ranks) / len(ranks) for depth in DEPTHS]
-    return shares, [pair for pair, rank in zip(questions, ranks, strict=True) if rank > 5]
+        causes = [p.bug.root_cause for p in search(pair) if p.example.program != pair.example.program]
+        distinct = list(dict.fromkeys(causes))
+        cause = pair.bug.root_cause
+        found.append(distinct.index(cause) + 1 if cause in distinct else 10**6)
+    return found
+
+
+def shares(places: Sequence[int]) -> str:
+    return "".join(f"  {sum(place <= depth for place in places) / len(places):5.2f}" for depth in DEPTHS)
+
+
+def place(pair: Pair) -> tuple[int, int]:
+    """First and last line of the faulty code in the faulty program."""
+    first = pair.example.fix_output[: pair.example.fix_output.index(pair.bug.fixed_code)].count("\n") + 1
+    return first, first + pair.bug.error_code.rstrip("\n").count("\n")
+
+
+@functools.cache
+def reference(source: str) -> str:
+    """What the rules make of a program."""
+    return convert(source).code
+
+
+def answer(pair: Pair) -> Query:
+    """Of an answer to what the rules refused: they have nothing to compare it with."""
+    return Query(pair.example.input_code, pair.faulty, pair.bug.error, lines=place(pair))
+
+
+def answer_beside_rules(pair: Pair) -> Query:
+    source = pair.example.input_code
+    return Query(source, pair.faulty, pair.bug.error, reference=reference(source), lines=place(pair))
+
+
+def draft(pair: Pair) -> Query:
+    """Of a whole draft, at the line that the check named."""
+    source, shown = pair.example.input_code, pair.bug.verification
+    line = shown.first_difference[1] if shown else None
+    return Query(source, pair.faulty, pair.bug.error, reference=reference(source), lines=(line, line) if line else None)
+
+
+def draft_anywhere(pair: Pair) -> Query:
+    source = pair.example.input_code
+    return Query(source, pair.faulty, pair.bug.error, reference=reference(source))
+
+
+def message(pair: Pair) -> Query:
+    return Query(error=pair.bug.error)
 
 
 def main() -> None:
@@ -65,30 +119,35 @@ def main() -> None:
     questions = [pair for pair in pairs if len(programs[pair.bug.root_cause]) > 1]
     index, plain = Index(dataset()), Plain(pairs)
 
-    def asked(*fields: str) -> Search:
-        def search(pair: Pair) -> list[Pair]:
-            known = {"source": pair.example.input_code, "code": pair.bug.error_code, "error": pair.bug.error}
-            known["draft"] = pair.faulty
-            query = Query(**{"code" if field == "draft" else field: known[field] for field in fields})
-            return [f.pair for f in index.search(query, limit=len(pairs))]
-
-        return search
+    def by(query: Callable[[Pair], Query]) -> Search:
+        return lambda pair: [found.pair for found in index.search(query(pair), limit=len(pairs))]
 
     def baseline(pair: Pair) -> list[Pair]:
         return plain.search(Query(pair.example.input_code, pair.bug.error_code, pair.bug.error))
 
-    print(f"{len(pairs)} pairs, {len(programs)} root causes, {len(questions)} questions")
-    print(f"{'asked with':30}" + "".join(f"  at {d:2}" for d in DEPTHS) + "   ms")
-    rows: list[tuple[str, Search]] = [("plain BM25: source, code, error", baseline)]
-    kinds = (SPAN, ("code", "error"), ("code",), ("error",), ("source", "draft", "error"), ("draft", "error"))
-    rows += [(f"index: {', '.join(kind)}", asked(*kind)) for kind in kinds]
+    alone = len(pairs) - len(questions)
+    print(f"{len(pairs)} pairs, {len(programs)} root causes; {len(questions)} questions, and {alone} with no answer")
+    unseen = [held_out(pair) for pair in questions]
+    heads = ("all", f"chosen on ({unseen.count(False)})", f"held out ({unseen.count(True)})")
+    print(f"{'':36}" + "".join(f"{head:>21}" for head in heads))
+    print(f"{'asked with':36}" + "".join(f"  at {depth:2}" for depth in DEPTHS) * 3 + "     ms")
+    rows: list[tuple[str, Search]] = [
+        ("plain BM25: source, answer, message", baseline),
+        ("an answer for a refused span", by(answer)),
+        ("the same, beside the rules' own", by(answer_beside_rules)),
+        ("a draft, and the line of the check", by(draft)),
+        ("a draft", by(draft_anywhere)),
+        ("the message alone", by(message)),
+    ]
     for name, search in rows:
         start = time.perf_counter()
-        shares, missed = recall(questions, search)
+        found = ranks(questions, search)
         spent = (time.perf_counter() - start) / len(questions) * 1000
-        print(f"{name:30}" + "".join(f"  {s:5.2f}" for s in shares) + f"  {spent:4.1f}")
-        if arguments.misses and name == f"index: {', '.join(SPAN)}":
-            print("\n".join(f"    {pair.id}: {pair.bug.error[:100]}" for pair in missed))
+        halves = [[r for r, new in zip(found, unseen, strict=True) if new is half] for half in (False, True)]
+        print(f"{name:36}" + "".join(map(shares, (found, *halves))) + f"  {spent:5.1f}", flush=True)
+        if arguments.misses and search is rows[2][1]:
+            missed = [(pair, rank) for pair, rank in zip(questions, found, strict=True) if rank > 5]
+            print("\n".join(f"    {pair.id}: {pair.bug.error[:100]}" for pair, _ in missed))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ _ROOTS = {
 """The usual aliases; any other is read off the imports."""
 _SAME = {
     "dim": "axis", "dims": "axis", "keepdim": "keepdims", "cat": "concatenate", "concat": "concatenate",
-    "eps": "epsilon",
+    "eps": "epsilon", "smooth_l1_loss": "huber_loss", "layer_norm": "LayerNorm", "negative_slope": "slope",
     "size": "shape", "view": "reshape", "unsqueeze": "expand_dims", "permute": "transpose", "transpose": "swapaxes",
     "moveaxis": "permute", "masked_fill": "where", "clamp": "clip", "detach": "stop_gradient", "randn_like": "normal",
     "randn": "normal", "rand": "uniform", "rand_like": "uniform", "pow": "**", "mT": "T", "t": "T", "Conv1d": "Conv",
@@ -30,6 +30,8 @@ _SAME = {
 """Words of PyTorch, and words of JAX that mean the same."""
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _DIFFERS = re.compile(r"([a-z][\w \[\].]*?) differs by ([\d.e+-]+) of its scale")
+_LACKS = re.compile(r"has no attribute '?(\w+)")
+_ELEMENTWISE = frozenset({"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "floor", "sigmoid", "relu"})
 _WORD = re.compile(r"[A-Za-z_][\w.]*[\w]|[A-Za-z]")
 
 
@@ -93,13 +95,13 @@ def vocabulary(code: str) -> set[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=function, args=arguments, keywords=keywords):
-                name = _same(_last(function))
-                found |= {name, f"{name}({','.join(sorted(_same(k.arg or '*') for k in keywords))})"}
+                name = same(_last(function))
+                found |= {name, f"{name}({','.join(sorted(same(k.arg or '*') for k in keywords))})"}
                 found.add(f"{name}:{','.join(_kind(a) for a in arguments)}")
-                found |= {f"{name}.{_same(k.arg or '*')}={_kind(k.value)}" for k in keywords}
+                found |= {f"{name}.{same(k.arg or '*')}={_kind(k.value)}" for k in keywords}
                 found |= {f"{name}@{i}={a.value!r}" for i, a in enumerate(arguments) if isinstance(a, ast.Constant)}
             case ast.Attribute(attr=name):
-                found.add(_same(name))
+                found.add(same(name))
             case ast.Return(value=ast.expr() as value):
                 found.add(f"return {_kind(value)}")
             case ast.Assign(targets=[target], value=value):
@@ -120,7 +122,7 @@ def vocabulary(code: str) -> set[str]:
             case ast.Expr(value=value):
                 found.add(f"statement {_kind(value)}")
             case ast.FunctionDef(args=arguments, decorator_list=decorators):
-                found |= {f"decorated {_same(_last(d))}" for d in decorators}
+                found |= {f"decorated {same(_last(d))}" for d in decorators}
                 found.add(f"def/{len(arguments.args)}")
             case _:
                 pass
@@ -135,7 +137,7 @@ def _kind(node: ast.expr) -> str:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
             return f"-{value!r}"
         case ast.Call(func=function):
-            return f"{_same(_last(function))}()"
+            return f"{same(_last(function))}()"
         case ast.Name() | ast.Attribute():
             return "name"
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
@@ -154,9 +156,17 @@ def _last(node: ast.expr) -> str:
             return type(node).__name__
 
 
-def _same(name: str) -> str:
+def same(name: str) -> str:
     """One word for what PyTorch and JAX call by two."""
     return _SAME.get(name, name)
+
+
+def defined(code: str) -> frozenset[str]:
+    """The names of the classes and functions that a program defines at its top."""
+    tree = parse(code)
+    return (
+        frozenset(n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)) if tree else frozenset()
+    )
 
 
 def message(error: str) -> list[str]:
@@ -168,7 +178,10 @@ def message(error: str) -> list[str]:
             *_WORD.findall(found[1]),
             f"differs{max(-12, min(magnitude, 1))}",
         ]
-    return _WORD.findall(_NUMBER.sub(" N ", error))
+    found = _WORD.findall(_NUMBER.sub(" N ", error))
+    if (lacking := _LACKS.search(error)) and lacking[1] in _ELEMENTWISE:
+        found.append("lacks elementwise function")
+    return found
 
 
 def parse(code: str) -> ast.Module | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
@@ -12,16 +14,19 @@ from importlib import resources
 from t2j_lsp.fixed_bugs import Example, Found, Pair, Query, from_jsonl
 
 from . import features
+from .edits import NO_COUNTERPART, edits
 
-_FIELDS = ("source", "names", "structure", "differences", "error", "words")
-CHARACTERS_PER_TOKEN = 3.5
-"""Of code in the usual tokenizers, about; what a budget is counted by where no tokenizer is known."""
-
-
-WEIGHTS = {"source": 0.3, "names": 1.0, "structure": 0.5, "differences": 0.5, "error": 0.3, "words": 1.0}
-"""How much a match in each field counts."""
+WEIGHTS = {
+    "source": 0.15, "names": 0.7, "structure": 0.6, "differences": 0.2, "edits": 0.5, "error": 0.3, "words": 1.0,
+}  # fmt: skip
+"""The parts of a pair that are searched, and how much a match in each counts: chosen on half of the programs."""
+_OTHER_OUTCOME = 0.75
+"""What is left of a score where one draft stopped with an error and the other computed wrong values."""
 _TERMS = 80
 """Terms of a field that a search asks for: the rarest tell most, and long queries take long."""
+CHARACTERS_PER_TOKEN = 3.5
+"""Of code in the usual tokenizers, about; what a budget is counted by where no tokenizer is known."""
+_RAISED = re.compile(r"[\w.]*(Error|Exception|Warning|Interrupt|Exit)\b")
 
 
 @functools.cache
@@ -31,31 +36,24 @@ def dataset() -> tuple[Example, ...]:
 
 
 class Index:
-    """Full-text search over pairs, in memory. Not thread-safe."""
+    """Full-text search over pairs, in memory, a table for each field. It may be used from several threads."""
 
     def __init__(self, examples: Iterable[Example], weights: dict[str, float] | None = None) -> None:
         self.weights = weights or WEIGHTS
-        self._pairs = [pair for example in examples for pair in example.pairs]
-        self._sqlite = sqlite3.connect(":memory:")
-        self._sqlite.execute(f"CREATE VIRTUAL TABLE bugs USING fts5({', '.join(_FIELDS)}, tokenize='unicode61')")
-        self._common: Counter[str] = Counter()
-        rows = []
-        for pair in self._pairs:
-            bug = pair.bug
-            row = _terms(Query(pair.example.input_code, bug.error_code, bug.error, ""))
-            row["words"] = features.message(f"{bug.root_cause.replace('-', ' ')} {bug.category} {bug.fix_info}")
-            row["names"] += features.names(bug.fixed_code)
-            row["differences"] = features.differences(bug.fixed_code, bug.error_code)
-            rows.append([" ".join(map(_token, row[field])) for field in _FIELDS])
-            self._common.update({_token(term) for field in _FIELDS for term in row[field]})
-        holes = ", ".join("?" * (len(_FIELDS) + 1))
-        self._sqlite.executemany(
-            f"INSERT INTO bugs(rowid, {', '.join(_FIELDS)}) VALUES ({holes})",
-            [(number, *row) for number, row in enumerate(rows, 1)],
-        )
+        self.pairs = tuple(pair for example in examples for pair in example.pairs)
+        self._lock = threading.Lock()
+        self._sqlite = sqlite3.connect(":memory:", check_same_thread=False)
+        self._common: dict[str, Counter[str]] = {}
+        rows = [_pair_terms(pair) for pair in self.pairs]
+        for field in WEIGHTS:
+            texts = [[_token(term) for term in row[field]] for row in rows]
+            self._common[field] = Counter(term for text in texts for term in set(text))
+            self._sqlite.execute(f"CREATE VIRTUAL TABLE {field} USING fts5(text, tokenize='unicode61')")
+            numbered = [(number, " ".join(text)) for number, text in enumerate(texts, 1)]
+            self._sqlite.executemany(f"INSERT INTO {field}(rowid, text) VALUES (?, ?)", numbered)
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self.pairs)
 
     def search(
         self,
@@ -66,15 +64,20 @@ class Index:
         distinct: bool = False,
     ) -> list[Found]:
         """The pairs that fit best, best first; the arguments are those of ``BugIndex``."""
-        scores: Counter[int] = Counter()
+        scores: dict[int, float] = {}
         for field, terms in _terms(query).items():
             for number, score in self._field(field, terms):
-                scores[number] += score
+                scores[number] = scores.get(number, 0.0) + score
+        if query.error:
+            raised = _RAISED.match(query.error.strip()) is not None
+            for number in scores:
+                if (_RAISED.match(self.pairs[number - 1].bug.error) is not None) != raised:
+                    scores[number] *= _OTHER_OUTCOME
         found: list[Found] = []
         causes: set[str] = set()
         left = tokens
-        for number, score in scores.most_common():
-            pair = self._pairs[number - 1]
+        for number, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+            pair = self.pairs[number - 1]
             if len(found) == limit:
                 break
             if but(pair) or (distinct and pair.bug.root_cause in causes):
@@ -90,12 +93,13 @@ class Index:
 
     def _field(self, field: str, terms: Sequence[str]) -> list[tuple[int, float]]:
         """Pairs by one part of the query: BM25, in which rare words count most, times the field's weight."""
-        known = sorted({t for t in map(_token, terms) if t in self._common}, key=lambda t: self._common[t])[:_TERMS]
+        common = self._common[field]
+        known = sorted({t for t in map(_token, terms) if t in common}, key=lambda t: (common[t], t))[:_TERMS]
         if not known:
             return []
-        columns = {"words": "{words error names}"}.get(field, f"{{{field}}}")
-        asked = f"{columns} : ({' OR '.join(known)})"
-        rows = self._sqlite.execute("SELECT rowid, -bm25(bugs) FROM bugs WHERE bugs MATCH ?", (asked,)).fetchall()
+        asked = f"SELECT rowid, -bm25({field}) FROM {field} WHERE {field} MATCH ?"
+        with self._lock:
+            rows = self._sqlite.execute(asked, (" OR ".join(known),)).fetchall()
         return [(number, self.weights[field] * score) for number, score in rows]
 
 
@@ -104,16 +108,41 @@ def prompt_tokens(pairs: Iterable[Pair]) -> int:
     return round(sum(len(json.dumps(pair.to_json())) for pair in pairs) / CHARACTERS_PER_TOKEN)
 
 
+def _pair_terms(pair: Pair) -> dict[str, list[str]]:
+    """What a pair is found by; free words of a search also find its names and its message."""
+    bug = pair.bug
+    row = _terms(Query(pair.example.input_code, bug.error_code, bug.error))
+    row["names"] += features.names(bug.fixed_code)
+    row["differences"] = features.differences(bug.fixed_code, bug.error_code)
+    row["edits"] = edits(bug.fixed_code, bug.error_code)
+    about = features.message(f"{bug.root_cause.replace('-', ' ')} {bug.category} {bug.fix_info}")
+    row["words"] = [*about, *row["error"], *row["names"]]
+    return row
+
+
 def _terms(query: Query) -> dict[str, list[str]]:
     """A query by the fields of the index."""
+    code = query.code
+    if query.lines is not None:
+        code = "\n".join(code.splitlines()[query.lines[0] - 1 : query.lines[1]]) + "\n"
     return {
         "source": features.names(query.source) if query.source else [],
-        "names": features.names(query.code) if query.code else [],
-        "structure": features.structure(query.code) if query.code else [],
-        "differences": features.differences(query.source, query.code) if query.code else [],
+        "names": features.names(code) if code else [],
+        "structure": features.structure(code) if code else [],
+        "differences": features.differences(query.source, code) if code else [],
+        "edits": _edits(query) if query.code else [],
         "error": features.message(query.error),
         "words": features.message(query.words),
     }
+
+
+def _edits(query: Query) -> list[str]:
+    """What the draft does to what the rules make of the source; to the source itself where they have no counterpart."""
+    if query.reference:
+        found = edits(query.reference, query.code, query.lines, only=features.defined(query.source))
+        if found and not found[0].startswith(NO_COUNTERPART):
+            return found
+    return edits(query.source, query.code, query.lines, torch=True)
 
 
 def _token(term: str) -> str:

@@ -220,12 +220,18 @@ class Pair:
 
 @dataclass(frozen=True)
 class Query:
-    """What is known: the PyTorch source, the JAX that failed, what it said, and words of the user's."""
+    """What is known: the PyTorch source, the JAX that failed, what it said, and words of the user's.
+
+    ``reference`` is what the rules make of the source, and ``lines`` are the first and last line of ``code`` that are
+    at fault, where that is known.
+    """
 
     source: str = ""
     code: str = ""
     error: str = ""
     words: str = ""
+    reference: str = ""
+    lines: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .judging import Failure, Judge, failure_of
 from .model import Client, Endpoint, ModelError, Reply
 from .prompts import Message, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
-from .spans import MARK, RefusedSpan, indented, refused_spans, replaced
+from .spans import MARK, RefusedSpan, indented, place_of, refused_spans, replaced
 
 ROUNDS = 7
 """Rounds with one model, at most. The published seven bounds another stage; as an upper bound it is ours."""
@@ -329,14 +329,23 @@ class _Loop:
         parts = [f"SPAN {n} failed: {why}" for n, why in sorted(found.results.items()) if n in left]
         parts += [f"SPAN {n} has no answer yet." for n in sorted(set(left) - set(found.results))]
         if self.index is not None and found.answer is not None:
-            code = "\n".join(found.answer.spans.values())
-            error = found.failure.message if found.failure else " ".join(found.results.values())
-            query = Query("\n".join(s.source(self.translation.source) for s in left.values()), code, error)
+            query = self._query(found, found.answer)
             pairs = [f.pair for f in self.index.search(query, limit=4, tokens=FEEDBACK_TOKENS, distinct=True)]
             if pairs:
                 parts.append(f"Mistakes like this that were fixed:\n\n{as_json(pairs)}")
         parts.append("Answer again in the same form, for these spans only.")
         return {"role": "user", "content": "\n\n".join(parts)}
+
+    def _query(self, found: _Round, answer: Answer) -> Query:
+        """What fixed bugs are looked for with: the first answer that failed, in its program where it stood in one."""
+        error = found.failure.message if found.failure else " ".join(found.results.values())
+        source, rules = self.translation.source, self.translation.code
+        failed = next(
+            (code for n, code in answer.spans.items() if n in found.results), "\n".join(answer.spans.values())
+        )
+        if lines := place_of(failed, found.code):
+            return Query(source, found.code, error, reference=rules, lines=lines)
+        return Query(source, failed, error, reference=rules)
 
     def _record(
         self,

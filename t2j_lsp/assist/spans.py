@@ -118,6 +118,16 @@ def indented(text: str, margin: str = "") -> list[str]:
     return [margin + line[own:] if line.strip() else "" for line in lines]
 
 
+def place_of(part: str, code: str) -> tuple[int, int] | None:
+    """First and last line at which a piece stands in a program, however it is indented there."""
+    wanted = [line.strip() for line in part.strip("\n").split("\n")]
+    lines = [line.strip() for line in code.split("\n")]
+    for first in range(len(lines) - len(wanted) + 1):
+        if lines[first : first + len(wanted)] == wanted:
+            return first + 1, first + len(wanted)
+    return None
+
+
 def _after_imports(lines: list[str]) -> int:
     """The index behind the last import at the top level that stands before any definition."""
     place = 0

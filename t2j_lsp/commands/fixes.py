@@ -9,7 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..contract import JSON_VERSION, STAGES, CheckReport, T2JError, VerdictKind
+from ..api import convert_file
+from ..contract import JSON_VERSION, STAGES, CheckReport, Options, T2JError, VerdictKind
 from ..files import decode, read_source
 from ..fixed_bugs import Example, Found, Pair, Query
 from ..offers import id_of, row, rows, text
@@ -64,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     words = " ".join(arguments.search)
     if not (words or arguments.code or arguments.source):
         raise T2JError("say what to look for: words, an error message, or --code FILE")
-    query = Query(_read(arguments.source), _read(arguments.code), words, words)
+    source = _read(arguments.source)
+    reference = convert_file(Path(arguments.source), Options()).translation.code if arguments.source else ""
+    query = Query(source, _read(arguments.code), words, words, reference)
     found = index_with_own().search(query, limit=arguments.limit, distinct=True)
     if not found:
         raise T2JError("no fixed bug is like this")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from t2j_lsp.fixed_bugs import Query
+from benchmarks.retrieval import answer_beside_rules, held_out, ranks
+from t2j_lsp.fixed_bugs import Pair, Query
 from t2j_lsp.retrieval import Index, dataset, features
 from t2j_lsp.retrieval.index import prompt_tokens
 
@@ -73,3 +76,31 @@ def test_names_are_read_through_aliases() -> None:
 def test_numbers_in_messages_are_all_alike() -> None:
     first, second = "shapes (3, 4) and (5,)", "shapes (7, 2) and (1,)"
     assert features.message(first) == features.message(second)
+
+
+def test_what_the_rules_make_of_the_source_names_the_mistake(index: Index) -> None:
+    source = "def f(x):\n    return torch.nn.functional.gelu(x).sum(1)\n"
+    rules = "def f(x):\n    return jnp.sum(jax.nn.gelu(x, approximate=False), axis=1)\n"
+    draft = "def f(x):\n    return jnp.sum(jax.nn.gelu(x, approximate=False), axis=0)\n"
+    assert "reduce-over-batch" in causes(index, Query(source, draft, reference=rules), 3)
+
+
+def test_recall_on_programs_that_nothing_was_chosen_on_stays_what_the_docs_say() -> None:
+    pairs = [pair for example in dataset() for pair in example.pairs]
+    programs: dict[str, set[str]] = {}
+    for pair in pairs:
+        programs.setdefault(pair.bug.root_cause, set()).add(pair.example.program)
+    questions = [pair for pair in pairs if len(programs[pair.bug.root_cause]) > 1 and held_out(pair)]
+    whole = Index(dataset())
+
+    def search(pair: Pair) -> list[Pair]:
+        return [found.pair for found in whole.search(answer_beside_rules(pair), limit=len(pairs))]
+
+    found = ranks(questions, search)
+    assert sum(rank <= 5 for rank in found) / len(found) >= 0.84
+
+
+def test_the_index_answers_from_other_threads(index: Index) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda word: causes(index, Query(words=word)), ["gelu tanh approximation", "rngs"]))
+    assert all(found)

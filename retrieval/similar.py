@@ -22,7 +22,7 @@ from t2j_lsp.fixed_bugs import Case, Example, Found, Pair, statement_at
 
 from . import features
 
-RAISES, EDIT, DIFFERS, LOOP = 0.45, 0.45, 0.55, 0.4
+RAISES, EDIT, DIFFERS, LOOP = 0.42, 0.45, 0.55, 0.4
 """How alike a bug has to be: by the message of an error, by the edit that mends it, by the two statements alone, and by
 the torch names of a training loop."""
 Words = frozenset[str]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .assist.judging import failure_of
+from .assist.judging import Failure, failure_of
 from .contract import Divergence, Finding, Location, ObjectVerdict, SourceError, VerdictKind
 from .files import read_source
 from .fixed_bugs import Case, Found, Pair, statement_lines
@@ -26,33 +26,38 @@ def counted(number: int) -> str:
     return "1 mistake like this was fixed" if number == 1 else f"{number} mistakes like this were fixed"
 
 
+def failure(form: dict[str, Any]) -> Failure | None:
+    """How an object failed, by its verdict in the JSON form of `ObjectVerdict`; None unless it is ``different``."""
+    place = form["divergence"] or {}
+    torch, jax = (Location(**place[side]) if place.get(side) else None for side in ("torch", "jax"))
+    divergence = Divergence(torch, jax, place["what"]) if place else None
+    kind = VerdictKind(form["verdict"])
+    return failure_of(ObjectVerdict(form["name"], kind, form["reason"], divergence=divergence))
+
+
 def case_of_verdict(form: dict[str, Any], source: tuple[Path, str], converted: tuple[Path, str]) -> Case | None:
     """A verdict, in the JSON form of `ObjectVerdict`, as a case; None unless it is ``different``.
 
     ``source`` and ``converted`` are the two files with their texts; what a verdict says of their neighbours is read
     from disk.
     """
-    place = form["divergence"] or {}
-    torch, jax = (Location(**place[side]) if place.get(side) else None for side in ("torch", "jax"))
-    divergence = Divergence(torch, jax, place["what"]) if place else None
-    failure = failure_of(
-        ObjectVerdict(form["name"], VerdictKind(form["verdict"]), form["reason"], divergence=divergence)
-    )
-    if failure is None:
+    failed = failure(form)
+    if failed is None:
         return None
-    ours, theirs = _text_of(torch, *source), _text_of(jax, *converted)
-    outcome = failure.outcome
+    place = form["divergence"] or {}
+    ours, theirs = _text_of(place.get("torch"), *source), _text_of(place.get("jax"), *converted)
+    outcome = failed.outcome
     assert outcome in ("raises", "differs", "does not load")
     edit = _edit(place["fix"], theirs) if place.get("fix") else None
-    return Case(ours, failure.lines[0], theirs, failure.lines[1], failure.message, outcome, edit)  # type: ignore[arg-type]
+    return Case(ours, failed.lines[0], theirs, failed.lines[1], failed.message, outcome, edit)  # type: ignore[arg-type]
 
 
-def _text_of(place: Location | None, path: Path, text: str) -> str:
+def _text_of(place: dict[str, Any] | None, path: Path, text: str) -> str:
     """The text of the file that a place is in."""
-    if place is None or Path(place.file) in (path, path.resolve()) or not Path(place.file).is_file():
+    if place is None or Path(place["file"]) in (path, path.resolve()) or not Path(place["file"]).is_file():
         return text
     try:
-        return read_source(Path(place.file)).text
+        return read_source(Path(place["file"])).text
     except SourceError:
         return ""
 
@@ -69,11 +74,12 @@ def _edit(fix: dict[str, Any], text: str) -> tuple[str, str] | None:
     return "\n".join(lines[first - 1 : last]), "\n".join(head) + fix["new"] + "\n".join(tail)
 
 
-def key_of_gap(finding: Finding, source: str) -> tuple[str, ...]:
-    """What an offer for a gap depends on."""
+def key_of_gap(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
+    """What an offer for a gap depends on; ``lines`` are those of its text."""
     if finding.name.startswith("torch."):
         return (finding.code, finding.name)
-    return (finding.code, finding.name, *source.splitlines()[finding.span.line - 1 : finding.span.end_line])
+    span = lines[finding.span.line - 1 : finding.span.end_line]
+    return (finding.code, finding.name, *(line.rstrip() for line in span))
 
 
 # --- as data and as text ----------------------------------------------------------------------------------------------
@@ -110,12 +116,15 @@ def rows(found: Sequence[Found]) -> list[dict[str, Any]]:
 
 def text(pair: Pair, width: int | None = None) -> str:
     """A pair for a reader: what was wrong in words, the faulty code and the fixed code side by side, what it said."""
-    bug = pair.bug
-    width = width or shutil.get_terminal_size((120, 40)).columns
-    words = textwrap.fill(bug.fix_info, min(width, 100))
-    lines = [title_of(pair), "", words, "", *side_by_side(bug.error_code, bug.fixed_code, width), ""]
-    where = "" if is_own(pair) else f"\n  in {pair.example.title}"
-    return "\n".join([*lines, f"  it said: {bug.error.splitlines()[0] if bug.error else 'nothing'}{where}"])
+    return row_text(row(Found(pair, 1.0)), width or shutil.get_terminal_size((120, 40)).columns)
+
+
+def row_text(one: dict[str, Any], width: int = 120) -> str:
+    """The same of a pair in its JSON form."""
+    words = textwrap.fill(one["Fix_info"], min(width, 100))
+    lines = [one["title"], "", words, "", *side_by_side(one["Error_Code"], one["Fixed_Code"], width), ""]
+    where = "" if one["yours"] else f"\n  in {one['program']}"
+    return "\n".join([*lines, f"  it said: {one['Error'].splitlines()[0] if one['Error'] else 'nothing'}{where}"])
 
 
 def side_by_side(faulty: str, fixed: str, width: int) -> list[str]:

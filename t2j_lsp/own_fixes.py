@@ -22,8 +22,9 @@ from typing import Any
 
 from .assist.judging import Failure
 from .contract import T2JError
-from .fixed_bugs import BugIndex, Example, FixedBug, SimilarBugs, Verification
-from .plugins import index_with, similar_bugs
+from .fixed_bugs import BugIndex, Example, FixedBug, Pair, SimilarBugs, Verification
+from .offers import failure, id_of
+from .plugins import brought_fixed_bugs, index_with, similar_bugs
 from .written import digest, replace_file
 
 MAX_FIXES = 1000
@@ -76,6 +77,15 @@ def _read(path: Path) -> Example | None:
         return Example.from_json(json.loads(path.read_bytes()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def find(identity: str) -> Pair:
+    """The pair of this id, the user's or one that t2j brings. T2JError where there is none."""
+    for example in (*load(), *brought_fixed_bugs()):
+        for pair in example.pairs:
+            if identity in (id_of(pair), pair.id):
+                return pair
+    raise T2JError(f"there is no fixed bug {identity}")
 
 
 # --- finding them -----------------------------------------------------------------------------------------------------
@@ -138,6 +148,25 @@ def cut(path: Path, text: str, name: str) -> Program | None:
             lines[line] = len(out)
     margin = next((i for i, line in enumerate(out) if line), 0)
     return Program("\n".join(out[margin:]) + "\n", {line: at - margin for line, at in lines.items()})
+
+
+def keep(
+    verdict: dict[str, Any], source: tuple[Path, str], faulty: tuple[Path, str], fixed: tuple[Path, str]
+) -> str | None:
+    """Keep a fix that the check has seen both sides of, and return its id; None where there is nothing to keep.
+
+    ``verdict`` is that on the faulty code, in the form of the report; the others are files with their texts.
+    """
+    failed, name = failure(verdict), verdict["name"]
+    programs = [cut(path, text, name) for path, text in (source, faulty, fixed)]
+    torch, wrong, right = programs
+    if failed is None or torch is None or wrong is None or right is None:
+        return None
+    cause = (verdict["divergence"] or {}).get("cause") or ""
+    try:
+        return save(captured(name, torch, wrong, right, failed, f"{cause[:1].upper()}{cause[1:]}")).stem
+    except (T2JError, OSError):
+        return None
 
 
 def captured(

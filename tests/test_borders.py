@@ -69,6 +69,7 @@ BORDERS = (
             "t2j_lsp.check.slice",
             "t2j_lsp.contract",
             "t2j_lsp.fixed_bugs",
+            "t2j_lsp.offers",
             "t2j_lsp.plugins",
             "t2j_lsp.written",
         ),

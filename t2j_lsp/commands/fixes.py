@@ -12,10 +12,9 @@ from typing import Any
 from ..api import convert_file
 from ..contract import JSON_VERSION, STAGES, CheckReport, Options, T2JError, VerdictKind
 from ..files import decode, read_source
-from ..fixed_bugs import Example, Found, Pair, Query
+from ..fixed_bugs import Example, Found, Query
 from ..offers import id_of, row, rows, text
-from ..own_fixes import captured, cut, delete, index_with_own, load, save
-from ..plugins import brought_fixed_bugs
+from ..own_fixes import captured, cut, delete, find, index_with_own, load, save
 from .output import Subparsers, print_table, write_json
 
 
@@ -118,15 +117,6 @@ def _show(arguments: argparse.Namespace) -> int:
         for title, code in (("PyTorch", pair.example.input_code), ("JAX, fixed", pair.example.fix_output)):
             print(f"\n# {title}\n{code.rstrip()}")
     return 0
-
-
-def find(identity: str) -> Pair:
-    """The pair of this id, the user's or one that t2j brings. T2JError where there is none."""
-    for example in (*load(), *brought_fixed_bugs()):
-        for pair in example.pairs:
-            if identity in (id_of(pair), pair.id):
-                return pair
-    raise T2JError(f"there is no fixed bug {identity}")
 
 
 def _keep(arguments: argparse.Namespace) -> int:

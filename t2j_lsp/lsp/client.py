@@ -35,7 +35,7 @@ class Client:
     edit_metadata: bool = False
     show_document: bool = False
     command_links: bool = False
-    """Whether links to commands run in a hover, and ``t2j.explainName`` is one of them."""
+    """Whether links to commands run in a hover, ``t2j.explainName`` and ``t2j.showFixes`` [ids] among them."""
     panels: bool = False
     """Whether the client has the command ``t2j.showDifference`` [uri, name], which shows a panel."""
     previews: bool = False

@@ -34,6 +34,7 @@ from .features import (
     convert_and_check,
     diagnostics,
     explain_difference,
+    fixes,
     hints,
     hover,
     inputs,
@@ -47,6 +48,8 @@ from .features.project_file import ProjectFiles
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
+from .similar.captures import Captures
+from .similar.service import SimilarService
 from .survey.service import SurveyService
 from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
@@ -64,6 +67,7 @@ FEATURES = (
     ask,
     containment,
     explain_difference,
+    fixes,
     workspace,
     pausing,
     configuration,
@@ -106,6 +110,8 @@ class Server(LanguageServer):
         """Keys that the client handed over, by host; in memory alone."""
         self.similar_fixes: dict[Gap, int] = {}
         """How many fixed bugs are like a gap."""
+        self.similar = SimilarService(self)
+        self.captures = Captures(self)
         self.diagnostics = diagnostics.Diagnostics(self)
         self.project_files = ProjectFiles(self)
         self.service.on_analysis = self._analysed
@@ -153,6 +159,7 @@ class Server(LanguageServer):
         self.asking.cancel()
         await self.checks.close()
         await self.survey.close()
+        await self.similar.close()
         await self.service.close()
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
@@ -258,6 +265,7 @@ class Server(LanguageServer):
         if program is None:
             return
         self.diagnostics.analysed(program)
+        self.similar.analysed(program)
         if known is not None and known.analysis.complete:
             self.refresh_views()
 

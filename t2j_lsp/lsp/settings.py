@@ -46,6 +46,8 @@ class Settings:
     """Seconds that idle workers are kept."""
     check_on_battery: bool = False
     """Whether checks in the background run while the machine is on its battery."""
+    keep_fixes: bool = False
+    """Whether the user's own fixes are kept as fixed bugs, on this machine."""
     docs_url: str = ""
     readable: tuple[str, ...] = ()
     """Folders that checked code may read, besides its project."""
@@ -83,6 +85,7 @@ CLIENT_NAMES: dict[str, str] = {
     "check.readable": "readable",
     "check.torchPython": "torch_python",
     "check.jaxPython": "jax_python",
+    "fixes.keep": "keep_fixes",
     "docsUrl": "docs_url",
     "model.names": "model_names",
     "model.baseUrl": "model_url",

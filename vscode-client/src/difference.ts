@@ -1,10 +1,10 @@
-/** The panel of "Explain Difference". */
+/** The panel of "Explain Difference", and of fixed bugs. */
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { Consent } from "./consent";
-import { page } from "./difference_page";
-import type { Difference } from "./protocol";
+import { fixesPage, page } from "./difference_page";
+import type { Difference, FixedBugs } from "./protocol";
 import type { Server } from "./server";
 
 const OPEN_LINE = "t2j.openLine";
@@ -26,9 +26,19 @@ export class DifferencePanel implements vscode.Disposable {
       return;
     }
     const difference = await this.server.command<Difference>("t2j.explainDifference", uri, name);
+    this.reveal(`Difference: ${name}`, page(difference, lineLink, randomBytes(16).toString("base64")));
+  }
+
+  /** Show fixed bugs by their ids: what was wrong, and the faulty and the fixed code side by side. */
+  async showFixes(ids: string[]): Promise<void> {
+    const { fixes } = await this.server.command<FixedBugs>("t2j.fixedBugs", ids);
+    this.reveal("Fixed bugs", fixesPage(fixes, randomBytes(16).toString("base64")));
+  }
+
+  private reveal(title: string, html: string): void {
     this.panel ??= this.create();
-    this.panel.title = `Difference: ${name}`;
-    this.panel.webview.html = page(difference, lineLink, randomBytes(16).toString("base64"));
+    this.panel.title = title;
+    this.panel.webview.html = html;
     this.panel.reveal(undefined, true);
   }
 

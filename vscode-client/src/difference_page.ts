@@ -1,6 +1,6 @@
 /** The page of "Explain Difference": values of both sides statement by statement, as text and as a plot. No editor here. */
 
-import type { Difference, Histogram, Step, Value } from "./protocol";
+import type { Difference, FixedBug, Histogram, Step, Value } from "./protocol";
 
 /** The link that opens a line of a file, as the page's host understands it. */
 export type LineLink = (uri: string, line: number) => string;
@@ -28,8 +28,57 @@ export function page(difference: Difference, link: LineLink, nonce: string): str
 ${difference.cause ? `<p class="cause">Likely cause: ${escapeHtml(difference.cause)}</p>` : ""}
 <p class="quiet">${agreeing} of ${difference.steps.length} statements agree, on ${escapeHtml(difference.device || "cpu")}, in ${escapeHtml(difference.precision ?? "float64")}.${where}</p>
 ${difference.steps.map((step, index) => section(step, index === difference.first, link)).join("\n")}
+${difference.similar.length ? `<h2>${counted(difference.similar.length)}</h2>\n${fixes(difference.similar)}` : ""}
 </body>
 </html>`;
+}
+
+/** The page of fixed bugs alone. */
+export function fixesPage(listed: FixedBug[], nonce: string): string {
+  const head = counted(listed.length);
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}';">
+<title>${head}</title>
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body>
+<h1>${head}</h1>
+${fixes(listed)}
+</body>
+</html>`;
+}
+
+function counted(count: number): string {
+  return count === 1 ? "1 mistake like this was fixed" : `${count} mistakes like this were fixed`;
+}
+
+/** Fixed bugs: what was wrong in words, the faulty and the fixed code side by side, and what it said. */
+function fixes(listed: FixedBug[]): string {
+  return listed.map(fix).join("\n");
+}
+
+function fix(one: FixedBug): string {
+  const where = one.yours ? "" : ` In: ${one.program}`;
+  return `<section class="fix">
+<h3>${escapeHtml(one.title)}</h3>
+<p>${escapeHtml(one.Fix_info)}</p>
+<table class="sides">
+<tr><th>faulty</th><th>fixed</th></tr>
+<tr><td><pre><code>${escapeHtml(dedented(one.Error_Code))}</code></pre></td><td><pre><code>${escapeHtml(dedented(one.Fixed_Code))}</code></pre></td></tr>
+</table>
+<p class="quiet">It said: ${escapeHtml(one.Error.split("\n")[0] || "nothing")}.${escapeHtml(where)}</p>
+</section>`;
+}
+
+/** Code without the margin that all of its lines have. */
+function dedented(code: string): string {
+  const lines = code.replace(/\s+$/, "").split("\n");
+  const margins = lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  const margin = Math.min(...margins);
+  return margins.length ? lines.map((line) => line.slice(margin)).join("\n") : code;
 }
 
 function section(step: Step, first: boolean, link: LineLink): string {
@@ -125,6 +174,11 @@ code { background: none; padding: 0; white-space: pre-wrap; overflow-wrap: anywh
 a { color: var(--vscode-textLink-foreground); }
 .quiet { color: var(--vscode-descriptionForeground); }
 .cause { border-left: 3px solid var(--vscode-editorWarning-foreground); padding-left: .7em; }
+h2 { font-size: 1.2em; font-weight: 600; margin-top: 1.5em; }
+h3 { font-size: 1em; font-weight: 600; margin: 0; }
+.fix { border-top: 1px solid var(--vscode-panel-border, #8884); padding: .6em 0; }
+table.sides tr > :first-child { width: 50%; }
+pre { margin: 0; }
 details { border-top: 1px solid var(--vscode-panel-border, #8884); padding: .4em 0; }
 details.first { border-left: 3px solid var(--vscode-editorError-foreground); padding-left: .7em; }
 summary { cursor: pointer; }

@@ -79,6 +79,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "t2j.setModelKey": () => asking.setKey(),
     "t2j.clearModelKey": () => asking.clearKey(),
     "t2j.showDifference": (uri?: string, name?: string) => showDifference(running, panel, uri, name),
+    "t2j.showFixes": (ids?: unknown) => Array.isArray(ids) && panel.showFixes(ids.map(String)),
     "t2j.explainName": (name?: unknown) => explanations.show(name),
     "t2j.restartServer": () => running.restart(),
     "t2j.showLogs": () => log.show(),

@@ -153,6 +153,24 @@ export interface Step {
   worst: { index: number[]; torch: number | string; jax: number | string } | null;
 }
 
+/** A bug of a conversion that was fixed: one that t2j brings, or the user's own. */
+export interface FixedBug {
+  id: string;
+  title: string;
+  yours: boolean;
+  program: string;
+  Error_Code: string;
+  Error: string;
+  Fix_info: string;
+  Fixed_Code: string;
+}
+
+/** The answer to `t2j.fixedBugs`. */
+export interface FixedBugs {
+  fixes: FixedBug[];
+  text: string;
+}
+
 /** The answer to `t2j.explainDifference`. */
 export interface Difference {
   name: string;
@@ -167,6 +185,8 @@ export interface Difference {
   steps: Step[];
   first: number | null;
   text: string;
+  /** Fixed bugs that are really like it; mostly none. */
+  similar: FixedBug[];
 }
 
 export interface SymbolState {

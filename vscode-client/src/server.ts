@@ -189,7 +189,7 @@ export class Server implements vscode.Disposable {
       outputChannel: this.log,
       traceOutputChannel: this.traffic,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      markdown: { isTrusted: { enabledCommands: ["t2j.convert", "t2j.explainName"] } },
+      markdown: { isTrusted: { enabledCommands: ["t2j.convert", "t2j.explainName", "t2j.showFixes"] } },
       initializationOptions: () => ({
         trusted: this.consent.given,
         settings: JSON.parse(JSON.stringify(vscode.workspace.getConfiguration("t2j"))),

@@ -110,11 +110,14 @@ class CheckService:
         if path is None or pair is None:
             return None
         try:
-            kept = verdict_store.kept(path, self.pairs.text(source, path)[0], pair[1], self.pairs.text(*pair)[0])
+            texts = self.pairs.text(source, path)[0], self.pairs.text(*pair)[0]
+            kept = verdict_store.kept(path, texts[0], pair[1], texts[1])
         except T2JError:
             return None
         state = self.states.get(source)
         if kept is not None and (state is None or state.stale or not state.verdicts):
+            forms = [report.form for report in kept.reports.values()]
+            self.server.captures.checked(source, pair, texts, forms)
             self._set(source, restored(kept, source, path, pair[0]))
         return kept
 
@@ -317,6 +320,8 @@ class CheckService:
         if request.explained is not None and not request.explained.done():
             request.explained.set_result(answer)
         self.device = answer["device"]
+        if pair is not None and converted_text is not None:
+            self.server.captures.checked(source, pair, (source_text, converted_text), answer["objects"])
         merged = self._merged(source, answer, objects)
         converted_uri = pair[0] if pair is not None else source
         shapes = {int(line): found for line, found in answer["shapes"].items()}
@@ -348,6 +353,7 @@ class CheckService:
     def _set(self, source: str, state: Checked) -> None:
         """Keep what is known of a pair, and show it."""
         self.states[source] = state
+        self.server.similar.checked(source, state.verdicts)
         self._publish(source)
         self.server.refresh_views()
         self.server.protocol.notify(CHECKED, self.summary(source))

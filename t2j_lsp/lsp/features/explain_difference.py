@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...contract import T2JError, VerdictKind
+from ...offers import counted, row_text
 from ..paths import to_path, to_uri
 from .actions import RequestFailed
 
@@ -28,7 +29,12 @@ def register(server: Server) -> None:
             answer = await server.checks.explain(str(uri), name)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        return _told(server, source, name, answer)
+        told = _told(server, source, name, answer)
+        verdict = next(v for v in answer["objects"] if v["name"] == name)
+        found = await server.similar.like_difference(source, verdict)
+        if found:
+            told["text"] += "\n\n" + "\n\n".join([f"{counted(len(found))}:", *map(row_text, found)])
+        return {**told, "similar": found}
 
 
 def _first_different(server: Server, source: str | None) -> str | None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import FIDELITY_TEXT, Outcome, Rewrite, Severity, Span
+from ...contract import FIDELITY_TEXT, Finding, Outcome, Rewrite, Severity, Span
 from ..analysis.model import Analysis, LineMap, Scope, stands_alone
+from ..checking.verdicts import line_in
 from ..convert import scope_data
 from ..documents import Program
 from ..links import library_pages, rule_page, torch_page
+from .fixes import offer
 from .hover_text import Hover, command_link, of_outcome, of_rewrite, used_helpers
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ def _answer(server: Server, params: types.HoverParams) -> types.Hover | None:
     current = server.service.current(program)
     found = _from_analysis(server, program, uri, current, line, column) if current is not None else None
     found = found or _by_name(server, program, line, column)
+    found = _with_difference(server, program, uri, line, found)
     if found is None:
         return None
     hover, span = found
@@ -98,9 +102,44 @@ def _from_analysis(
             command = command_link("t2j.convert", [uri, scope_data(Scope("expression", span))])
     else:
         hover = of_outcome(shown, [r for r in [*reasons, *_note(shown, doc)] if r != shown.reason])
+    stays = [(f, place) for f in _gaps_at(analysis, shown) if (place := lines.span(f.span)) is not None]
+    _with_gap(server, program, hover, stays)
     hover.helpers = used_helpers(shown.name, hover.code, analysis.helpers, server.service.helpers)
     _link(server, hover, shown.name, doc, command)
     return hover, span
+
+
+def _gaps_at(analysis: Analysis, shown: Rewrite | Outcome) -> Iterator[Finding]:
+    """The gaps at a place: its own, or those of the statement that it stands in where that is left."""
+    line, left = shown.span.line, isinstance(shown, Outcome) and shown.state == "left"
+    for finding in analysis.findings:
+        around = left and finding.span.line <= line <= finding.span.end_line
+        if finding.severity is Severity.GAP and (around or finding.span == shown.span):
+            yield finding
+
+
+def _with_gap(server: Server, program: Program, hover: Hover, gaps: Iterable[tuple[Finding, Span]]) -> None:
+    """Say in a hover that fixed bugs are like one of these gaps, which are at these places by now."""
+    for finding, place in gaps:
+        like = server.similar.for_gap(replace(finding, span=place), program.lines)
+        if like:
+            hover.offer = offer(server, like)
+            return
+
+
+def _with_difference(
+    server: Server, program: Program, uri: str, line: int, found: tuple[Hover, Span] | None
+) -> tuple[Hover, Span] | None:
+    """The hover of a place, with the fixed bugs that are like what a check found on its line."""
+    for one in server.checks.found_in(uri):
+        like = server.similar.for_difference(one.source_uri, one.name)
+        if like and program.place(line) == (uri, line_in(one, program.lines)):
+            text = program.lines[line].rstrip()
+            where = Span(line + 1, len(text) - len(text.lstrip()), line + 1, len(text))
+            hover, span = found or (Hover(one.name, "differs from PyTorch here"), where)
+            hover.offer = offer(server, like)
+            return hover, span
+    return found
 
 
 def _note(outcome: Outcome, doc: RuleRecord | None) -> list[str]:

@@ -61,6 +61,8 @@ class Hover:
     about: list[str] = field(default_factory=list)
     helpers: list[HelperDoc] = field(default_factory=list)
     links: dict[str, str | None] = field(default_factory=dict)
+    offer: tuple[str, str | None] | None = None
+    """A line about fixed bugs that are like the place, and the link behind it."""
 
     def markdown(self) -> str:
         parts = [f"**{escape(self.title)}** · {escape(self.summary)}"]
@@ -71,6 +73,9 @@ class Hover:
         for helper in self.helpers:
             lead = f"{inline(helper.signature)} is a helper that the conversion brings along."
             parts.append(" ".join(filter(None, (lead, escape(helper.about), escape(helper.why)))))
+        if self.offer is not None:
+            line, link = self.offer
+            parts.append(f"[{line}]({link})" if link else escape(line))
         links = [f"[{text}]({page})" for text, page in self.links.items() if page]
         return "\n\n".join([*parts, " · ".join(links)] if links else parts)
 
@@ -81,6 +86,7 @@ class Hover:
         for helper in self.helpers:
             lead = f"{helper.signature} is a helper that the conversion brings along."
             parts.append(" ".join(filter(None, (lead, helper.about, helper.why))).replace("`", ""))
+        parts += [self.offer[0]] if self.offer is not None else []
         return "\n\n".join([*parts, *(f"{text}: {page}" for text, page in self.links.items() if page)])
 
 

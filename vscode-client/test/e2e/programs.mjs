@@ -16,6 +16,15 @@ class Net(nn.Module):
         return F.log_softmax(self.fc2(x), dim=-1)
 `;
 
+/** The rules refuse `torch.autograd.grad`, and mistakes in converting it are among the fixed bugs. */
+export const PENALTY = `import torch
+
+
+def penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x)
+    return grad
+`;
+
 /** Runs for a long time on the torch side. */
 export const SLOW = `import time
 

@@ -209,10 +209,13 @@ export class Workbench {
     // Lenses that come in above a line move it away from under the mouse: the mouse then follows it.
     const follow = async () => {
       await token.hover();
-      return shown.first().waitFor({ timeout: 3_000 }).then(
-        () => true,
-        () => false,
-      );
+      return shown
+        .first()
+        .waitFor({ timeout: 3_000 })
+        .then(
+          () => true,
+          () => false,
+        );
     };
     await eventually(follow, Boolean, `the hover of ${text}`);
     return this.page.locator(".monaco-hover:not(.hidden)").first();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { number, page, plot } from "../../src/difference_page.ts";
+import { fixesPage, number, page, plot } from "../../src/difference_page.ts";
 
 const value = (changes) => ({
   uri: "file:///net.py",
@@ -38,6 +38,18 @@ const difference = (changes) => ({
   steps: [step({ agree: true, target: "a" }), step()],
   first: 1,
   text: "",
+  similar: [],
+  ...changes,
+});
+const fix = (changes) => ({
+  id: "net/gelu",
+  title: "gelu approximation",
+  yours: false,
+  program: "A net.",
+  Error_Code: "        y = gelu(x)\n        return y\n",
+  Error: "it differs\nby much",
+  Fix_info: "GELU is exact.",
+  Fixed_Code: "        y = gelu(x, approximate=False)\n",
   ...changes,
 });
 const link = (uri, line) => `command:open?${uri}:${line}`;
@@ -81,6 +93,23 @@ test("what is not finite is shown as it is, and a conversion that is no file has
   assert.match(html, /nan -inf 2/);
   assert.match(html, /farthest apart at \[1, 2\]<\/th><td>0\.2500<\/td><td>nan</);
   assert.doesNotMatch(html, /command:open\?null/);
+});
+
+test("fixed bugs stand below a difference, faulty and fixed side by side, and nothing stands there without any", () => {
+  const html = page(difference({ similar: [fix(), fix({ yours: true, title: "yours: net-1" })] }), link, "n");
+  assert.match(html, /<h2>2 mistakes like this were fixed<\/h2>/);
+  assert.match(html, /<code>y = gelu\(x\)\nreturn y<\/code>.*<code>y = gelu\(x, approximate=False\)<\/code>/s);
+  assert.match(html, /It said: it differs\. In: A net\./);
+  assert.match(html, /yours: net-1/);
+  assert.doesNotMatch(page(difference(), link, "n"), /mistake/);
+});
+
+test("texts of fixed bugs stay texts", () => {
+  const evil = `<img src=x>"&'`;
+  const changes = Object.fromEntries(Object.keys(fix()).map((key) => [key, key === "yours" ? false : evil]));
+  const html = fixesPage([fix(changes)], "n");
+  assert.match(html, /<h1>1 mistake like this was fixed<\/h1>/);
+  assert.doesNotMatch(html, /<img/);
 });
 
 test("bars are as high as their counts", () => {

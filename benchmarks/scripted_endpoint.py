@@ -92,7 +92,8 @@ def serve(steps: list[Step] | Callable[[dict[str, Any]], Step]) -> Iterator[Scri
                 return
             reason = "length" if isinstance(step, TooLong) else "stop"
             self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-            usage = {"prompt_tokens": 100, "completion_tokens": len(text) // 4, "total_tokens": 100 + len(text) // 4}
+            asked, said = sum(len(message["content"]) for message in request["messages"]) // 4, len(text) // 4
+            usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
             self._event({"choices": [], "usage": usage})
             self.wfile.write(b"data: [DONE]\n\n")
 

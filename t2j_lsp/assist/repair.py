@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import Translation, VerdictKind
@@ -162,8 +162,8 @@ class _Loop:
         self.spans = refused_spans(translation)
         self.result = Repair(translation, dialogue=Dialogue(translation.source))
         self.heads: list[str] = []
-        self.failed: list[tuple[int, Fingerprint, str]] = []
-        """Number of the span, the answer, and what was wrong with it."""
+        self.failed: list[tuple[dict[int, Fingerprint], str]] = []
+        """Answers that were judged together, by span (the head's is 0), and what was wrong with them."""
 
     async def run(self, models: Sequence[Endpoint], style: Style, pairs: Sequence[Pair] | None) -> Repair:
         prompt = first_prompt(self.translation, style, self.index, pairs)
@@ -226,10 +226,12 @@ class _Loop:
             found.answer = read_answer(reply.text, numbers)
         except AnswerError as error:
             return self._refused(found, numbers, "no answer", str(error))
-        for number, code in found.answer.spans.items():
-            twin = next((why for n, old, why in self.failed if n == number and old.same(fingerprint(code))), None)
+        for group in self._together(found.answer):
+            twin = next((why for old, why in self.failed if _same(old, group)), None)
             if twin is not None:
-                found.results[number] = f"This is the same code as before, which failed: {twin}"
+                found.results |= dict.fromkeys(
+                    set(group) - {0}, f"This is the same code as before, which failed: {twin}"
+                )
                 found.tags.append("duplicate")
         fresh = {n: code for n, code in found.answer.spans.items() if n not in found.results}
         if not fresh:
@@ -246,11 +248,7 @@ class _Loop:
     async def _run(self, found: _Round, fresh: Mapping[int, str]) -> None:
         """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
         found.ran = True
-        left = {span.number: span for span in self.result.left}
-        objects: dict[str, list[int]] = {}
-        for number in fresh:
-            objects.setdefault(self._object(left[number]), []).append(number)
-        for name, numbers in objects.items():
+        for name, numbers in self._by_object(fresh).items():
             if not name:
                 found.results |= {n: "it stands outside of any class or function, so no check runs it" for n in numbers}
                 found.tags.append("not run")
@@ -265,6 +263,21 @@ class _Loop:
             found.tags.append(failure.outcome if failure else "unchecked")
             where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
             found.results |= {n: f"{verdict.verdict}: {verdict.reason}{where}" for n in numbers}
+
+    def _by_object(self, numbers: Iterable[int]) -> dict[str, list[int]]:
+        """Spans by the class or function in which they stand; "" where it is none."""
+        left = {span.number: span for span in self.result.left}
+        objects: dict[str, list[int]] = {}
+        for number in numbers:
+            objects.setdefault(self._object(left[number]), []).append(number)
+        return objects
+
+    def _together(self, answer: Answer) -> list[dict[int, Fingerprint]]:
+        """Answers that a check judges together. Which of them is wrong, it can't say: one may be right again."""
+        found = self._by_object(answer.spans).items()
+        groups = [group for name, numbers in found for group in ([numbers] if name else [[n] for n in numbers])]
+        head = fingerprint(answer.head)
+        return [{0: head} | {n: fingerprint(answer.spans[n]) for n in numbers} for numbers in groups]
 
     def _refused(self, found: _Round, numbers: set[int], tag: str, why: str) -> _Round:
         found.tags.append(tag)
@@ -282,8 +295,9 @@ class _Loop:
             old = self.result.drafts.get(number)
             if found.ran or old is None or not old.ran:
                 self.result.drafts[number] = Draft(code, endpoint.model, verified, why, found.ran)
-            if not verified:
-                self.failed.append((number, fingerprint(code), why))
+        for group in self._together(found.answer):
+            if why := next((found.results[n] for n in group if n in found.results), ""):
+                self.failed.append((group, why))
         if found.verified and found.answer.head.strip():
             self.heads.append(found.answer.head.strip("\n"))
         self.result.left = tuple(span for span in self.result.left if span.number not in found.verified)
@@ -376,6 +390,10 @@ class _Loop:
                 round(time.monotonic() - started, 3),
             )  # fmt: skip
         )
+
+
+def _same(one: Mapping[int, Fingerprint], other: Mapping[int, Fingerprint]) -> bool:
+    return one.keys() == other.keys() and all(one[number].same(other[number]) for number in one)
 
 
 def _roots(code: str) -> set[str]:

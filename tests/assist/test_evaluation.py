@@ -321,4 +321,4 @@ def test_the_report_says_n_everywhere_and_is_json(evaluated: Callable[..., Evalu
         assert any(word in " ".join([*table.headers, table.note]) for word in ("n", "(n)", "answers"))
     page = report.markdown(data)
     assert "3 programs of folder: the rules convert 1 without a gap; models were asked about 2." in page
-    assert "## Correlation with FixCost" in page and "functional correctness, without reference is the same in" in page
+    assert "## Correlation with FixCost" in page and "Not defined: usefulness, without reference is the" in page

@@ -258,3 +258,22 @@ def test_the_event_loop_stays_free_while_a_check_runs(judge: CheckJudge) -> None
 
     with serve([RIGHT]) as script:
         assert verified(asyncio.run(both(script.url)))
+
+
+def test_a_right_answer_beside_a_wrong_one_counts_when_it_comes_again(run: Run) -> None:
+    """A check judges all spans of an object together: what stood beside a mistake was no mistake."""
+    source = SOURCE.replace(
+        "        return y + dy", "        (d2,) = torch.gradient(dy, dim=1)\n        return y + dy + d2"
+    )
+    right, wrong = (f"d2 = jnp.gradient(dy, axis={axis})" for axis in (1, 0))
+    with serve([RIGHT + answer(wrong, 2), RIGHT + answer(right, 2)]) as script:
+        result = run(script, source=source)
+    assert verified(result) and len(script.requests) == 2
+
+
+def test_the_same_answer_with_another_helper_is_another_answer(run: Run) -> None:
+    steps: list[Step] = [
+        answer("dy = slope(y)", head=f"def slope(y):\n    return jnp.gradient(y, axis={axis})") for axis in (0, 1)
+    ]
+    with serve(steps) as script:
+        assert verified(run(script))

@@ -19,10 +19,11 @@ from .code_bleu import CodeBleu
 from .fix_cost import FixCost, fix_cost
 
 OUTCOMES = (
-    "no answer", "lint", "duplicate", "does not load", "spec", "numeric", "behavioral", "unchecked", "equivalent",
+    "no answer", "lint", "duplicate", "does not load", "raises", "spec", "numeric", "behavioral", "unchecked",
+    "equivalent",
 )  # fmt: skip
-"""How far an answer came: not usable; not run, for what it names or because the same failed before; the stage of the
-check in which it differs; run, but without a verdict; verified."""
+"""How far an answer came: not usable; not run, for what it names or because the same failed before; an error; the stage
+of the check in which it differs; run, but without a verdict; verified."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def _outcome(verdict: ObjectVerdict) -> str:
     failure = failure_of(verdict)
     if failure is None:
         return "unchecked"
-    if failure.outcome == "does not load":
+    if failure.outcome != "differs":
         return failure.outcome
     stages = verdict.stages
     return next((name for name in STAGES if name in stages and stages[name].result is Result.FAIL), "numeric")

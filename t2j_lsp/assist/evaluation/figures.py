@@ -98,7 +98,7 @@ def correlations(cases: Sequence[Case]) -> list[Correlation]:
         known = [(value, case.fix_cost) for case in cases if case.fix_cost and (value := read(case)) is not None]
         for cost in COSTS:
             points = [(float(value), float(getattr(steps, cost))) for value, steps in known]
-            found.append(correlation(metric, f"FixCost ({cost})", points))
+            found.append(correlation(metric, cost, points))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from t2j_lsp.contract import JSON_VERSION
 
 from .cases import OUTCOMES, Program
-from .figures import correlations, of_arm, of_models
+from .figures import COSTS, correlations, of_arm, of_models
 from .rating import VERSION
 from .run import Evaluation, Settings
 
@@ -257,24 +257,24 @@ def _run_time(arms: dict[str, Any]) -> Table:
 
 
 def _correlations(report: dict[str, Any]) -> Table:
-    rows = []
-    for c in report["correlations"]:
-        if c["n"]:
-            numbers = [
-                _signed(c["pearson"]),
-                _number(c["pearson_p"], 3),
-                _signed(c["spearman"]),
-                _number(c["spearman_p"], 3),
-            ]
-            why = c["undefined"]
-            rows.append([f"{c['metric']}, {c['against']}", str(c["n"]), *numbers, why])
-    headers = ["metric, cost", "n", "Pearson", "p", "Spearman", "p", "not defined"]
+    by_metric: dict[str, list[dict[str, Any]]] = {}
+    for found in report["correlations"]:
+        by_metric.setdefault(found["metric"], []).append(found)
+    rows = [
+        [metric, str(found[0]["n"]), *(_coefficient(c, kind) for c in found for kind in ("pearson", "spearman"))]
+        for metric, found in by_metric.items()
+        if found[0]["n"]
+    ]
+    reasons = dict.fromkeys(c["undefined"] for c in report["correlations"] if c["n"] and c["undefined"])
+    costs = [c["against"] for c in report["correlations"][: len(COSTS)]]
+    headers = ["metric", "n", *(f"{kind}, {cost}" for cost in costs for kind in ("Pearson", "Spearman"))]
     note = (
-        "Over verified programs of all prompts; the same program counts once a prompt, so p is too small. What tells "
-        "how much work is left has a negative sign where it is a score, a positive one for rounds and tokens."
+        "Coefficients, with p. Over verified programs of all prompts; the same program counts once a prompt, so p is "
+        "too small. What tells how much work is left has a negative sign where it is a score, a positive one for "
+        "rounds and tokens."
     )
-    return Table("Correlation with FixCost", headers, rows, note)
+    return Table("Correlation with FixCost", headers, rows, note + "".join(f" Not defined: {r}." for r in reasons))
 
 
-def _signed(value: float | None) -> str:
-    return NONE if value is None else f"{value:+.2f}"
+def _coefficient(found: dict[str, Any], kind: str) -> str:
+    return NONE if found[kind] is None else f"{found[kind]:+.2f} ({found[f'{kind}_p']:.3f})"

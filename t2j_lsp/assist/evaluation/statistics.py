@@ -33,7 +33,7 @@ def summary(values: Iterable[float]) -> Summary:
     given = list(values)
     if not given:
         return Summary(0, 0)
-    return Summary(len(given), sum(given), mean(given), median(given), max(given))
+    return Summary(len(given), sum(given), float(mean(given)), float(median(given)), max(given))
 
 
 def share(part: int, whole: int) -> float | None:

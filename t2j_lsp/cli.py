@@ -17,7 +17,7 @@ from importlib import import_module
 from . import __version__
 from .contract import T2JError
 
-COMMANDS = ("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "serve")
+COMMANDS = ("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve")
 USAGE_ERROR = 2
 INTERRUPTED = 130
 

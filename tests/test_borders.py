@@ -105,6 +105,7 @@ BORDERS = (
     Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
     Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),
     Border("t2j_lsp.merge"),
+    Border("t2j_lsp.repointing"),
     Border("t2j_lsp.written"),
     Border("t2j_lsp.files", ("t2j_lsp.contract", "t2j_lsp.merge", "t2j_lsp.written")),
     Border("t2j_lsp.outline"),

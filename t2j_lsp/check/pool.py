@@ -40,7 +40,10 @@ class Pool:
         project: Path | None = None,
         readable: Sequence[Path | str] = (),
         layers: Sequence[str] | None = None,
+        quick: bool = True,
     ) -> None:
+        self.quick = quick
+        """Whether XLA compiles fast, for programs that run a few times; else as it does for users."""
         self.project = project
         self.readable = tuple(os.path.abspath(path) for path in readable)
         """Folders that checked programs may read, besides the interpreters' own."""
@@ -157,7 +160,8 @@ class Pool:
             try:
                 cache = open_cache(self.project) if kind == "jax" and self.project is not None else None
                 python = self._pythons[kind]
-                worker = Worker(kind, python, self._where, self.limits, cache, self.readable, self._layers(python))
+                folders = cache, self.readable, self._layers(python)
+                worker = Worker(kind, python, self._where, self.limits, *folders, self.quick)
             except OSError as error:
                 raise WorkerError(f"the {kind} interpreter {self._pythons[kind]} does not start: {error}") from error
             self._workers[kind] = worker

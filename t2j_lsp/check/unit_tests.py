@@ -142,11 +142,9 @@ def compare_tests(
     Raises WorkerError, RemoteError and PytestMissing where nothing can be run.
     """
     on_progress("running the tests on the PyTorch program")
-    runs = run_tests(pool, "torch", programs.torch(tests, text), timeout, RUNS)
-    kept = [name for name in runs[0] if all(name in run and run[name].outcome == "passed" for run in runs)]
+    kept, dropped = on_source(pool, programs, tests, text, timeout)
     translation = translate(tests, text)
-    report = TestReport(text, translation.code, found=len(runs[0]))
-    report.dropped = [_worst(name, runs) for name in runs[0] if name not in kept]
+    report = TestReport(text, translation.code, len(kept) + len(dropped), dropped)
     gaps = gaps_of(translation)
     report.untranslated = [(name, gaps[function_of(name)]) for name in kept if function_of(name) in gaps]
     left = [name for name in kept if function_of(name) not in gaps]
@@ -154,6 +152,31 @@ def compare_tests(
         on_progress("running the tests on the conversion")
         report.agree, report.differ = on_conversion(pool, programs, tests, report.jax_code, left, timeout)
     return report
+
+
+def on_source(
+    pool: Pool, programs: Programs, tests: Path, text: str, timeout: float
+) -> tuple[list[str], list[TestOutcome]]:
+    """The tests that pass on the PyTorch program in every run, and how the others end.
+
+    Raises WorkerError, RemoteError and PytestMissing where nothing can be run.
+    """
+    runs = run_tests(pool, "torch", programs.torch(tests, text), timeout, RUNS)
+    kept = [name for name in runs[0] if all(name in run and run[name].outcome == "passed" for run in runs)]
+    return kept, [_worst(name, runs) for name in runs[0] if name not in kept]
+
+
+def without(text: str, names: Sequence[str]) -> str:
+    """A test file without some of its functions."""
+    lines, gone = text.splitlines(keepends=True), set[int]()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            end = node.end_lineno or node.lineno
+            gone |= set(range(_first(node), end + 1))
+            while end < len(lines) and not lines[end].strip():
+                end += 1
+                gone.add(end)
+    return "".join(line for number, line in enumerate(lines, 1) if number not in gone).rstrip() + "\n"
 
 
 def on_conversion(

@@ -80,6 +80,7 @@ class Worker:
         cache: Path | None = None,
         readable: tuple[str, ...] = (),
         layers: tuple[str, ...] = (),
+        quick: bool = True,
     ) -> None:
         self.kind = kind
         self.layers = layers
@@ -112,7 +113,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=self.scratch,
-                env=worker_environment(kind, device, self.scratch, self.tag.hex(), cache),
+                env=worker_environment(kind, device, self.scratch, self.tag.hex(), cache, quick),
                 start_new_session=True,
             )
         except OSError:

@@ -14,6 +14,7 @@ from .. import helper_modules
 from ..api import FileConversion, convert_file
 from ..contract import JSON_VERSION, Options, SourceError, T2JError
 from ..files import decode, python_files, write_output
+from ..repointing import conversions_beside, repointed
 from . import llm
 from .check import add_options
 from .convert_check import check_all, worse
@@ -111,6 +112,10 @@ def _write(conversion: FileConversion, arguments: argparse.Namespace) -> tuple[s
             sys.stdout.buffer.write(conversion.data)
         return STDIN, 0
     target = _target(conversion.path, arguments)
+    if conversion.path.suffix == ".py":
+        code = conversion.translation.code
+        code = repointed(code, conversions_beside(conversion.path, target, code))
+        conversion = replace(conversion, translation=replace(conversion.translation, code=code))
     conflicts = _write_file(target, conversion.data, arguments)
     names = conversion.translation.needs.helpers
     if arguments.helpers == "module" and names:

@@ -80,6 +80,8 @@ class Context:
     """What is done with statements that are part of training code, instead of rewriting them one by one."""
     expression_handlers: dict[ast.expr, Callable[[Renderer], Piece | None]] = field(default_factory=dict)
     """What expressions of training code become; None for their usual rewriting."""
+    kept: set[ast.AST] = field(default_factory=set)
+    """Classes, functions, statements and expressions that stay PyTorch on purpose, such as data pipelines."""
     optimizers: dict[ast.expr, OptimizerPlan] = field(default_factory=dict)
     """What is known of the optimizer that a constructor call makes."""
     placed_comments: set[str] = field(default_factory=set)

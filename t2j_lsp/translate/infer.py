@@ -228,8 +228,10 @@ class Inference(FlowInference):
                 for target in targets:
                     if isinstance(target, ast.Name):
                         info.assign(target.id, scope.get(target.id, UNKNOWN))
-            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self.statement(node, scope)
+                if isinstance(node, ast.ClassDef):
+                    info.assign(node.name, scope[node.name])
         if "__init__" in info.methods:
             self.infer_function(info.methods["__init__"])
         for method in info.methods.values():

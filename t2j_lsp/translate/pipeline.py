@@ -16,6 +16,7 @@ from .helpers import Helper, closure, helper_names
 from .imports import copied_names, edit_imports, helper_text, loads
 from .infer import Inference
 from .layout import plan_layout
+from .leftovers import report_leftovers
 from .modules import Modules
 from .needs import Known, Needs
 from .outcomes import Outcomes
@@ -76,6 +77,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
         needs.claim_copied(closure(copied_names(context, output, needs)), context)
         if known.size > before:
             return None
+    report_leftovers(context, needs.claimed)
     _mark_todos(context)
     _keep_comments(context)
     own = frozenset(context.edits)

@@ -32,8 +32,7 @@ class Data:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
-        self.kept: set[ast.AST] = set()
-        """Classes, functions, statements and expressions that stay as they are."""
+        self.kept = context.kept
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
         self._queue: list[tuple[ast.AST, Scope]] = []

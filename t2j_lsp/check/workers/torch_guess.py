@@ -20,6 +20,8 @@ SIZES = (
     (224, 224), (227, 227), (256, 256), (299, 299),
 )  # fmt: skip
 LENGTH = 5
+_BY_AXES = {1: ((23,), (64,), (100,), (1024,)), 2: SIZES[:2], 3: ((7, 9, 11), (8, 16, 16), (16, 32, 32))}
+"""What convolutions of one, two and three axes are tried with."""
 _GENERIC = (
     (4, 3, 17, 19), (3, LENGTH, 7), (3, 7), (3, 3), (3, 4, LENGTH, 6), (7,), (4, 6, 3, 17, 19), (3, 6, 16, 24),
     (3, 8, 6),
@@ -202,11 +204,11 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
         case nn.GroupNorm(num_channels=channels):
             yield from (Spec("float32", batched(channels, *size)) for size in ((7, 9), (11,), ()))
         case nn.Conv1d(in_channels=channels) | nn.ConvTranspose1d(in_channels=channels):
-            yield from (Spec("float32", batched(channels, length)) for length in (23, 64, 100, 1024))
+            yield from (Spec("float32", batched(channels, length)) for (length,) in _BY_AXES[1])
         case nn.BatchNorm1d(num_features=channels):
             yield from (Spec("float32", shape) for shape in (batched(channels), batched(channels, 7)))
         case nn.Conv3d(in_channels=channels) | nn.ConvTranspose3d(in_channels=channels):
-            yield from (Spec("float32", batched(channels, *size)) for size in ((7, 9, 11), (8, 16, 16), (16, 32, 32)))
+            yield from (Spec("float32", batched(channels, *size)) for size in _BY_AXES[3])
         case nn.Embedding(num_embeddings=count) | nn.EmbeddingBag(num_embeddings=count):
             yield from (Spec("int64", batched(n), 0, count) for n in (7, 16))
         case nn.Linear(in_features=features):
@@ -229,7 +231,9 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
 
 def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
     """Channels that a convolution wants; where inputs are concatenated, one gives less, or both give a half."""
-    channels, got = int(match[1]), int(match[2])
+    given, channels, got = tuple(map(int, match[1].split(","))), int(match[2]), int(match[3])
+    if given == (1, *spec.shape):  # Taken for one example without a batch.
+        return [Spec("float32", batched(channels, *size)) for size in _BY_AXES.get(len(spec.shape) - 1, ())]
     if len(spec.shape) < 3:
         return []
     have = spec.shape[1]
@@ -328,7 +332,7 @@ _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) 
 
 _REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
     (f"^{OUT_OF_ORDER}$|offsets\\[\\S+\\] (?:has to be 0|can not be greater)", _offsets),
-    (r"to have (\d+) channels, but got (\d+)", _channels),
+    (r"expected input\[([\d, ]+)\] to have (\d+) channels, but got (\d+)", _channels),
     (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
     (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),
     (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),

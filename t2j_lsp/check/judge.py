@@ -40,6 +40,8 @@ class Judgement:
     error: dict[str, Any] | None = None
     undecided: list[str] = field(default_factory=list)
     """Why these inputs decide nothing: other inputs may."""
+    steps_part: bool = False
+    """Whether the optimizer's steps part, by more than is known to be rounding's doing."""
 
 
 def cannot_say(error: dict[str, Any]) -> str | None:
@@ -125,6 +127,7 @@ def judge(
         verdict.stages["numeric"].reason = "it draws the same random numbers in every call under jit"
         return _conclude(judgement, VerdictKind.DIFFERENT, verdict.stages["numeric"].reason)
     if last == "behavioral":
+        judgement.steps_part = bool(behavioral.differences)
         if conditioning.ill and behavioral.differences:
             judgement.undecided.append(f"torch's own float32 and float64 part, and {describe(behavioral.differences)}")
             behavioral.differences = []

@@ -72,12 +72,7 @@ ATTACKS = (
     # Reads.
     Attack("read_home", "keys and notes in the home directory", ("command line", "server")),
     Attack("read_native", "the same, with the C library", through=_native()),
-    Attack(
-        "read_environment",
-        "tokens in other processes' environment",
-        ("command line", "server"),
-        _native("Python's guard leaves `/proc` open, where libraries look"),
-    ),
+    Attack("read_environment", "tokens in other processes' environment", ("command line", "server")),
     # Network and sockets.
     Attack("unix_socket", "a unix socket in the project", ("command line", "server")),
     Attack("native_unix_socket", "the same and an abstract one, with the C library", through=_native()),

@@ -7,6 +7,7 @@ get past them: what holds is the system, as `contain` asks it to. Where that off
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ _LISTS = ("os.listdir", "os.scandir")
 _ANYONES = ("/usr", "/lib", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/opt", "/var", "/run", "/nix", "/gnu")
 """Where libraries look for what may be there: they get the system's own answer."""
 _PLACES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")
+_PROCESS = re.compile(r"/proc/(\d+)/")
 _UNIX_SOCKETS = 1
 
 _MAX_REFUSED = 20
@@ -143,6 +145,8 @@ def _may_change(path: Any, folder: Any = None) -> None:
 
 def _may_read(path: Any) -> None:
     real = _real(path)
+    if real is not None and (other := _PROCESS.match(real)) and int(other[1]) != os.getpid():
+        raise PermissionError(f"a program reads nothing of other processes in a check, not {os.fsdecode(path)}")
     if real is None or not _is_below(real, (_private,)) or _is_below(real, (*_readable, *_writable, *_ANYONES)):
         return
     raise PermissionError(

@@ -36,7 +36,12 @@ def test_class_in_a_class_is_converted_with_it(name: str) -> None:
 
 
 def test_class_in_a_plain_class_is_converted() -> None:
-    code = body("class Family:\n    class Net(nn.Module):\n        def forward(self, x):\n            return torch.relu(x)\n")
+    code = body("""
+    class Family:
+        class Net(nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+    """)
     assert "class Net(nnx.Module):" in code and "jax.nn.relu(x)" in code
 
 

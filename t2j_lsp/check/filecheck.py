@@ -219,7 +219,8 @@ class FileCheck:
             budget.smaller = ready["smaller"]
             call = {k: ready[k] for k in ("init", "inputs", "variants")} | {"seed": seed}
             try:
-                torch = self._torch(torch_slice, call, steps)
+                torch = self._torch(torch_slice, call, steps, budget.left)
+                budget.left_out += torch[64]["left_out"]
             except RemoteError as error:
                 return unchecked(item.name, self._torch_failed("fails in float64", error))
             call["variants"] = {n: v for n, v in call["variants"].items() if n in torch[64]["observed"]}
@@ -338,10 +339,11 @@ class FileCheck:
         )
         return explanation(alignment, found)
 
-    def _torch(self, part: Any, call: dict[str, Any], steps: int) -> dict[int, Any]:
+    def _torch(self, part: Any, call: dict[str, Any], steps: int, seconds: float | None) -> dict[int, Any]:
         given: dict[str, Any] = {"state": None, "cotangents": None, "steps": steps}
         given |= {"generate": {} if steps else None}
-        wide = self.ask("torch", "observe", slice=part, wide=True, **given, **call)
+        wide = self.ask("torch", "observe", slice=part, wide=True, seconds=seconds, **given, **call)
+        call = without(call, wide["left_out"])
         narrow = self.ask(
             "torch",
             "observe",

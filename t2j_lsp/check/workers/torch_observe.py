@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import re
+import time
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from t2j_lsp.check.budget import Budget
 from t2j_lsp.check.digest import compact, digest
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
 from t2j_lsp.check.marks import RAN
@@ -21,6 +23,8 @@ from .torch_build import build, program, randomise, realise, to_array, to_tensor
 from .torch_generate import generation
 from .torch_random import recording
 
+REST = 30
+"""Calls in evaluation mode that take as long as all that is not left out: training here, and both modes in JAX."""
 _HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
 
 
@@ -29,7 +33,8 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
 
     The request holds ``slice``, ``init``, ``inputs`` (drawn), ``variants`` (other inputs by the name of the
     observation), ``wide``, ``seed``, ``steps``, and ``state`` and ``cotangents`` from an earlier run, or None; maybe
-    ``generate`` (see `generation`).
+    ``generate`` (see `generation`). Other inputs are left out where not all is done within ``seconds``, as ``left_out``
+    says.
     """
     rng = np.random.default_rng(request["seed"])
     with program(request) as (module, target):
@@ -54,6 +59,7 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
             "halves": _mentions_half(request),
             "uncontrolled": runs.uncontrolled,
             "varies": runs.varies,
+            "left_out": runs.budget.left_out,
             "ran": RAN.to_plain(),
         }
 
@@ -107,6 +113,7 @@ class Runs:
         self.model = model
         self.namespace = namespace
         self.inputs = Arguments.from_plain(request["inputs"])
+        self.budget = Budget(request.get("seconds"))
         self.wide: bool = request["wide"]
         self.seed: int = request["seed"]
         self.rng = rng
@@ -117,6 +124,8 @@ class Runs:
         self.fixed: set[int] = set()
         """Places of inputs that are called without gradients."""
         self.undifferentiable: set[int] = set()
+        self.one_call = 0.0
+        """Seconds of a call in evaluation mode."""
 
     def elements(self) -> int:
         """The number of elements of the largest input."""
@@ -168,8 +177,10 @@ class Runs:
         self.check_control("eval")
         saved = self.save()
         found: dict[str, Any] = {}
+        start = time.monotonic()
         for again in ("", " again"):
             found[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
+        self.one_call = (time.monotonic() - start) / 2
         found |= self.buffers("buffer after eval")
         self.restore(saved)
         return found
@@ -184,6 +195,8 @@ class Runs:
         for name, data in variants.items():
             if self.tapes["eval"] and not name.startswith(RAISING):
                 continue  # Another shape would need other random numbers.
+            if not name.startswith(RAISING) and not self.budget.affords(name, REST * self.one_call):
+                continue
             self.inputs = Arguments.from_plain(data)
             try:
                 found[name] = plain(self.call("eval")[0], to_array)
@@ -199,6 +212,8 @@ class Runs:
         saved = self.save()
         outputs = []
         for torch_seed, seed in ((1, 0), (2, 0), (2, 1)):
+            if seed and not self.tapes[mode]:
+                break
             torch.manual_seed(torch_seed)
             outputs.append(plain(self.call(mode, seed=seed)[0], to_array))
             self.restore(saved)

@@ -36,6 +36,12 @@ def take_along_dim(call: Call) -> Piece:
 
 
 Row("torch.index_select(input, dim, index)", "jnp.take({input}, {index}, axis={dim})", method=True, result="same")
+Row(
+    "torch.unravel_index(indices, shape)",
+    "jnp.unravel_index({indices}, {shape})",
+    fidelity=CLOSE,
+    note="PyTorch raises on an index out of bounds; JAX clamps it.",
+)
 Row("torch.take(input, index)", "jnp.take({input}, {index})", method=True, result=_like_index)
 
 

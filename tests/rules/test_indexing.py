@@ -13,6 +13,7 @@ READ = [
     ("torch.take_along_dim(x, i)", "x.ravel()[i.ravel()]", "xi"),
     ("x.index_select(1, j)", "jnp.take(x, j, axis=1)", "xj"),
     ("torch.index_select(x, dim=-1, index=j)", "jnp.take(x, j, axis=-1)", "xj"),
+    ("torch.unravel_index(i, (2, 3, 4))", "jnp.unravel_index(i, (2, 3, 4))", "i"),
     ("torch.take(x, i)", "jnp.take(x, i)", "xi"),
     ("x.select(1, -1)", "x[:, -1]", "x"),
     ("torch.select(x, -1, 2)", "x[..., 2]", "x"),

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from .api import FileConversion, convert_file
 from .assist.dialogue import append
-from .assist.judging import Judge
+from .assist.judging import Judge, Tester, TestRun
 from .assist.model import Client, Endpoint, key_from_environment
 from .assist.prompts import Style
 from .assist.repair import Budget, Repair, repair_async
-from .contract import ObjectVerdict, Options, T2JError
+from .contract import ObjectVerdict, Options, T2JError, Translation
 from .plugins import load_fixed_bugs
 
 if TYPE_CHECKING:
@@ -77,6 +77,49 @@ def file_judge(
         yield judge
 
 
+@contextlib.contextmanager
+def file_tester(path: Path, interpreters: Interpreters, timeout: float = 120.0) -> Iterator[Tester]:
+    """Runs written unit tests of one file on conversions of it, in workers that last as long as the context.
+
+    Tests of a class or function are written once. None where there are none, or nothing can be run.
+    """
+    from .check.compile_cache import project_of
+    from .check.containment import projects
+    from .check.pool import Pool
+    from .check.slice import Slicer
+    from .check.unit_test_writer import write_tests
+    from .check.unit_tests import Programs, PytestMissing, TestReport, compare_tests
+    from .check.worker import RemoteError, WorkerError
+
+    tests = path.with_name(f"test_{path.stem}.py")
+    texts: dict[str, str] = {}
+
+    def neighbour(other: Path) -> str:
+        return convert_file(other, Options()).translation.code
+
+    def translated(_: Path, text: str) -> Translation:
+        return convert_file(tests, Options(), text.encode()).translation
+
+    with Pool(
+        interpreters.torch, interpreters.jax, project=project_of(path), readable=projects(path), quick=False
+    ) as pool:
+
+        def test(source: str, candidate: str, name: str) -> TestRun | None:
+            try:
+                if name not in texts:
+                    texts[name] = write_tests(pool, Slicer(path, source), tests, [name], timeout).code
+                if not texts[name]:
+                    return None
+                programs = Programs(path, candidate, neighbour)
+                found: TestReport = compare_tests(pool, programs, tests, texts[name], translated, timeout)
+            except (PytestMissing, RemoteError, WorkerError, T2JError):
+                return None
+            ends = {name: "passed" for name in found.agree} | {one.name: one.message for one in found.differ}
+            return TestRun(found.torch_code, found.jax_code, ends) if ends else None
+
+        yield test
+
+
 def ask(
     conversion: FileConversion,
     models: Sequence[Endpoint],
@@ -90,23 +133,25 @@ def ask(
 ) -> tuple[FileConversion, Repair]:
     """Asks for the refused spans of a converted file. Runs code of the file, and sends its text to the models.
 
-    ``cache`` keeps answers, ``dialogues`` is the file to which what was said is added. Returns the conversion with the
-    answers, and what came of each. Raises T2JError where the openai package is missing.
+    ``cache`` keeps answers, ``dialogues`` is the file to which what was said is added, with unit tests of the file and
+    how they end on each answer. Returns the conversion with the answers, and what came of each. Raises T2JError where
+    the openai package is missing.
     """
     where = interpreters or Interpreters()
 
-    async def run(judge: Judge) -> Repair:
+    async def run(judge: Judge, tester: Tester | None) -> Repair:
         client = Client(cache)
         try:
             return await repair_async(
                 conversion.translation, models, judge, load_fixed_bugs(), style=style, budget=budget, client=client,
-                python=where.jax, on_progress=on_progress,
+                python=where.jax, tester=tester, on_progress=on_progress,
             )  # fmt: skip
         finally:
             await client.close()
 
-    with file_judge(conversion.path, where) as judge:
-        result = asyncio.run(run(judge))
+    recorded = file_tester(conversion.path, where) if dialogues is not None else contextlib.nullcontext()
+    with file_judge(conversion.path, where) as judge, recorded as tester:
+        result = asyncio.run(run(judge, tester))
     if dialogues is not None and result.dialogue.turns:
         append(dialogues, result.dialogue)
     return replace(conversion, translation=result.translation), result

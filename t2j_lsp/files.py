@@ -101,16 +101,20 @@ def source_path(converted: Path, suffix: str) -> Path | None:
     return converted.with_name(f"{converted.stem.removesuffix(suffix)}{converted.suffix}")
 
 
+_TEST_FOLDERS = ("tests", "test", "testing")
+
+
 def neighbours(path: Path) -> Callable[[int, str], str | None]:
     """A resolver for ``Options.resolve``: source of the modules that the file at ``path`` imports from its own project.
 
-    Relative imports count from the file's folder. Absolute ones are looked up in the file's folder
-    and in the folder that holds its outermost package.
+    Relative imports count from the file's folder. Absolute ones are looked up in the file's folder, in the folder that
+    holds its outermost package, and, where that is a folder of tests, in the project around it and its ``src``.
     """
     folder = path.resolve().parent
     top = folder
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
+    project = [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
     cache: dict[tuple[int, str], str | None] = {}
 
     def resolve(level: int, name: str) -> str | None:
@@ -122,7 +126,7 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     def find(level: int, name: str) -> str | None:
         if level > len(folder.parts):
             return None
-        bases = [folder, *folder.parents][level - 1 : level] if level else list(dict.fromkeys((folder, top)))
+        bases = [folder, *folder.parents][level - 1 : level] if level else list(dict.fromkeys((folder, top, *project)))
         for base in bases:
             stem = base.joinpath(*name.split(".")) if name else base
             for candidate in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):

@@ -92,6 +92,12 @@ def test_a_model_is_asked_and_its_verified_answer_written(source: Path, tmp_path
     (said,) = [json.loads(line) for line in talk.read_text().splitlines()]
     assert said["verified"] and [turn["verified"] for turn in said["turns"]] == [False, True]
     assert KEY not in done.stderr + done.stdout + talk.read_text() + out.read_text()
+    # Unit tests of the source, which pass there, and what became of them on each answer.
+    (tests,) = said["tests"].values()
+    assert "import torch" in tests["torch"] and "import torch" not in tests["jax"].replace("import torch_state", "")
+    wrong, right = (turn["tests"] for turn in said["turns"])
+    assert wrong.keys() == right.keys() and set(right.values()) == {"passed"}
+    assert any(end.startswith("AssertionError") for end in wrong.values())
 
 
 def test_a_draft_that_is_not_verified_is_marked_and_the_exit_code_says_so(source: Path, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class Turn:
     tokens_in: int
     tokens_out: int
     seconds: float
+    tests: dict[str, str] = field(default_factory=dict)
+    """Unit tests of the PyTorch program, and how each ended on the answer: ``passed``, or what was wrong."""
 
 
 @dataclass
@@ -48,6 +50,8 @@ class Dialogue:
     turns: list[Turn] = field(default_factory=list)
     verified: bool = False
     code: str = ""
+    tests: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each class or function that was asked about, the test file: ``torch``, and translated ``jax``."""
 
     @property
     def source_id(self) -> str:
@@ -60,7 +64,13 @@ class Dialogue:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Dialogue:
         """Raises KeyError or TypeError where it is no dialogue."""
-        return Dialogue(data["source"], [Turn(**turn) for turn in data["turns"]], data["verified"], data["code"])
+        return Dialogue(
+            data["source"],
+            [Turn(**turn) for turn in data["turns"]],
+            data["verified"],
+            data["code"],
+            data.get("tests", {}),
+        )
 
 
 def append(path: Path, dialogue: Dialogue) -> None:

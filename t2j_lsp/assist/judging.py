@@ -25,6 +25,25 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True)
+class TestRun:
+    """Unit tests of one class or function that pass on the PyTorch program, and how they end on a candidate."""
+
+    __test__ = False  # for pytest, which takes the name for that of a class of tests
+
+    torch: str
+    jax: str
+    """The test file, before and after translation."""
+    results: dict[str, str]
+    """By test ``passed``, or what was wrong."""
+
+
+class Tester(Protocol):
+    """Runs unit tests of the PyTorch program on a candidate: data for dialogues. It decides nothing."""
+
+    def __call__(self, source: str, candidate: str, name: str) -> TestRun | None: ...
+
+
+@dataclass(frozen=True)
 class Failure:
     """How a candidate failed: ``outcome`` is ``raises``, ``differs`` or ``does not load``; the message as it came."""
 

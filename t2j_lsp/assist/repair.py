@@ -18,7 +18,7 @@ from t2j_lsp.fixed_bugs import BugIndex, Pair, Query
 from . import lint
 from .answers import Answer, AnswerError, read_answer
 from .dialogue import Dialogue, State, Turn
-from .judging import Failure, Judge, failure_of
+from .judging import Failure, Judge, Tester, failure_of
 from .model import Client, Endpoint, ModelError, Reply
 from .prompts import Message, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
@@ -98,6 +98,7 @@ class _Round:
     failure: Failure | None = None
     ran: bool = False
     tags: list[str] = field(default_factory=list)
+    tests: dict[str, str] = field(default_factory=dict)
 
 
 async def repair_async(
@@ -111,6 +112,7 @@ async def repair_async(
     budget: Budget | None = None,
     client: Client | None = None,
     python: str | None = None,
+    tester: Tester | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
     on_text: Callable[[str], None] = lambda text: None,
 ) -> Repair:
@@ -126,6 +128,7 @@ async def repair_async(
         budget: when to end without success.
         client: to keep connections and a cache; one is made and closed otherwise.
         python: the interpreter with jax, flax and optax, to look names up.
+        tester: runs unit tests on what is judged, for the dialogue; called in a thread. It decides nothing.
         on_progress: called with a line for each step.
         on_text: called with the answer as it comes.
 
@@ -137,6 +140,7 @@ async def repair_async(
     """
     own = client is None
     loop = _Loop(translation, judge, index, budget or Budget(), client or Client(), python, on_progress, on_text)
+    loop.tester = tester
     try:
         return await loop.run(models, style, pairs)
     finally:
@@ -158,6 +162,7 @@ class _Loop:
     ) -> None:
         self.translation, self.judge, self.index, self.budget, self.client = translation, judge, index, budget, client
         self.python, self.on_progress, self.on_text = python, on_progress, on_text
+        self.tester: Tester | None = None
         self.started = time.monotonic()
         self.spans = refused_spans(translation)
         self.result = Repair(translation, dialogue=Dialogue(translation.source))
@@ -255,6 +260,7 @@ class _Loop:
                 continue
             self.on_progress(f"checking {name}")
             verdict = await asyncio.to_thread(self.judge, self.translation.source, found.code, name)
+            await self._test(found, name)
             if verdict.verdict is VerdictKind.EQUIVALENT:
                 found.verified |= set(numbers)
                 continue
@@ -263,6 +269,16 @@ class _Loop:
             found.tags.append(failure.outcome if failure else "unchecked")
             where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
             found.results |= {n: f"{verdict.verdict}: {verdict.reason}{where}" for n in numbers}
+
+    async def _test(self, found: _Round, name: str) -> None:
+        """Notes how unit tests of a class or function end on an answer."""
+        if self.tester is None:
+            return
+        self.on_progress(f"testing {name}")
+        run = await asyncio.to_thread(self.tester, self.translation.source, found.code, name)
+        if run is not None:
+            self.result.dialogue.tests[name] = {"torch": run.torch, "jax": run.jax}
+            found.tests |= run.results
 
     def _by_object(self, numbers: Iterable[int]) -> dict[str, list[int]]:
         """Spans by the class or function in which they stand; "" where it is none."""
@@ -388,6 +404,7 @@ class _Loop:
                 found.reply.tokens_in,
                 found.reply.tokens_out,
                 round(time.monotonic() - started, 3),
+                found.tests,
             )  # fmt: skip
         )
 

@@ -179,7 +179,8 @@ class _Writer:
                 continue
             lines = list(test.asserts)
             for expression, *values in zip(test.observed, narrow, other, wide, strict=True):
-                if same(values[0], values[1]):
+                without = expression.endswith(".grad") and values[0] is None  # for which JAX has zeros
+                if same(values[0], values[1]) and not without:
                     lines += comparisons(expression, values[0], values[2], test.described)
             if lines:
                 found.append((test, lines))

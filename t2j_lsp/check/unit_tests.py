@@ -71,7 +71,7 @@ class TestReport:
         return self.kept - len(self.untranslated)
 
     def summary(self) -> str:
-        counts = f"{self.found} tests, {self.kept} kept, {self.translated} translated"
+        counts = f"{self.found} test{'s' * (self.found != 1)}, {self.kept} kept, {self.translated} translated"
         return f"{counts}, {len(self.agree)} agree, {len(self.differ)} differ"
 
     def to_json(self) -> dict[str, Any]:
@@ -97,15 +97,18 @@ class Programs:
     converted: str
     neighbour: Callable[[Path], str] = read_text
     """The converted text of another file of the project."""
+    tests_at: dict[Path, Path] = field(default_factory=dict)
+    """Where test files that lie elsewhere count as lying: what they import is looked up from there."""
 
     def torch(self, tests: Path, text: str) -> Slicer:
         """A test file of the PyTorch program."""
-        return Slicer(tests, text)
+        return Slicer(self.tests_at.get(tests, tests), text)
 
     def jax(self, tests: Path, text: str) -> Slicer:
         """The test file of the conversion, which is imported under the PyTorch file's name."""
         own = self.source.resolve()
-        return Slicer(tests, text, lambda path: self.converted if path.resolve() == own else self.neighbour(path))
+        place = self.tests_at.get(tests, tests)
+        return Slicer(place, text, lambda path: self.converted if path.resolve() == own else self.neighbour(path))
 
 
 def run_tests(pool: Pool, kind: Kind, tests: Slicer, timeout: float, repeat: int = 1) -> list[dict[str, TestOutcome]]:

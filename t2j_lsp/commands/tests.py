@@ -46,7 +46,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--force", action="store_true", help="write over files that t2j did not write")
     parser.add_argument("--torch-python", metavar="PATH", help="the interpreter with torch and pytest")
     parser.add_argument("--jax-python", metavar="PATH", help="the interpreter with jax, flax and pytest")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help="for each run (default: 120)")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="for each run (default: 300)")
     parser.add_argument("--json", metavar="FILE", help="write the counts, and the tests that don't agree, as JSON")
     parser.set_defaults(run=run)
 
@@ -91,6 +91,7 @@ def _run(arguments: argparse.Namespace, pool: Pool, programs: Programs, shown: P
     path = arguments.tests or arguments.output or source.with_name(f"test_{source.stem}.py")
     if arguments.tests:
         text, notes = read_source(path).text, []
+        programs.tests_at[path] = Slicer(source).workspace.root / path.name
     else:
         here = path if path.resolve().parent == source.resolve().parent else source.with_name(path.name)
         path = here if here.resolve() != source.resolve() else source.with_name(f"test_{source.stem}.py")

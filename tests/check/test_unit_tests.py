@@ -197,3 +197,17 @@ def test_imports_of_a_converted_file_follow_its_name(tmp_path: Path) -> None:
     assert "import net_jax as net\n" in code and "from net_jax import Net\n" in code
     assert main(["convert", str(test), "-o", str(tmp_path / "other.py")]) == 0
     assert "from net import Net\n" in (tmp_path / "other.py").read_text()
+
+
+def test_tests_in_a_folder_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``tests/test_net.py`` imports ``package.net`` of the project around it."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("from .net import Net\n")
+    source, tests = tmp_path / "package" / "net.py", tmp_path / "tests" / "test_net.py"
+    source.write_text(NET[: NET.index("raise")])
+    tests.write_text(
+        "import torch\nfrom package import Net\n\ndef test_it():\n    assert Net()(torch.ones(4, 6)).shape == (4, 3)\n"
+    )
+    assert main(["tests", str(source), "--tests", str(tests), "--run"]) == 0, capsys.readouterr().err
+    assert "1 test, 1 kept, 1 translated, 1 agree, 0 differ" in capsys.readouterr().err

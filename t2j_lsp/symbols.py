@@ -97,7 +97,7 @@ class Symbols:
         return self._names_in(self._tables[scope.name, scope.lineno])
 
     def _names_in(self, table: symtable.SymbolTable) -> frozenset[str]:
-        found = {self._plain(name, table) for name in table.get_identifiers()}
+        found = {self._plain(name, table) for name in table.get_identifiers() if not name.startswith(".")}
         return frozenset(found.union(*(self._names_in(child) for child in table.get_children())))
 
     @cached_property

@@ -52,6 +52,12 @@ class FunctionInfo:
         return Function(self, self.name)
 
     @cached_property
+    def static(self) -> bool:
+        """Whether it is a method that gets no instance."""
+        names = {d.id for d in self.node.decorator_list if isinstance(d, ast.Name)}
+        return self.owner is not None and bool(names & {"staticmethod", "classmethod"})
+
+    @cached_property
     def none_names(self) -> frozenset[str]:
         """Names that the body assigns None to."""
         return frozenset(

@@ -64,7 +64,6 @@ class Context:
     """The first module-level statement that needs rngs."""
     drawing: set[ast.AST] = field(default_factory=set)
     """Functions that turned out to need rngs while the file was rendered."""
-    function_rngs: dict[FunctionInfo, ast.stmt] = field(default_factory=dict)
     seeds: dict[ast.stmt, str] = field(default_factory=dict)
     asks_for_rngs: list[FunctionInfo] = field(default_factory=list)
     """Tests and fixtures that take the fixture ``rngs``."""

@@ -58,7 +58,8 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
     parsed, before = inference.source, known.size
     for info in inference.functions.values():
-        info.draws |= info.node in known.drawing
+        if info.node in known.drawing:
+            info.draws, info.seeds = True, False
     plan_rngs(inference)
     context = Context(parsed, inference, options, layout=plan_layout(inference), shared_writes=shared_writes(inference))
     context.drawing = known.drawing
@@ -130,6 +131,7 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
             break
         node = parent
     assert isinstance(node, ast.stmt)
+    node = _before_seeds(context, node)
     earlier = [
         s
         for s in context.seeds
@@ -149,6 +151,16 @@ def _make_fixture(context: Context, renderer: Renderer) -> None:
     assert isinstance(first, ast.stmt)
     nnx = renderer.need("nnx")
     context.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
+
+
+def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
+    """``node``, or the first statement in front of it, in its block, with a seed that is set only on a condition."""
+    block = context.block_of(node) or []
+    for other in block[: block.index(node)] if node in block else []:
+        inside = (n for n in ast.walk(other) if n in context.seeds and n is not other)
+        if not isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(inside):
+            return other
+    return node
 
 
 def _is_main(node: ast.If) -> bool:

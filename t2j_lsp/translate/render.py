@@ -224,6 +224,8 @@ class Renderer(CallRenderer):
             return None
         if self.ctx.function is None or self.in_annotation:
             return None
+        if isinstance(parent, ast.Call) and any(k.arg == "rngs" for k in parent.keywords):
+            return None  # an earlier conversion wrote this partial
         text = self.generic(node).text
         return Piece(f"{self.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
 

@@ -27,7 +27,8 @@ def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> No
     while changed:
         changed = False
         for info in functions:
-            if not info.takes_rngs and not (info.owner and info.owner.keeps_rngs) and _decide(info):
+            kept = info.owner is not None and info.owner.keeps_rngs and not info.static
+            if not info.takes_rngs and not kept and _decide(info):
                 changed = True
         changed |= _spread_overrides(inference)
     for cls in inference.classes.values():
@@ -67,7 +68,7 @@ def _decide(info: FunctionInfo) -> bool:
         if info.name == "__init__":
             info.takes_rngs = True
             return True
-        if info.name in build_methods(owner):
+        if info.static or info.name in build_methods(owner):
             info.takes_rngs = True
             return True
         if not owner.keeps_rngs:

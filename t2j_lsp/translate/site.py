@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..symbols import FunctionNode, scopes_around
+from .classes import FunctionInfo
 from .context import Context
 from .facts import Fact
 from .optimizer_plan import OptimizerPlan
 from .precedence import Piece
-from .rngs import build_methods
 
 if TYPE_CHECKING:
     from .rule_application import RuleApplication
@@ -109,23 +110,66 @@ def used_of_pair(target: ast.expr) -> int | None:
     return ignored.index(False) if sum(ignored) == 1 else None
 
 
+TAKEN = "the name 'rngs' is taken here, and generators of random numbers go by it: call yours something else"
+
+
 def rngs_expression(ctx: Context) -> str:
-    """How to reach an ``nnx.Rngs`` from the current statement."""
-    function = ctx.function
+    """How to reach an ``nnx.Rngs`` from the current statement; a function that none reaches is noted down for it."""
+    function = _function_around(ctx)
     if function is None:
-        if ctx.class_info is None and ctx.module_rngs is None and ctx.statement is not None and not ctx.quiet:
+        _check_free(ctx, ctx.source.symbols.module)
+        if ctx.module_rngs is None and ctx.statement is not None and not ctx.quiet:
             ctx.module_rngs = ctx.statement.node
         return "rngs"
-    while function.outer is not None and not function.seeds and function.owner is None:
-        function = function.outer
     owner = function.owner
-    if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs:
+    if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs and not function.static:
+        _check_free(ctx, [name for info in owner.ancestry() for name in info.attributes])
         first = function.node.args.posonlyargs + function.node.args.args
         return f"{first[0].arg}.rngs" if first else "self.rngs"
-    if owner is not None and owner.is_module and function.name not in build_methods(owner) and not function.takes_rngs:
+    has_own = function.makes_rngs or function.seeds and _is_seeded(ctx, function)
+    if not function.takes_rngs and not has_own:
         ctx.drawing.add(function.node)
-    if owner is None and not function.takes_rngs and not function.seeds:
-        ctx.drawing.add(function.node)
-    if function.seeds and not ctx.quiet and function not in ctx.function_rngs and ctx.statement is not None:
-        ctx.function_rngs[function] = ctx.statement.node
+    _check_free(ctx, ctx.source.symbols.within(function.node))
     return "rngs"
+
+
+def _function_around(ctx: Context) -> FunctionInfo | None:
+    """The function whose ``rngs`` the current statement sees: a method, or the outermost function around it."""
+    function = ctx.function
+    if function is None and ctx.statement is not None:
+        around = scopes_around(ctx.statement.node, ctx.parents)
+        nodes = (scope for scope in around if isinstance(scope, FunctionNode))
+        function = next((ctx.inference.functions.get(node) for node in nodes), None)
+    while function is not None and function.outer is not None and not function.seeds and function.owner is None:
+        function = function.outer
+    return function
+
+
+def _check_free(ctx: Context, names: Collection[str]) -> None:
+    """Report that the user calls something else ``rngs``; in a file with ``nnx`` an earlier conversion wrote it."""
+    if "rngs" in names and "nnx" not in ctx.source.symbols.names and ctx.statement is not None:
+        ctx.gap(ctx.statement.node, "rngs", "unsure", TAKEN)
+
+
+def _is_seeded(ctx: Context, function: FunctionInfo) -> bool:
+    """Whether a statement that sets the seed is always run before the current one."""
+    node: ast.AST | None = ctx.statement.node if ctx.statement is not None else None
+    while node is not None and node is not function.node:
+        block = ctx.block_of(node) if isinstance(node, ast.stmt) else None
+        if block is not None and _seeds(ctx, block[: block.index(node)]):  # type: ignore[arg-type]
+            return True
+        node = ctx.parents.get(node)
+    return False
+
+
+def _seeds(ctx: Context, block: Sequence[ast.stmt]) -> bool:
+    """Whether statements set the seed, whichever way they are run through."""
+    for node in block:
+        match node:
+            case ast.If() if _seeds(ctx, node.body) and _seeds(ctx, node.orelse):
+                return True
+            case ast.With() if _seeds(ctx, node.body):
+                return True
+            case ast.Expr() if node in ctx.seeds:
+                return True
+    return False

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .convert import body, expect_same
+import pytest
+
+from t2j_lsp.translate.site import TAKEN
+
+from .convert import body, expect_same, run
 
 
 def test_functions_that_build_modules_take_and_pass_rngs() -> None:
@@ -83,3 +87,124 @@ def test_an_override_takes_rngs_when_its_base_does() -> None:
 
 def test_functions_without_randomness_stay() -> None:
     expect_same("def scale(n: int, factor: float = 2.0):\n    return int(n * factor)\n")
+
+
+def test_a_seed_on_a_condition_leaves_the_rngs_that_were_given() -> None:
+    code = body("""
+    def draw(seed=None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        return torch.randn(3)
+
+    draw()
+    """)
+    assert "def draw(seed=None, *, rngs: nnx.Rngs):" in code
+    assert "        rngs = nnx.Rngs(seed)\n    return rngs.normal((3,))" in code
+    assert "rngs = nnx.Rngs(0)\ndraw(rngs=rngs)" in code
+
+
+def test_what_is_drawn_before_the_seed_takes_the_rngs_that_were_given() -> None:
+    code = body("""
+    def draw():
+        a = torch.randn(2)
+        torch.manual_seed(0)
+        return a + torch.randn(2)
+    """)
+    assert "def draw(*, rngs: nnx.Rngs):\n    a = rngs.normal((2,))\n    rngs = nnx.Rngs(0)" in code
+
+
+def test_a_seed_in_both_branches_is_a_seed() -> None:
+    code = body("""
+    def draw(a):
+        if a:
+            torch.manual_seed(1)
+        else:
+            torch.manual_seed(2)
+        return torch.randn(2)
+    """)
+    assert "def draw(a):" in code
+
+
+def test_a_seed_of_a_script_on_a_condition_is_not_taken_back() -> None:
+    code = body("import sys\nif len(sys.argv) > 1:\n    torch.manual_seed(3)\nx = torch.randn(3)\n")
+    assert code.index("rngs = nnx.Rngs(0)") < code.index("rngs = nnx.Rngs(3)") < code.index("rngs.normal")
+
+
+def test_methods_without_an_instance_take_rngs() -> None:
+    code = body("""
+    class Net(nn.Module):
+        @staticmethod
+        def noise(x):
+            return x + torch.randn(3)
+
+        @classmethod
+        def build(cls, n):
+            return cls()
+
+        def forward(self, x):
+            return self.noise(x)
+
+    net = Net.build(3)
+    """)
+    assert "def noise(x, *, rngs: nnx.Rngs):\n        return x + rngs.normal((3,))" in code
+    assert "return self.noise(x, rngs=self.rngs)" in code
+    assert "return cls(rngs=rngs)" in code
+    assert "net = Net.build(3, rngs=rngs)" in code
+
+
+def test_what_a_class_makes_at_its_own_level_has_the_rngs_around_it() -> None:
+    assert "rngs = nnx.Rngs(0)\nclass Box:\n    x = rngs.normal((3,))" in body("class Box:\n    x = torch.randn(3)\n")
+    code = body("""
+    def build():
+        class Box:
+            x = torch.randn(3)
+        return Box
+    """)
+    assert "def build(*, rngs: nnx.Rngs):" in code
+    assert "nnx.Rngs(0)" not in code
+
+
+def test_functions_of_a_constructors_own_take_its_rngs() -> None:
+    """Found in timm: the method is called while the module is built, and passes a function that draws."""
+    code = body("""
+    def init(module):
+        nn.init.normal_(module.weight)
+
+    def each(function, module):
+        function(module)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(3, 3)
+            self.init_weights()
+
+        def init_weights(self):
+            each(init, self.a)
+
+        def forward(self, x):
+            return self.a(x)
+    """)
+    assert "self.init_weights(rngs=rngs)" in code
+    assert (
+        "def init_weights(self, *, rngs: nnx.Rngs):\n        each(functools.partial(init, rngs=rngs), self.a)" in code
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f():\n    rngs = [1, 2]\n    return torch.randn(3), rngs\n",
+        "def f(rngs):\n    return torch.randn(rngs)\n",
+        "rngs = 3\ndef f():\n    return torch.randn(rngs)\n",
+        "rngs = 3\nx = torch.randn(rngs)\n",
+        "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.rngs = 3\n"
+        "    def forward(self, x):\n        return x + torch.randn(self.rngs)\n",
+    ],
+)
+def test_a_name_rngs_of_the_user_is_reported(source: str) -> None:
+    assert {gap.reason for gap in run(source).gaps} == {TAKEN}
+
+
+def test_a_name_rngs_elsewhere_is_nobodys_concern() -> None:
+    assert not run("def f(rngs):\n    return rngs\n\n\ndef g():\n    return torch.randn(3)\n").gaps

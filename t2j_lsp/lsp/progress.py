@@ -28,20 +28,26 @@ class StatusProgress:
 
 
 class Progress:
-    """One piece of work. Silent where the client shows no progress."""
+    """One piece of work. Silent where the client shows no progress.
 
-    def __init__(self, server: Server, title: str, cancel: Callable[[], None]) -> None:
+    ``token`` is that of the request, from a client that shows and cancels it itself.
+    """
+
+    def __init__(self, server: Server, title: str, cancel: Callable[[], None], token: int | str | None = None) -> None:
         self._server = server
-        self._token = f"t2j-{uuid.uuid4()}"
+        self._token = token if token is not None else f"t2j-{uuid.uuid4()}"
         self._cancel = cancel
         self._begun = False
         self._ended = False
         self._last = ""
-        if server.client.progress:
+        if token is not None:
+            self._begun = True
+            self._notify(types.WorkDoneProgressBegin(title))
+        elif server.client.progress:
             server.spawn(self._begin(title))
 
     async def _begin(self, title: str) -> None:
-        server, token = self._server, self._token
+        server, token = self._server, str(self._token)
         await server.protocol.ask(types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token))
         if self._ended:
             return
@@ -57,7 +63,7 @@ class Progress:
 
     def end(self) -> None:
         self._ended = True
-        self._server.progress_cancels.pop(self._token, None)
+        self._server.progress_cancels.pop(str(self._token), None)
         if self._begun:
             self._notify(types.WorkDoneProgressEnd())
 

@@ -11,6 +11,7 @@ import inspect
 import json
 import logging
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from .server import Server
 
 log = logging.getLogger("t2j.lsp")
+
+progress_token: ContextVar[int | str | None] = ContextVar("progress_token", default=None)
+"""Under which the client of the running command shows its progress, if it said so."""
 
 PARSE_ERROR, INVALID_REQUEST, NOT_INITIALIZED = -32700, -32600, -32002
 
@@ -227,6 +231,7 @@ class Protocol(LanguageServerProtocol):
         if params.command == "":
             # A lens that only tells something, in a client that runs it all the same.
             return None
+        progress_token.set(params.work_done_token)
         handler = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(message=f"there is no command {params.command!r}")

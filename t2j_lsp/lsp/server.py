@@ -42,7 +42,7 @@ from .features import (
     pausing,
     workspace,
 )
-from .features.ask_offers import Gap
+from .features.ask_offers import Gap, look_for_fixes
 from .features.project_file import NAME as PROJECT_FILE
 from .features.project_file import ProjectFiles
 from .paths import to_path
@@ -267,6 +267,7 @@ class Server(LanguageServer):
         self.diagnostics.analysed(program)
         self.similar.analysed(program)
         if known is not None and known.analysis.complete:
+            look_for_fixes(self, program)
             self.refresh_views()
 
     def reconfigured(self) -> None:

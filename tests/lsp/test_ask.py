@@ -202,6 +202,9 @@ def test_a_verified_answer_is_one_edit_and_the_key_is_nowhere(
     assert answered["verdicts"]["Slope"]["verdict"] == "equivalent"
     assert len(one.edits) == 1 and "dy = jnp.gradient(y, axis=1)" in one.target.read_text()
     assert "TODO(t2j)" not in one.target.read_text()
+    shown = one.client.wait(lambda m: m.get("method") == "window/showDocument")["params"]
+    at = shown["selection"]["start"]["line"]
+    assert shown["uri"] == one.target_uri and "jnp.gradient" in one.target.read_text().splitlines()[at]
     (said,) = one.messages()
     assert said.startswith("Slope: ✓ checked: outputs, gradients") and "small, 2 rounds" in said and "undo" in said
     steps = [m["params"]["value"].get("message") or "" for m in one.client.messages if m.get("method") == "$/progress"]
@@ -269,11 +272,16 @@ def test_an_endpoint_that_refuses_is_said_in_a_line_without_the_key(
     holds_nothing_of(KEY, tmp_path)
 
 
-def test_cancelling_leaves_no_process_and_typing_stays_possible(editor: Start, endpoint: Endpoint) -> None:
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells when a process that is no child has ended")
+@pytest.mark.parametrize("own_token", [False, True])
+def test_cancelling_leaves_no_process_and_typing_stays_possible(
+    editor: Start, endpoint: Endpoint, own_token: bool
+) -> None:
     script = endpoint(Silence())
     one = editor(script)
     one.open()
-    request = one.client.start("workspace/executeCommand", {"command": "t2j.ask", "arguments": [one.uri, "Slope"]})
+    command: Json = {"command": "t2j.ask", "arguments": [one.uri, "Slope"]}
+    request = one.client.start("workspace/executeCommand", {**command, **({"workDoneToken": 7} if own_token else {})})
     assert script.asked.wait(TIMEOUT)
     assert one.client.hover(one.uri, line_of(SOURCE, "torch.tanh"), 20)["contents"]
     with pytest.raises(ServerError, match="being asked already"):
@@ -281,9 +289,15 @@ def test_cancelling_leaves_no_process_and_typing_stays_possible(editor: Start, e
     pid = one.client.command("t2j.debugInfo")["processes"]["asking"]
     assert pid in processes(one.client.process.pid)
     watched = [os.pidfd_open(one) for one in processes(pid)]
-    token = one.client.wait_notification("$/progress", lambda p: p["value"]["title"].endswith("Slope"))["token"]
-    one.client.notify("window/workDoneProgress/cancel", {"token": token})
-    assert one.client.result(request)["reason"] == "it was cancelled"
+    began = one.client.wait_notification("$/progress", lambda p: p["value"]["title"].endswith("Slope"))
+    if own_token:
+        assert began["token"] == 7
+        one.client.notify("$/cancelRequest", {"id": request})
+        with pytest.raises(ServerError, match="cancelled"):
+            one.client.result(request)
+    else:
+        one.client.notify("window/workDoneProgress/cancel", {"token": began["token"]})
+        assert one.client.result(request)["reason"] == "it was cancelled"
     assert all(select.select([one], [], [], TIMEOUT)[0] for one in watched)
     assert not one.target.exists()
 

@@ -48,7 +48,11 @@ export class Asking implements vscode.TextDocumentContentProvider, vscode.Dispos
       return undefined;
     }
     await this.handOver();
-    return this.server.command<Asked>("t2j.ask", ...question, this.host);
+    const title = `Asking ${this.host} about ${question[1] || "this file"}`;
+    return vscode.window.withProgress(
+      { location: vscode.ProgressLocation.Notification, title, cancellable: true },
+      (progress, token) => this.server.longCommand<Asked>("t2j.ask", [...question, this.host], progress, token),
+    );
   }
 
   /** Ask about the definition at the cursor. */

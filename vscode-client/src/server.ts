@@ -1,5 +1,6 @@
 /** The server's life: found, started, restarted, stopped; and every message to it. */
 
+import { randomUUID } from "node:crypto";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import {
@@ -9,6 +10,7 @@ import {
   type LanguageClientOptions,
   RevealOutputChannelOn,
   type ServerOptions,
+  WorkDoneProgress,
 } from "vscode-languageclient/node";
 import { readBundle } from "./bundle";
 import type { Consent } from "./consent";
@@ -27,6 +29,8 @@ const SELECTOR = [
   { scheme: "untitled", language: "python" },
   { notebook: "jupyter-notebook", language: "python" },
 ];
+
+type Report = vscode.Progress<{ message?: string }>;
 
 /** Why there is no server, and the packages whose installation would mend it. */
 export interface Problem {
@@ -124,6 +128,31 @@ export class Server implements vscode.Disposable {
   notify(method: string, params: unknown): void {
     if (this.running) {
       void this.client?.sendNotification(method, params);
+    }
+  }
+
+  /** Send a command that tells how far it is, and that a token cancels; undefined where that was done. */
+  async longCommand<T>(name: string, args: unknown[], report: Report, token: vscode.CancellationToken) {
+    await this.wake();
+    const workDoneToken = `t2j-${randomUUID()}`;
+    const shown = this.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+      if (value.kind !== "end" && value.message) {
+        report.report({ message: value.message });
+      }
+    });
+    try {
+      return await this.request<T>(
+        "workspace/executeCommand",
+        { command: name, arguments: args, workDoneToken },
+        token,
+      );
+    } catch (error) {
+      if (token.isCancellationRequested) {
+        return undefined;
+      }
+      throw error;
+    } finally {
+      shown?.dispose();
     }
   }
 

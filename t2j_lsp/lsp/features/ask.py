@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from ..checking.wording import counted, verdict_line
 from ..convert import FileConversion, convert_file
 from ..paths import to_path
 from ..progress import Progress
+from ..protocol import progress_token
 from ..settings import Settings
 from .actions import RequestFailed
 from .ask_offers import ASK_COMMAND, DIFFERENT, GAPS, UNSET, why_not
@@ -202,7 +204,8 @@ async def _asked(server: Server, question: Question) -> dict[str, Any]:
     conversion, request = await _request(server, question)
     key = server.model_keys.get(question.host) or key_from_environment()
     what = question.name or question.path.name
-    progress = Progress(server, f"Asking {question.host} about {what}", server.asking.cancel)
+    title = f"Asking {question.host} about {what}"
+    progress = Progress(server, title, server.asking.cancel, progress_token.get())
     try:
         answer = await server.asking.run(
             {**request, "operation": "ask", "key": key},
@@ -255,9 +258,17 @@ async def _written(server: Server, conversion: FileConversion, code: str) -> dic
     except (Refused, SyntaxProblem, Failed) as error:
         raise RequestFailed(message=str(error)) from None
     if written["applied"] and server.client.show_document:
-        params = types.ShowDocumentParams(conversion.target_uri)
+        params = types.ShowDocumentParams(conversion.target_uri, selection=_answered_at(conversion.code, code))
         server.spawn(server.protocol.ask(types.WINDOW_SHOW_DOCUMENT, params))
     return written
+
+
+def _answered_at(before: str, after: str) -> types.Range:
+    """Where lines of a text begin to be other ones; what was only added or taken away, as imports are, comes second."""
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+    ranked = sorted((("replace", "insert", "delete", "equal").index(tag), line) for tag, _, _, line, _ in blocks)
+    start = types.Position(ranked[0][1] if ranked else 0, 0)
+    return types.Range(start, start)
 
 
 def _say(server: Server, kind: types.MessageType, text: str) -> None:

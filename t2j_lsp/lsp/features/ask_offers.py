@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import Finding, Span
+from ...contract import Finding, Severity, Span
 from ...outline import todo_marks
 from ..analysis.model import Analysis, Refused
 from ..analysis.service import Failed
@@ -27,8 +27,12 @@ ASK_COMMAND = "t2j.ask"
 GAPS, DIFFERENT = "gaps", "different"
 UNSET = "no model is set: t2j.model.names in the editor's settings"
 REPAIR = "Repair with the model…"
-PATIENCE = 1.5
+PATIENCE = 0.5
 """Seconds that a list of actions waits for the number of similar fixes."""
+KEPT = 1000
+"""Gaps whose numbers are kept, about."""
+MOST = 50
+"""Gaps of one file that are looked for at once."""
 _DEFINITION = re.compile(r"(?:class|def)[ \t]+(\w+)")
 
 
@@ -57,6 +61,19 @@ def is_offered(server: Server, uri: str) -> bool:
     return reason is None or (reason == UNTRUSTED and server.client.asks_before_checks)
 
 
+def look_for_fixes(server: Server, program: Program) -> None:
+    """Find out how many similar fixes there are for a program's gaps, before anybody opens a list of actions."""
+    current = server.service.current(program)
+    if current is None or not is_offered(server, program.uri):
+        return
+    analysis, lines = current
+    places = ((f, lines.span(f.span)) for f in analysis.findings if f.severity is Severity.GAP)
+    gaps = [_gap(program, finding, span) for finding, span in places if span is not None]
+    unknown = [gap for gap in dict.fromkeys(gaps) if gap not in server.similar_fixes]
+    if unknown:
+        _ask_for(server, unknown[:MOST])
+
+
 def at_gap(server: Server, program: Program, analysis: Analysis, finding: Finding, span: Span) -> Offer | None:
     """The action that asks for the definition in which a gap stands; ``span`` is where the gap is now."""
     if not is_offered(server, program.uri):
@@ -66,8 +83,7 @@ def at_gap(server: Server, program: Program, analysis: Analysis, finding: Findin
         for d in analysis.definitions
         if not d.depth and d.kind != "loop" and d.line <= finding.span.line <= d.end_line
     )
-    statement = "".join(program.lines[span.line - 1 : span.end_line])
-    return Offer(_action(server, program.uri, next(around, ""), GAPS), Gap(statement, finding.name, finding.reason))
+    return Offer(_action(server, program.uri, next(around, ""), GAPS), _gap(program, finding, span))
 
 
 def at_draft(server: Server, program: Program, first: int, last: int) -> types.CodeAction | None:
@@ -110,20 +126,28 @@ async def count_similar(server: Server, offers: Sequence[Offer]) -> None:
     gaps = list(dict.fromkeys(offer.gap for offer in offers if offer.gap not in server.similar_fixes))
     if gaps:
         with contextlib.suppress(TimeoutError, Failed, Refused):
-            counts = asyncio.ensure_future(server.service.ask_plain("similar", gaps=[_asked(gap) for gap in gaps]))
-            counts.add_done_callback(lambda done: _remember(server, gaps, done))
-            await asyncio.wait_for(asyncio.shield(counts), PATIENCE)
+            await asyncio.wait_for(asyncio.shield(_ask_for(server, gaps)), PATIENCE)
     for offer in offers:
         offer.count(server.similar_fixes.get(offer.gap, 0))
 
 
-def _remember(server: Server, gaps: Iterable[Gap], done: asyncio.Future[list[int]]) -> None:
-    if not done.cancelled() and done.exception() is None:
-        server.similar_fixes.update(zip(gaps, done.result(), strict=True))
+def _ask_for(server: Server, gaps: Sequence[Gap]) -> asyncio.Future[list[int]]:
+    """Has the analysis process look for fixes, and remembers how many there are."""
+    asked = [(gap.statement, gap.name, gap.reason) for gap in gaps]
+    counts = asyncio.ensure_future(server.service.ask_plain("similar", gaps=asked))
+
+    def remember(done: asyncio.Future[list[int]]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            if len(server.similar_fixes) > KEPT:
+                server.similar_fixes.clear()
+            server.similar_fixes.update(zip(gaps, done.result(), strict=True))
+
+    counts.add_done_callback(remember)
+    return counts
 
 
-def _asked(gap: Gap) -> tuple[str, str, str]:
-    return gap.statement, gap.name, gap.reason
+def _gap(program: Program, finding: Finding, span: Span) -> Gap:
+    return Gap("".join(program.lines[span.line - 1 : span.end_line]), finding.name, finding.reason)
 
 
 def asking(server: Server, uri: str, name: str, mode: str) -> list[Any]:

@@ -59,3 +59,20 @@ class Net(nn.Module):
         open(${JSON.stringify(pipe)}, "rb").close()
         return torch.relu(self.fc(x))
 `;
+
+/** The rules refuse one call of it, and a model can answer for that. */
+export const SLOPE = `import torch
+import torch.nn as nn
+
+
+# t2j: args=(4, 6), x=f32[3, 4]
+class Slope(nn.Module):
+    def __init__(self, features, out):
+        super().__init__()
+        self.fc = nn.Linear(features, out)
+
+    def forward(self, x):
+        y = torch.tanh(self.fc(x))
+        (dy,) = torch.gradient(y, dim=1)
+        return y + dy
+`;

@@ -124,13 +124,13 @@ export class Workbench {
     await this.#active(name);
   }
 
-  /** Run a command by its title in the palette. */
-  async command(title) {
-    await this.#pick("F1", `>${title}`, title);
+  /** Run a command by its title in the palette; `next` is what it opens in the palette's place, if it does. */
+  async command(title, next = undefined) {
+    await this.#pick("F1", `>${title}`, title, next);
   }
 
   /** Choose in a quick input. It closes when an editor that is still opening takes the focus: then it is opened again. */
-  async #pick(key, text, title) {
+  async #pick(key, text, title, next = undefined) {
     const widget = this.page.locator(".quick-input-widget");
     const input = widget.locator(".quick-input-filter input");
     const row = widget.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
@@ -147,7 +147,7 @@ export class Workbench {
         await this.page.keyboard.press("Escape");
       }
     }
-    await widget.waitFor({ state: "hidden" });
+    await (next ? next.waitFor() : widget.waitFor({ state: "hidden" }));
   }
 
   /** Put the cursor at a line and column, both from 1, of the active editor. */
@@ -222,9 +222,9 @@ export class Workbench {
   }
 
   /** A notification with the text, once it is shown. */
-  async notification(text) {
+  async notification(text, timeout = WAIT) {
     const toast = this.page.locator(".notification-toast", { hasText: text }).first();
-    await toast.waitFor();
+    await toast.waitFor({ timeout });
     return toast;
   }
 

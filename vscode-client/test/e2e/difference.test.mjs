@@ -39,10 +39,13 @@ test("a gap's hover leads to mistakes in converting it that were fixed", { timeo
       await code.goTo(5, 24);
       await page.keyboard.press("Control+k");
       await page.keyboard.press("Control+i");
-      return line.first().waitFor({ timeout: 3_000 }).then(
-        () => true,
-        () => false,
-      );
+      return line
+        .first()
+        .waitFor({ timeout: 3_000 })
+        .then(
+          () => true,
+          () => false,
+        );
     };
     await eventually(hover, Boolean, "a hover with fixed bugs");
     await code.shot("hover with fixed bugs");

@@ -10,6 +10,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from t2j_lsp.lsp.settings import from_client, from_toml, settings_of
+
 from .client import Client, ServerError, capabilities
 from .pairs import TIMEOUT, Pair
 from .programs import line_of, place_of
@@ -186,3 +188,11 @@ def test_nothing_is_kept_unless_it_is_wanted(trusted: Client, tmp_path: Path, da
     assert trusted.command("t2j.check", pair.uri, "Net", timeout=TIMEOUT)["verdict"] == "equivalent"
     looked_up(trusted)
     assert (sorted((data / "fixes").iterdir()) if (data / "fixes").exists() else []) == before
+
+
+def test_keeping_fixes_is_off_unless_a_project_or_the_editor_turns_it_on() -> None:
+    project, editor = (
+        from_toml("[tool.t2j]\nkeep-fixes = true\n", "pyproject.toml"),
+        from_client({"fixes": {"keep": False}}),
+    )
+    assert [settings_of(*layers).keep_fixes for layers in ((), (project,), (project, editor))] == [False, True, False]

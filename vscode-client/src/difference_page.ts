@@ -27,8 +27,8 @@ export function page(difference: Difference, link: LineLink, nonce: string): str
 <p>${escapeHtml(difference.what)}</p>
 ${difference.cause ? `<p class="cause">Likely cause: ${escapeHtml(difference.cause)}</p>` : ""}
 <p class="quiet">${agreeing} of ${difference.steps.length} statements agree, on ${escapeHtml(difference.device || "cpu")}, in ${escapeHtml(difference.precision ?? "float64")}.${where}</p>
+${difference.similar.length ? `<details class="fixes"><summary>${counted(difference.similar.length)}</summary>\n${fixes(difference.similar)}</details>` : ""}
 ${difference.steps.map((step, index) => section(step, index === difference.first, link)).join("\n")}
-${difference.similar.length ? `<h2>${counted(difference.similar.length)}</h2>\n${fixes(difference.similar)}` : ""}
 </body>
 </html>`;
 }
@@ -69,7 +69,7 @@ function fix(one: FixedBug): string {
 <tr><th>faulty</th><th>fixed</th></tr>
 <tr><td><pre><code>${escapeHtml(dedented(one.Error_Code))}</code></pre></td><td><pre><code>${escapeHtml(dedented(one.Fixed_Code))}</code></pre></td></tr>
 </table>
-<p class="quiet">It said: ${escapeHtml(one.Error.split("\n")[0] || "nothing")}.${escapeHtml(where)}</p>
+<p class="quiet">It said: ${escapeHtml((one.Error.split("\n")[0] || "nothing").replace(/\.$/, ""))}.${escapeHtml(where)}</p>
 </section>`;
 }
 
@@ -174,7 +174,6 @@ code { background: none; padding: 0; white-space: pre-wrap; overflow-wrap: anywh
 a { color: var(--vscode-textLink-foreground); }
 .quiet { color: var(--vscode-descriptionForeground); }
 .cause { border-left: 3px solid var(--vscode-editorWarning-foreground); padding-left: .7em; }
-h2 { font-size: 1.2em; font-weight: 600; margin-top: 1.5em; }
 h3 { font-size: 1em; font-weight: 600; margin: 0; }
 .fix { border-top: 1px solid var(--vscode-panel-border, #8884); padding: .6em 0; }
 table.sides tr > :first-child { width: 50%; }

@@ -34,7 +34,7 @@ class Captures:
         """There are verdicts on two texts: those that differ are remembered, and fixes of earlier ones are kept."""
         path = to_path(source)
         if path is None or not self.server.settings_for(source).keep_fixes:
-            self._failed.clear()
+            self._failed = {key: one for key, one in self._failed.items() if key[0] != source}
             return
         now: Texts = (path, texts[0]), (converted[1], texts[1])
         for verdict in verdicts:

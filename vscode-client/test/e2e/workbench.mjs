@@ -155,6 +155,8 @@ export class Workbench {
     await this.page.keyboard.press("Control+G");
     const input = this.page.locator(".quick-input-widget .quick-input-filter input");
     await input.fill(`:${line}:${column}`);
+    // Before its row is there, the key goes to nothing.
+    await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: String(line) }).waitFor();
     await input.press("Enter");
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }

@@ -95,9 +95,9 @@ test("what is not finite is shown as it is, and a conversion that is no file has
   assert.doesNotMatch(html, /command:open\?null/);
 });
 
-test("fixed bugs stand below a difference, faulty and fixed side by side, and nothing stands there without any", () => {
+test("fixed bugs stand with a difference, faulty and fixed side by side, and nothing stands there without any", () => {
   const html = page(difference({ similar: [fix(), fix({ yours: true, title: "yours: net-1" })] }), link, "n");
-  assert.match(html, /<h2>2 mistakes like this were fixed<\/h2>/);
+  assert.match(html, /<summary>2 mistakes like this were fixed<\/summary>/);
   assert.match(html, /<code>y = gelu\(x\)\nreturn y<\/code>.*<code>y = gelu\(x, approximate=False\)<\/code>/s);
   assert.match(html, /It said: it differs\. In: A net\./);
   assert.match(html, /yours: net-1/);

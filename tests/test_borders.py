@@ -79,7 +79,7 @@ BORDERS = (
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs")),
-    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline", "t2j_lsp.symbols"), frozenset({"numpy"})),
+    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline"), frozenset({"numpy"})),
     Border(
         "t2j_lsp.check.workers",
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),

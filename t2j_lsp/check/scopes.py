@@ -96,15 +96,20 @@ def _level(node: ast.stmt) -> Iterator[ast.AST]:
 def bound(statement: ast.stmt) -> list[str]:
     """The names that a statement binds."""
     names: list[str] = []
+    inside: set[ast.AST] = set()  # variables of comprehensions are their own
     for node in _level(statement):
         match node:
+            case ast.comprehension():
+                inside.update(ast.walk(node.target))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.append(node.name)
-            case ast.Name(ctx=ast.Store()):
+            case ast.Name(ctx=ast.Store()) if node not in inside:
                 names.append(node.id)
             case ast.Import() | ast.ImportFrom():
                 names += [a.asname or a.name.partition(".")[0] for a in node.names if a.name != "*"]
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.append(name)
+            case ast.MatchMapping(rest=str(name)):
                 names.append(name)
     return list(dict.fromkeys(names))
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
+import inspect
 import sys
 import traceback
+import typing
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from t2j_lsp.check.loading import loaded
+from t2j_lsp.check.scopes import bound
 from t2j_lsp.check.slice import Slice, Slicer
 from t2j_lsp.contract import SourceError
+from t2j_lsp.symbols import Symbols
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -177,3 +184,28 @@ def test_a_broken_file_is_a_source_error_with_its_line(tmp_path: Path) -> None:
 def test_a_broken_neighbour_fails_only_when_it_is_imported(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "def f(): return 1\ndef g():\n    import b\n", "b.py": "def ("})
     assert value(cut(tmp_path, "a.py", "f")) == 1
+
+
+def test_a_variable_of_a_comprehension_hides_nothing_around_it(tmp_path: Path) -> None:
+    text = """
+    x = 5
+    squares = [x * x for x in range(3)]
+    def f(): return sum([x for x in range(3)]) + x
+    """
+    write(tmp_path, {"a.py": text})
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == 8
+
+
+@pytest.mark.parametrize("module", [argparse, ast, inspect, typing], ids=lambda m: m.__name__)
+def test_statements_bind_what_the_table_of_names_says(module: ModuleType) -> None:
+    text = inspect.getsource(module)
+    symbols = Symbols(text, ast.parse(text))
+    for node in ast.walk(symbols.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            parameters = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+            outer = {n for s in ast.walk(node) if isinstance(s, ast.Global | ast.Nonlocal) for n in s.names}
+            deleted = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+            names = {name for statement in node.body for name in bound(statement)}
+            assert (names | parameters) - outer - deleted >= symbols.bound(node) - outer - deleted, node.name
+            assert names - outer <= symbols.bound(node), node.name

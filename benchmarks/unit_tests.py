@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -121,14 +122,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where to write what was found, one object a line")
     options = parser.parse_args()
     found: list[Found] = []
-    with Pool(device="cpu", quick=False) as pool:
+    with open(options.json or os.devnull, "w") as kept, Pool(device="cpu", quick=False) as pool:
         pool.start()
         for subject in subjects(options.only)[:: options.every][: options.limit]:
             found.append(measured(pool, subject, options.per, options.seed))
+            print(json.dumps(asdict(found[-1])), file=kept, flush=True)
             if sys.stderr.isatty():
                 print(f"\r{len(found)} objects, {subject!s:40}", end="", file=sys.stderr, flush=True)
-    if options.json:
-        options.json.write_text("".join(json.dumps(asdict(f)) + "\n" for f in found))
     return 0 if report(found) else 1
 
 

@@ -78,17 +78,26 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
         if info.external or not caller_of(info, context.inference) or info.outer is not None:
             continue
         try:
-            found = _find(context, info)
-            if found is not None:
-                _Gradients(context, found).plan()
+            plans = [_Gradients(context, found) for found in _find(context, info)]
+            names: set[str] = set()
+            for one in plans:
+                one.look()
+            roots = [text for one in plans for text in one.found.roots]
+            if len(set(roots)) < len(roots):
+                continue  # their gradients add up
+            for one in plans:
+                names |= one.plan(names, set(roots))
+            for one in plans:
+                one.take()
+            if plans:
                 done.add(info)
         except _Left:
             continue
     return done
 
 
-def _find(context: Context, info: FunctionInfo) -> _Plan | None:
-    """The one backward pass of a test."""
+def _find(context: Context, info: FunctionInfo) -> list[_Plan]:
+    """The backward passes of a test."""
     found: list[_Plan] = []
     for node in ast.walk(info.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -100,35 +109,49 @@ def _find(context: Context, info: FunctionInfo) -> _Plan | None:
             if isinstance(node, ast.Expr) and differentiates(context, node.value):
                 assert isinstance(node.value, ast.Call)
                 found.append(_Plan(info, block, index, node.value))
-    if len(found) > 1:
+    if len({id(plan.block) for plan in found}) > 1:
         raise _Left
-    return found[0] if found else None
+    return found
 
 
 class _Gradients:
     """Plans one backward pass, and writes it."""
 
     def __init__(self, context: Context, plan: _Plan) -> None:
+        self.names: set[str] = set()
+        """Names that the backward passes of the test have taken."""
+        self.handlers: list[tuple[ast.expr, Callable[[Renderer], Piece | None]]] = []
         self.ctx = context
         self.found = plan
         self.source: Source = context.source
         self.undone: list[Callable[[], None]] = []
 
-    def plan(self) -> None:
-        """Raises _Left where something is not surely understood; then nothing was changed."""
-        found = self.found
-        function = found.call.func
+    def look(self) -> None:
+        """Finds out what the loss is computed from. Raises _Left where something is not surely understood."""
+        function = self.found.call.func
         assert isinstance(function, ast.Attribute)
         self.loss: ast.expr = function.value
         self.weights = self._weights()
         self._roots()
         self._slice()
-        reads = self._gradient_reads()
+
+    def plan(self, names: set[str], roots: set[str]) -> set[str]:
+        """Finds out where gradients are read, and gives the names that it takes beside ``names``. Raises _Left.
+
+        ``roots`` are those of all backward passes of the test.
+        """
+        found = self.found
+        reads = self._gradient_reads(roots)
+        self.names = set(names)
         for root in found.roots.values():
             root.grad = self._fresh("grads" if root.module and self._modules == 1 else f"{root.name}_grad")
         self.name = self._fresh("loss_fn")
-        handlers = [handler for read in reads for handler in self._read(read)]
-        for node, handler in handlers:
+        self.handlers = [handler for read in reads for handler in self._read(read)]
+        return self.names
+
+    def take(self) -> None:
+        """Puts the handlers on the test."""
+        for node, handler in self.handlers:
             self.ctx.expression_handlers[node] = handler
         self._take()
 
@@ -136,11 +159,12 @@ class _Gradients:
         """A name like ``hint`` that the test and what it sees have not."""
         taken = {n.id for n in ast.walk(self.found.info.node) if isinstance(n, ast.Name)}
         taken |= {a.arg for a in ast.walk(self.found.info.node) if isinstance(a, ast.arg)}
-        taken |= {*self.ctx.inference.env, *self.ctx.reserved, *(root.grad for root in self.found.roots.values())}
+        taken |= {*self.ctx.inference.env, *self.ctx.reserved, *self.names}
         name, count = hint, 1
         while name in taken:
             count += 1
             name = f"{hint}{count}"
+        self.names.add(name)
         return name
 
     @property
@@ -204,7 +228,7 @@ class _Gradients:
                 found.moved.insert(0, node)
                 needed |= _reads(node)
         used = {text: root for text, root in found.roots.items() if text in needed or text in _reads(self.loss)}
-        if not used or any(r.wanted and r.text not in used for r in found.roots.values()):
+        if not used:
             raise _Left
         found.roots = dict(sorted(used.items(), key=lambda item: not item[1].module))
         if len({root.name for root in used.values()}) < len(used):
@@ -235,10 +259,16 @@ class _Gradients:
 
     # --- where gradients are read ---------------------------------------------------------------------------------
 
-    def _gradient_reads(self) -> list[ast.Attribute]:
+    def _gradient_reads(self, roots: set[str]) -> list[ast.Attribute]:
+        """The gradients of this pass that are read; those of arrays that no pass has are not understood."""
         found, reads = self.found, []
         for node in ast.walk(found.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
+                text = _plain(node.value)
+                if text in roots and text not in found.roots:
+                    continue  # another pass's
+                if not text and len(roots) > len(found.roots):
+                    raise _Left
                 parent = self.ctx.parents.get(node)
                 written = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and parent.attr[0] != "_"
                 if not isinstance(node.ctx, ast.Load) or written or node.lineno <= found.call.lineno:
@@ -288,35 +318,45 @@ class _Gradients:
             case ast.Call(
                 func=ast.Attribute(attr="parameters" | "named_parameters", value=owner), args=[], keywords=[]
             ):
-                root = self.found.roots.get(_plain(owner))
+                root, part = self._module_of(owner)
             case _:
                 raise _Left
         assert around is not None and isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute)
         reads = [
             n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         ]
-        if root is None or not all(self._only_gradient(n) for n in reads):
+        if root is None or part and loop.iter.func.attr == "named_parameters":
+            raise _Left
+        if not all(self._only_gradient(n) for n in reads):
             raise _Left
         root.wanted = True
         named = loop.iter.func.attr == "named_parameters"
         yield node, lambda renderer: Piece(name)
         if isinstance(loop, ast.For):
-            self._loop_head(loop, root, named)
+            self._loop_head(loop, root, named, part)
             return
 
         def iterated(renderer: Renderer) -> Piece:
             if not named:
-                return Piece(f"{renderer.need('jax')}.tree.leaves({root.grad})")
+                return Piece(f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
             key = f"{renderer.need('torch_name')}({root.text}, path)"
             return Piece(f"(({key}, g) for path, g in {renderer.need('nnx')}.to_flat_state({root.grad}))")
 
         yield loop.iter, iterated
 
+    def _module_of(self, owner: ast.expr) -> tuple[_Root | None, str]:
+        """The module that the loss is computed with and the part of it: ``net`` and ``.head`` of ``net.head``."""
+        text = _plain(owner)
+        for root in self.found.roots.values():
+            if root.module and (text == root.text or text.startswith(f"{root.text}.")):
+                return root, text.removeprefix(root.text)
+        return None, ""
+
     def _only_gradient(self, node: ast.Name) -> bool:
         parent = self.ctx.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.attr in ("grad", "requires_grad")
 
-    def _loop_head(self, loop: ast.For, root: _Root, named: bool) -> None:
+    def _loop_head(self, loop: ast.For, root: _Root, named: bool, part: str) -> None:
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
             raise _Left
@@ -326,7 +366,7 @@ class _Gradients:
             names = [t.id for t in targets if isinstance(t, ast.Name)]
             used = any(isinstance(n, ast.Name) and n.id == names[0] for s in loop.body for n in ast.walk(s))
             if not named:
-                ctx.replace(loop.iter, f"{renderer.need('jax')}.tree.leaves({root.grad})")
+                ctx.replace(loop.iter, f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
             else:
                 path = self._fresh("path")
                 ctx.replace(loop.iter, f"{renderer.need('nnx')}.to_flat_state({root.grad})")

@@ -200,6 +200,39 @@ def test_gradients_of_parameters_with_what_the_loss_is_made_from() -> None:
     )
 
 
+def test_two_losses_of_different_inputs() -> None:
+    code = body(
+        """
+        import torch
+        from net import normalize
+
+        def test_it():
+            x = torch.ones(3, requires_grad=True)
+            normalize(x).sum().backward()
+            z = x.detach().clone().requires_grad_()
+            (z / z.norm()).sum().backward()
+            assert torch.allclose(x.grad, z.grad)
+        """
+    )
+    assert "    x_grad = jax.grad(loss_fn)(x)\n    z = lax.stop_gradient(x)\n" in code
+    assert "    z_grad = jax.grad(loss_fn2)(z)\n    assert jnp.allclose(x_grad, z_grad)" in code
+
+
+def test_gradients_of_a_part_of_a_module() -> None:
+    code = body(
+        """
+        import torch
+        from net import Net
+
+        def test_it():
+            net = Net()
+            net(torch.ones(4, 8)).sum().backward()
+            assert all(p.grad is not None for p in net.fc1.parameters())
+        """
+    )
+    assert "assert all(p is not None for p in jax.tree.leaves(grads.fc1))" in code
+
+
 @pytest.mark.parametrize(
     "lines",
     [

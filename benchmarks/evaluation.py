@@ -16,7 +16,8 @@ import hashlib
 import re
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,19 +28,19 @@ from t2j_lsp.retrieval import dataset
 
 from .scripted_endpoint import serve
 
-JAX, JNP, OPTAX, LAX = "import jax", "import jax.numpy as jnp", "import optax", "from jax import lax"
+JAX, OPTAX = "import jax", "import optax"
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the model knows of a program: its answers by span, ``wrong`` for the ``right`` part of them."""
+    """What the model knows of a program: its answers, and what stands for the ``right`` part of them by mistake."""
 
     mends: Literal["at once", "when told", "when shown", "never"]
-    cause: str
-    right: str
-    wrong: str
-    spans: tuple[str, ...] = ()
-    """The answers; of a program whose only span is the whole function, its fixed conversion."""
+    cause: str = ""
+    right: str = ""
+    wrong: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """By a piece of the PyTorch statement; of a program that has none, its fixed conversion."""
     head: tuple[str, ...] = ()
 
 
@@ -81,45 +82,38 @@ for _ in range(steps):
     w, b = optax.apply_updates((w, b), updates)
     history.append(lax.stop_gradient(loss))
 """
-DETACHED_W, DETACHED_B = "w = lax.stop_gradient(w0)", "b = lax.stop_gradient(b0)"
-
 KNOWN = {
-    "logistic_step": Known("at once", "", "", ""),
+    "logistic_step": Known("at once"),
     "clip_and_step": Known("when told", "", "scale = jnp.minimum(1.0, limit / (norm + 1e-6))", "scale = limit / norm"),
-    "gaussian_policy": Known(
-        "when shown", "std-biased", "advantage.std(ddof=1)", "advantage.std()",
-        ("advantage = (advantage - advantage.mean()) / (advantage.std(ddof=1) + 1e-8)",),
-    ),
     "gradient_penalty": Known(
         "when told", "", ").sum())(x)", "))(x)",
-        ("x = lax.stop_gradient(x)", "grad = jax.grad(lambda x: (jnp.tanh(x @ w) @ v).sum())(x)"),
+        {"autograd.grad": "grad = jax.grad(lambda x: (jnp.tanh(x @ w) @ v).sum())(x)"},
     ),
-    "linear_regression": Known(
-        "when shown", "sum-for-mean", "jnp.mean((x", "jnp.sum((x", (DETACHED_W, LOOP), (JAX,)
-    ),
-    "softmax_regression": Known(
-        "when told", "", ", has_aux=True", "", (DETACHED_W, CLASSES), (JAX, OPTAX)
+    "softmax_regression": Known("when told", "", ", has_aux=True", "", {"for _": CLASSES}, (JAX, OPTAX)),
+    "linear_regression": Known("when shown", "sum-for-mean", "jnp.mean((x", "jnp.sum((x", {"for _": LOOP}, (JAX,)),
+    "sgd_momentum": Known(
+        "when shown", "grad-of-wrong-argument", "))(w)", "))(x.T)",
+        {"autograd.grad": "grad = jax.grad(lambda w: jnp.mean(jnp.square(jnp.tanh(x @ w) - y)))(w)"}, (JAX,),
     ),
     "optax_adamw": Known(
         "when shown", "optimizer-state-dropped", "updates, state = optimizer", "updates, _ = optimizer",
-        (DETACHED_W, DETACHED_B,
-         "optimizer = optax.adamw(0.05, weight_decay=0.1)\nstate = optimizer.init((w, b))", ADAMW), (JAX, OPTAX),
+        {"torch.optim": "optimizer = optax.adamw(0.05, weight_decay=0.1)\nstate = optimizer.init((w, b))",
+         "for _": ADAMW}, (JAX, OPTAX),
     ),
     "optax_momentum_loop": Known(
         "when shown", "optimizer-state-dropped", "updates, state = optimizer", "updates, _ = optimizer",
-        (DETACHED_W, DETACHED_B,
-         "optimizer = optax.sgd(0.1, momentum=0.8)\nstate = optimizer.init((w, b))", MOMENTUM), (JAX, OPTAX),
+        {"torch.optim": "optimizer = optax.sgd(0.1, momentum=0.8)\nstate = optimizer.init((w, b))",
+         "for _": MOMENTUM}, (JAX, OPTAX),
     ),
-    "sgd_momentum": Known(
-        "when shown", "grad-of-wrong-argument", "(w)", "(x)",
-        (DETACHED_W, "grad = jax.grad(lambda w: jnp.mean(jnp.square(jnp.tanh(x @ w) - y)))(w)"), (JAX,),
-    ),
-    "linear_decay_sgd": Known("never", "", "w0", "w0 * 2", (DETACHED_W,)),
-    "per_example_gradients": Known("never", "", "(w)", "(xi)", (
-        "w = lax.stop_gradient(w)", "grad = jax.grad(lambda w: (jnp.tanh(xi @ w) - yi) ** 2)(w)"), (JAX,),
-    ),
+    "gaussian_policy": Known("never", answers={
+        ".std()": "advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)"}),
+    "linear_decay_sgd": Known("never", answers={"torch.optim": "optimizer = None", "for _": "pass"}),
+    "per_example_gradients": Known("never", answers={
+        "autograd.grad": "grad = jax.grad(lambda xi: (jnp.tanh(xi @ w) - yi) ** 2)(xi)"}, head=(JAX,)),
 }  # fmt: skip
-"""Of each program, what the model knows. For two, the rules leave more than their gaps, and no answer is right."""
+"""Of each program, what the model knows. Around the gaps of the last three, the rules leave more than that."""
+SPAN = re.compile(r"^### SPAN (\d+) \(.*?(?=^### SPAN|^Answer with)", re.MULTILINE | re.DOTALL)
+"""A span as a prompt shows it."""
 
 
 def programs() -> dict[str, Example]:
@@ -137,14 +131,15 @@ def answer(example: Example, known: Known, text: str) -> str:
         "when shown": any(cause == known.cause and name != example.program for name, cause in shown),
         "never": False,
     }[known.mends]
-    head, spans = known.head, known.spans
-    if not spans:
+    head, answers = known.head, known.answers
+    if not answers:
         top, _, rest = example.fix_output.partition("\n\n\n")
-        head, spans = tuple(top.splitlines()), (rest,)
+        head, answers = tuple(top.splitlines()), {"def ": rest}
     parts = ["### HEAD\n```python\n" + "\n".join(head) + "\n```"] if head else []
-    for number, code in enumerate(spans, 1):
+    for span in SPAN.finditer(text):
+        code = next((code for piece, code in answers.items() if piece in span[0]), "...")
         said = code if right else code.replace(known.right, known.wrong)
-        parts.append(f"### SPAN {number}\n```python\n{said}\n```")
+        parts.append(f"### SPAN {span[1]}\n```python\n{said}\n```")
     return "\n\n".join([*parts, "CLAIM: equivalent"]) + "\n"
 
 
@@ -160,8 +155,8 @@ def judged(text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", default="standard,retrieved,all,without=training")
-    parser.add_argument("--rounds", default="4")
+    parser.add_argument("--prompts", default="standard,retrieved,all")
+    parser.add_argument("--rounds", default="3")
     parser.add_argument("--keep", help="a new folder for the programs, the record and the report")
     arguments = parser.parse_args()
     chosen = programs()

@@ -56,7 +56,6 @@ def evaluated(
     client: Placed,
     *,
     interpreters: Interpreters | None = None,
-    timing: bool = True,
     dialogues: Path | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
     on_case: Callable[[], Any] = lambda: None,
@@ -73,8 +72,15 @@ def evaluated(
         def judge_of(program: Program) -> Judge:
             return stack.enter_context(file_judge(program.path, where, pool=pool))
 
+        def timing(program: Program, code: str, objects: Sequence[str]) -> dict[str, float] | None:
+            from .check.timing import run_time
+
+            return run_time(program.path, code, objects, pool)
+
         checked = [_with_verdict(program, pool, on_progress) for program in programs]
-        bench = Bench(judge_of, load_fixed_bugs(), pairs, client, where.jax, None, on_progress, lambda *case: on_case())
+        bench = Bench(
+            judge_of, load_fixed_bugs(), pairs, client, where.jax, timing, on_progress, lambda *case: on_case()
+        )
         result = asyncio.run(_run(checked, settings, bench))
     if dialogues is not None:
         for dialogue in result.dialogues:

@@ -165,6 +165,18 @@ class FileCheck:
         """
         return self._prepared(item, self.settings.seed).answer
 
+    def run_time(self, item: CheckedObject, other: Counterpart) -> dict[str, float]:
+        """Seconds of one call of each side, and those that JAX compiles. Raises WorkerError, RemoteError too."""
+        prepared = self._prepared(item, self.settings.seed)
+        call = {k: prepared.answer[k] for k in ("init", "inputs")} | {"seed": self.settings.seed, "wide": False}
+        init = constructor(self.torch_side, self.torch_side.main, item.name) if item.is_class else None
+        pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+        torch = self.ask("torch", "clock", slice=prepared.torch_slice, **call)
+        part = self._cutter(other, prepared.code)(self.jax_side)
+        jax = self.ask("jax", "clock", slice=part, pairing=pairing, state=torch["state"], **call)
+        first, median = jax["seconds"]["first"], jax["seconds"]["median"]
+        return {"torch": torch["seconds"]["median"], "jax": median, "compile": max(first - median, 0.0)}
+
     def _prepared(self, item: CheckedObject, seed: int, retry: bool = True, small: bool = False) -> _Prepared:
         """The first of the plans that runs, if need be one that the check of another class has shown."""
         plans = plans_for(self.torch_side, item, self.seen)

@@ -71,6 +71,8 @@ class Case:
     verified: bool
     """Whether every refused span has an answer with which the check found the program equivalent."""
     ended: str
+    objects: list[str]
+    """The classes and functions that were judged."""
     answers: list[Answered]
     solved: dict[str, int]
     """Spans verified, by the model that solved them."""
@@ -119,12 +121,17 @@ class Watched:
         self.verdicts.setdefault(candidate, {})[name] = verdict
         return verdict
 
+    @property
+    def objects(self) -> list[str]:
+        """The objects that were judged."""
+        return sorted({name for said in self.verdicts.values() for name in said})
+
     def holds(self, source: str, code: str) -> bool:
         """Whether a whole program was found equivalent in every object that was judged on the way to it."""
-        names = {name for said in self.verdicts.values() for name in said}
+        names = self.objects
         known = next((said for candidate, said in self.verdicts.items() if _same_code(candidate, code)), {})
         return bool(names) and all(
-            (known.get(name) or self(source, code, name)).verdict is VerdictKind.EQUIVALENT for name in sorted(names)
+            (known.get(name) or self(source, code, name)).verdict is VerdictKind.EQUIVALENT for name in names
         )
 
 
@@ -155,6 +162,7 @@ async def run_case(
         spans=len(repair.left) + sum(draft.verified for draft in repair.drafts.values()),
         verified=verified,
         ended=repair.ended,
+        objects=watched.objects,
         answers=[_answered(turn, watched) for turn in turns],
         solved=_solved(repair),
         fixes=[pair.id for pair in repair.pairs],

@@ -44,9 +44,9 @@ class Evaluation:
 
 
 class Timing(Protocol):
-    """Measures how long a program and its conversion run; None where that can't be said."""
+    """Measures how long objects of a program and of its conversion run; None where that can't be said."""
 
-    def __call__(self, program: Program, code: str) -> dict[str, float] | None: ...
+    def __call__(self, program: Program, code: str, objects: Sequence[str]) -> dict[str, float] | None: ...
 
 
 @dataclass(frozen=True)
@@ -98,4 +98,4 @@ def _measure(case: Case, program: Program, bench: Bench) -> None:
         case.bleu_draft = code_bleu(reference, case.draft) if case.draft else None
         case.bleu_code = code_bleu(reference, case.code)
     if case.verified and bench.timing is not None:
-        case.run_time = bench.timing(program, case.code)
+        case.run_time = bench.timing(program, case.code, case.objects)

@@ -17,6 +17,7 @@ jax_random.install()  # Before flax, which keeps references to what is replaced 
 
 import flax  # noqa: E402
 
+from .jax_clock import clock  # noqa: E402
 from .jax_initial import initial  # noqa: E402
 from .jax_observe import observe  # noqa: E402
 from .jax_tests import tests  # noqa: E402
@@ -48,6 +49,7 @@ HANDLERS: dict[str, Handler] = {
     "trace": trace,
     "initial": initial,
     "train": train,
+    "clock": clock,
     "tests": tests,
     "memory": jax_device.memory,
     "precision": jax_device.precision,

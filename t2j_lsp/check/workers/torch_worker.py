@@ -9,6 +9,7 @@ import torch
 
 from . import torch_device, torch_exact, torch_random, torch_tests, torch_ties
 from .serve import Handler
+from .torch_clock import clock
 from .torch_initial import initial
 from .torch_observe import observe
 from .torch_prepare import prepare
@@ -50,6 +51,7 @@ HANDLERS: dict[str, Handler] = {
     "owners": owners,
     "initial": initial,
     "train": train,
+    "clock": clock,
     "tests": torch_tests.tests,
     "values": torch_tests.values,
     "memory": torch_device.memory,

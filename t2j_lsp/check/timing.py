@@ -1,0 +1,35 @@
+"""How long objects of a PyTorch file and of its conversion run, in the workers of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .counterparts import counterpart
+from .filecheck import FileCheck, Settings
+from .objects import find_objects
+from .pool import Pool
+from .slice import Slicer
+from .worker import RemoteError, WorkerError
+from .workspace import read_text
+
+
+def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -> dict[str, float] | None:
+    """Seconds of one call of each of these objects, summed: ``torch``, ``jax`` and, apart, ``compile``.
+
+    Calls are those of a check: small inputs, evaluation mode, the user's precision, one thread. None where one of
+    them can't be run so.
+    """
+    torch_side, jax_side = Slicer(source), Slicer(source, converted, read_text)
+    check = FileCheck(pool, torch_side, jax_side, Settings(), lambda: False)
+    total = {"torch": 0.0, "jax": 0.0, "compile": 0.0}
+    for item in find_objects(torch_side, objects):
+        other = counterpart(jax_side, item)
+        if other is None:
+            return None
+        try:
+            found = check.run_time(item, other)
+        except (RemoteError, WorkerError, KeyError):  # no inputs were found, or it needs what only a check replays
+            return None
+        total = {name: seconds + found[name] for name, seconds in total.items()}
+    return total if objects else None

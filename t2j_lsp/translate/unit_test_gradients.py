@@ -16,57 +16,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from .classes import FunctionInfo
 from .context import Context
-from .facts import Object, Qual, Tensor, is_module
 from .precedence import Piece
 from .render import Renderer
-from .rule import REGISTRY
 from .source import Source
 from .statements import Statements
-from .training_protocol import blocks, differentiates
 from .training_text import converted, indented, lead_comments, rendered, span_of_lines
+from .unit_test_losses import Left, Loss, Plan, Root, find, plain
 from .unit_tests import caller_of
 
 UNUSED = "Where PyTorch leaves .grad None, for what the loss does not depend on, JAX gives zeros."
-_MODES = frozenset({"train", "eval", "load_state_dict", "requires_grad_", "manual_seed", "to"})
-
-
-class _Left(Exception):
-    """The test is not surely understood: it is left to what handles training code."""
-
-
-@dataclass
-class _Root:
-    """What the loss is differentiated by, or the module that it is computed with: ``x``, ``net``, ``self.net``."""
-
-    text: str
-    name: str
-    """What it is called as a parameter of the loss function."""
-    module: bool
-    wanted: bool = False
-    """Whether its gradient is read."""
-    grad: str = ""
-
-
-@dataclass
-class _Plan:
-    """One backward pass and what belongs to it."""
-
-    info: FunctionInfo
-    block: Sequence[ast.stmt]
-    at: int
-    call: ast.Call
-    roots: dict[str, _Root] = field(default_factory=dict)
-    moved: list[ast.stmt] = field(default_factory=list)
-    """Statements that compute the loss."""
-    first: int = 0
-    outputs: list[str] = field(default_factory=list)
-    """Names of the loss function's that are read behind it, the loss first if it is."""
-    reads: bool = False
-    """Whether the loss itself is read."""
 
 
 def plan_gradients(context: Context) -> set[FunctionInfo]:
@@ -78,7 +39,7 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
         if info.external or not caller_of(info, context.inference) or info.outer is not None:
             continue
         try:
-            plans = [_Gradients(context, found) for found in _find(context, info)]
+            plans = [_Gradients(context, found) for found in find(context, info)]
             names: set[str] = set()
             for one in plans:
                 one.look()
@@ -91,52 +52,24 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
                 one.take()
             if plans:
                 done.add(info)
-        except _Left:
+        except Left:
             continue
     return done
 
 
-def _find(context: Context, info: FunctionInfo) -> list[_Plan]:
-    """The backward passes of a test."""
-    found: list[_Plan] = []
-    for node in ast.walk(info.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            owner = context.fact(node.func.value)
-            if isinstance(owner, Object) and owner.kind in ("optimizer", "scaler"):
-                raise _Left
-    for block in blocks(info.node.body):
-        for index, node in enumerate(block):
-            if isinstance(node, ast.Expr) and differentiates(context, node.value):
-                assert isinstance(node.value, ast.Call)
-                found.append(_Plan(info, block, index, node.value))
-    if len({id(plan.block) for plan in found}) > 1:
-        raise _Left
-    return found
+class _Gradients(Loss):
+    """Finds where the gradients of one backward pass are read, and writes it."""
 
-
-class _Gradients:
-    """Plans one backward pass, and writes it."""
-
-    def __init__(self, context: Context, plan: _Plan) -> None:
+    def __init__(self, context: Context, plan: Plan) -> None:
+        super().__init__(context, plan)
+        self.source: Source = context.source
         self.names: set[str] = set()
         """Names that the backward passes of the test have taken."""
         self.handlers: list[tuple[ast.expr, Callable[[Renderer], Piece | None]]] = []
-        self.ctx = context
-        self.found = plan
-        self.source: Source = context.source
         self.undone: list[Callable[[], None]] = []
 
-    def look(self) -> None:
-        """Finds out what the loss is computed from. Raises _Left where something is not surely understood."""
-        function = self.found.call.func
-        assert isinstance(function, ast.Attribute)
-        self.loss: ast.expr = function.value
-        self.weights = self._weights()
-        self._roots()
-        self._slice()
-
     def plan(self, names: set[str], roots: set[str]) -> set[str]:
-        """Finds out where gradients are read, and gives the names that it takes beside ``names``. Raises _Left.
+        """Finds out where gradients are read, and gives the names that it takes beside ``names``. Raises Left.
 
         ``roots`` are those of all backward passes of the test.
         """
@@ -167,96 +100,6 @@ class _Gradients:
         self.names.add(name)
         return name
 
-    @property
-    def _modules(self) -> int:
-        return sum(root.module for root in self.found.roots.values())
-
-    def _weights(self) -> ast.expr | None:
-        """The argument of ``y.backward(weights)``."""
-        call = self.found.call
-        keywords = {k.arg: k.value for k in call.keywords if k.arg not in ("retain_graph", "create_graph")}
-        given = [*call.args, *filter(None, [keywords.pop("gradient", None)])]
-        if keywords or len(given) > 1:
-            raise _Left
-        return given[0] if given else None
-
-    # --- what the loss depends on ---------------------------------------------------------------------------------
-
-    def _roots(self) -> None:
-        """The tensors whose ``grad`` is read, and the modules that are called before the backward pass."""
-        found = self.found
-        for node in ast.walk(found.info.node):
-            if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
-                text = _plain(node.value)
-                if text and isinstance(fact := self.ctx.fact(node.value), Tensor) and not fact.variable:
-                    self._add(text, False).wanted = True
-        for node in found.block[: found.at + 1]:
-            for inner in ast.walk(node):
-                text = _plain(inner) if isinstance(inner, ast.Name | ast.Attribute) else ""
-                if text and text != "self" and is_module(self.ctx.fact(inner)) and not self._part_of_a_chain(inner):
-                    self._add(text, True)
-
-    def _part_of_a_chain(self, node: ast.AST) -> bool:
-        """Whether it is a part of a module that is a root itself, or is stored to."""
-        if not isinstance(getattr(node, "ctx", None), ast.Load):
-            return True
-        value = getattr(node, "value", None)
-        return value is not None and is_module(self.ctx.fact(value))
-
-    def _add(self, text: str, module: bool) -> _Root:
-        if text not in self.found.roots:
-            self.found.roots[text] = _Root(text, text.rpartition(".")[2], module)
-        return self.found.roots[text]
-
-    def _slice(self) -> None:
-        """The statements that compute the loss from the roots."""
-        found = self.found
-        before = list(found.block[: found.at])
-        depends: set[str] = set()
-        dependent: list[ast.stmt] = []
-        tensors = {r.text for r in found.roots.values() if not r.module}
-        for node in before:
-            reads = _reads(node)
-            if self._computes(node, reads, depends) and not (_binds(node) & tensors):
-                dependent.append(node)
-                depends |= _binds(node)
-        needed = _reads(self.loss) | (_reads(self.weights) if self.weights is not None else set())
-        for node in reversed(dependent):
-            if _binds(node) & needed:
-                if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                    raise _Left
-                found.moved.insert(0, node)
-                needed |= _reads(node)
-        used = {text: root for text, root in found.roots.items() if text in needed or text in _reads(self.loss)}
-        if not used:
-            raise _Left
-        found.roots = dict(sorted(used.items(), key=lambda item: not item[1].module))
-        if len({root.name for root in used.values()}) < len(used):
-            raise _Left
-        found.first = before.index(found.moved[0]) if found.moved else found.at
-        made = {name for node in found.moved for name in _binds(node)}
-        for node in before[found.first :]:
-            if node not in found.moved:
-                if any(isinstance(n, ast.Attribute) and n.attr in _MODES for n in ast.walk(node)) or _binds(node):
-                    raise _Left  # it may change what comes after it
-        if any("rngs" in _names_of_draws(node, self.ctx) for node in [*found.moved, self.loss]):
-            raise _Left
-        later = [n for n in before[found.first :] if n not in found.moved] + self._behind()
-        read = {name for node in later for name in _reads(node)}
-        loss = self.loss.id if isinstance(self.loss, ast.Name) else ""
-        found.reads = loss in read and self.weights is None
-        found.outputs = [n for n in dict.fromkeys(_bound_in_order(found.moved)) if n in read & made]
-        if found.reads:
-            found.outputs.remove(loss)
-
-    def _computes(self, node: ast.stmt, reads: set[str], depends: set[str]) -> bool:
-        return bool(reads & (depends | self.found.roots.keys()))
-
-    def _behind(self) -> list[ast.stmt]:
-        """The statements that run after the backward pass."""
-        end = self.found.call.lineno
-        return [n for n in ast.walk(self.found.info.node) if isinstance(n, ast.stmt) and n.lineno > end]
-
     # --- where gradients are read ---------------------------------------------------------------------------------
 
     def _gradient_reads(self, roots: set[str]) -> list[ast.Attribute]:
@@ -264,21 +107,21 @@ class _Gradients:
         found, reads = self.found, []
         for node in ast.walk(found.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
-                text = _plain(node.value)
+                text = plain(node.value)
                 if text in roots and text not in found.roots:
                     continue  # another pass's
                 if not text and len(roots) > len(found.roots):
-                    raise _Left
+                    raise Left
                 parent = self.ctx.parents.get(node)
                 written = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and parent.attr[0] != "_"
                 if not isinstance(node.ctx, ast.Load) or written or node.lineno <= found.call.lineno:
-                    raise _Left
+                    raise Left
                 reads.append(node)
         return reads
 
     def _read(self, node: ast.Attribute) -> Iterator[tuple[ast.expr, Callable[[Renderer], Piece | None]]]:
         """What ``x.grad`` and ``p.grad`` become, with the loop that ``p`` comes from."""
-        root = self.found.roots.get(_plain(node.value))
+        root = self.found.roots.get(plain(node.value))
         if root is not None and not root.module:
             yield node, lambda renderer: Piece(root.grad)
             return
@@ -286,10 +129,10 @@ class _Gradients:
             yield from self._looped(node, node.value.id)
             return
         owner = next(
-            (r for t, r in self.found.roots.items() if r.module and _plain(node.value).startswith(t + ".")), None
+            (r for t, r in self.found.roots.items() if r.module and plain(node.value).startswith(t + ".")), None
         )
         if owner is None:
-            raise _Left
+            raise Left
         owner.wanted = True
         parameter = node.value
 
@@ -309,7 +152,7 @@ class _Gradients:
                 if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):
                     yield from self._over_gradients(node, name, loop, place)
                     return
-        raise _Left
+        raise Left
 
     def _over_gradients(
         self, node: ast.Attribute, name: str, loop: ast.For | ast.comprehension, around: ast.AST | None
@@ -320,15 +163,15 @@ class _Gradients:
             ):
                 root, part = self._module_of(owner)
             case _:
-                raise _Left
+                raise Left
         assert around is not None and isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute)
         reads = [
             n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         ]
         if root is None or part and loop.iter.func.attr == "named_parameters":
-            raise _Left
+            raise Left
         if not all(self._only_gradient(n) for n in reads):
-            raise _Left
+            raise Left
         root.wanted = True
         named = loop.iter.func.attr == "named_parameters"
         yield node, lambda renderer: Piece(name)
@@ -344,9 +187,9 @@ class _Gradients:
 
         yield loop.iter, iterated
 
-    def _module_of(self, owner: ast.expr) -> tuple[_Root | None, str]:
+    def _module_of(self, owner: ast.expr) -> tuple[Root | None, str]:
         """The module that the loss is computed with and the part of it: ``net`` and ``.head`` of ``net.head``."""
-        text = _plain(owner)
+        text = plain(owner)
         for root in self.found.roots.values():
             if root.module and (text == root.text or text.startswith(f"{root.text}.")):
                 return root, text.removeprefix(root.text)
@@ -356,10 +199,10 @@ class _Gradients:
         parent = self.ctx.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.attr in ("grad", "requires_grad")
 
-    def _loop_head(self, loop: ast.For, root: _Root, named: bool, part: str) -> None:
+    def _loop_head(self, loop: ast.For, root: Root, named: bool, part: str) -> None:
         targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
-            raise _Left
+            raise Left
 
         def handler(statements: Statements) -> None:
             renderer, ctx = statements.renderer, self.ctx
@@ -379,7 +222,7 @@ class _Gradients:
             statements.block(loop.orelse)
 
         if loop.body[0].lineno == loop.lineno:
-            raise _Left
+            raise Left
         self.undone.append(lambda: self.ctx.statement_handlers.__setitem__(loop, handler))
 
     # --- writing --------------------------------------------------------------------------------------------------
@@ -399,7 +242,7 @@ class _Gradients:
         for root in found.roots.values():
             if root.text != root.name:
                 for inner in (n for s in [*found.moved, found.call] for n in ast.walk(s)):
-                    if isinstance(inner, ast.Attribute) and _plain(inner) == root.text:
+                    if isinstance(inner, ast.Attribute) and plain(inner) == root.text:
                         self.ctx.expression_handlers[inner] = lambda renderer, name=root.name: Piece(name)  # type: ignore[misc]
 
     def _write(self, statements: Statements, region: Sequence[ast.stmt]) -> None:
@@ -453,42 +296,3 @@ class _Gradients:
 
 def _packed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
-
-
-def _plain(node: ast.AST) -> str:
-    """``x`` and ``self.x`` as text; empty for anything else."""
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute(value=inner):
-            base = _plain(inner)
-            return f"{base}.{node.attr}" if base else ""
-    return ""
-
-
-def _reads(node: ast.AST) -> set[str]:
-    """The names, and attributes of names, that a piece of code reads."""
-    found = {_plain(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {""}
-    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    augmented = {node.target.id} if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) else set()
-    return (found - (stored - loaded)) | augmented
-
-
-def _binds(node: ast.stmt) -> set[str]:
-    return set(_bound_in_order([node]))
-
-
-def _bound_in_order(nodes: Sequence[ast.stmt]) -> list[str]:
-    return [n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-
-
-def _names_of_draws(node: ast.AST, context: Context) -> set[str]:
-    """``rngs`` where code draws random numbers itself: a loss function could not, as it is traced."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call):
-            fact = context.fact(inner.func)
-            rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
-            if rule is not None and rule.random:
-                return {"rngs"}
-    return set()

@@ -77,7 +77,7 @@ class Inputs:
         """A parameter's name: the last part of ``self.model``."""
         wanted = text.rpartition(".")[2] if text != "self" else "model"
         name, count = wanted, 1
-        while text != name and name in self.taken:
+        while text != name and (name in self.taken or name in self.ctx.reserved):
             count += 1
             name = f"{wanted}{count}"
         self.taken.add(name)

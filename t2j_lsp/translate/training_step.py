@@ -155,9 +155,9 @@ def clip_lines(ctx: Context, clip: Protocol, arguments: Sequence[str], grads: st
     assert callable(need)
     if clip_kind(ctx, clip) == "value":
         limit = arguments[0]
-        text = f"lambda g: {need('jnp')}.clip(g, -{limit if limit.isidentifier() else f'({limit})'}, {limit})"
-        if re.fullmatch(r"[\d.e-]+", limit):
-            text = f"lambda g: {need('jnp')}.clip(g, -{limit}, {limit})"
+        negative = f"-{limit}" if limit.isidentifier() or re.fullmatch(r"[\d.e-]+", limit) else f"-({limit})"
+        g = "g" if not re.search(r"\bg\b", limit) else "gradient"
+        text = f"lambda {g}: {need('jnp')}.clip({g}, {negative}, {limit})"
         return [f"{grads} = {need('jax')}.tree.map({text}, {grads})"]
     lines = []
     if clip.target is not None:

@@ -229,3 +229,26 @@ def test_a_module_whose_names_are_taken() -> None:
     x = np.random.default_rng(1).normal(size=(2, 4))
     with jax.enable_x64(True):
         compare(randomized(both.torch.A()), both.jax.A(rngs=nnx.Rngs(0)), [x])
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, model):
+        self.jnp = model
+        self.optimizer = torch.optim.SGD(self.jnp.parameters(), lr=0.1)
+
+    def fit(self, loader, g: float):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            loss = F.mse_loss(self.jnp(x), y)
+            loss.backward()
+            torch.nn.utils.clip_grad_value_(self.jnp.parameters(), g)
+            self.optimizer.step()
+"""
+
+
+def test_a_train_step_calls_neither_its_parameters_nor_its_gradients_like_what_it_uses() -> None:
+    code = translate(HEAD + TRAINER).code
+    assert "def train_step(jnp2, optimizer, " in code
+    assert "loss = jnp.mean(jnp.square(jnp2(x) - y))" in code
+    assert "lambda gradient: jnp.clip(gradient, -g, g)" in code

@@ -47,6 +47,9 @@ class Script:
     steps: list[Step] | Callable[[dict[str, Any]], Step]
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    embed: Callable[[str], list[float]] | None = None
+    """What ``/embeddings`` gives for a text; a status of 404 where there is none."""
+    embedded: list[str] = field(default_factory=list)
     url: str = ""
     asked: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
@@ -60,14 +63,19 @@ class Script:
 
 
 @contextmanager
-def serve(steps: list[Step] | Callable[[dict[str, Any]], Step]) -> Iterator[Script]:
+def serve(
+    steps: list[Step] | Callable[[dict[str, Any]], Step], embed: Callable[[str], list[float]] | None = None
+) -> Iterator[Script]:
     """The server, as long as the context lasts."""
-    script = Script(steps)
+    script = Script(steps, embed=embed)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # noqa: N802 - the library's name
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             script.keys.append(self.headers.get("Authorization", ""))
+            if self.path.endswith("/embeddings"):
+                self._embed(request)
+                return
             step = script.next(request)
             if isinstance(step, Status):
                 self.send_response(step.code)
@@ -96,6 +104,18 @@ def serve(steps: list[Step] | Callable[[dict[str, Any]], Step]) -> Iterator[Scri
             usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
             self._event({"choices": [], "usage": usage})
             self.wfile.write(b"data: [DONE]\n\n")
+
+        def _embed(self, request: dict[str, Any]) -> None:
+            script.embedded += request["input"]
+            rows = [
+                {"object": "embedding", "index": number, "embedding": embed(text)}
+                for number, text in enumerate(request["input"] if embed else ())
+            ]
+            answer = {"object": "list", "model": request["model"], "data": rows} if rows else {"error": {}}
+            self.send_response(200 if rows else 404)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
 
         def _event(self, data: dict[str, Any]) -> None:
             whole = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", **data}

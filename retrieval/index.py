@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 import sqlite3
 import threading
@@ -11,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 
-from t2j_lsp.fixed_bugs import Example, Found, Pair, Query, from_jsonl
+from t2j_lsp.fixed_bugs import Example, Found, Pair, Query, chosen, from_jsonl
 
 from . import features
 from .edits import NO_COUNTERPART, edits
@@ -24,8 +23,6 @@ _OTHER_OUTCOME = 0.75
 """What is left of a score where one draft stopped with an error and the other computed wrong values."""
 _TERMS = 80
 """Terms of a field that a search asks for: the rarest tell most, and long queries take long."""
-CHARACTERS_PER_TOKEN = 3.5
-"""Of code in the usual tokenizers, about; what a budget is counted by where no tokenizer is known."""
 _RAISED = re.compile(r"[\w.]*(Error|Exception|Warning|Interrupt|Exit)\b")
 
 
@@ -73,23 +70,9 @@ class Index:
             for number in scores:
                 if (_RAISED.match(self.pairs[number - 1].bug.error) is not None) != raised:
                     scores[number] *= _OTHER_OUTCOME
-        found: list[Found] = []
-        causes: set[str] = set()
-        left = tokens
-        for number, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-            pair = self.pairs[number - 1]
-            if len(found) == limit:
-                break
-            if but(pair) or (distinct and pair.bug.root_cause in causes):
-                continue
-            size = prompt_tokens([pair])
-            if left is not None:
-                if size > left:
-                    continue
-                left -= size
-            causes.add(pair.bug.root_cause)
-            found.append(Found(pair, score))
-        return found
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+        ranked = (Found(self.pairs[number - 1], score) for number, score in best)
+        return chosen((one for one in ranked if not but(one.pair)), limit, tokens, distinct)
 
     def _field(self, field: str, terms: Sequence[str]) -> list[tuple[int, float]]:
         """Pairs by one part of the query: BM25, in which rare words count most, times the field's weight."""
@@ -101,11 +84,6 @@ class Index:
         with self._lock:
             rows = self._sqlite.execute(asked, (" OR ".join(known),)).fetchall()
         return [(number, self.weights[field] * score) for number, score in rows]
-
-
-def prompt_tokens(pairs: Iterable[Pair]) -> int:
-    """About how many tokens pairs take in a prompt."""
-    return round(sum(len(json.dumps(pair.to_json())) for pair in pairs) / CHARACTERS_PER_TOKEN)
 
 
 def _pair_terms(pair: Pair) -> dict[str, list[str]]:

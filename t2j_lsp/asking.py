@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 
 from .api import FileConversion, convert_file
 from .assist.dialogue import append
+from .assist.embeddings import EmbeddedIndex, Embedder
 from .assist.judging import Judge, Tester, TestRun
 from .assist.model import Client, Endpoint, key_from_environment
 from .assist.prompts import Style
 from .assist.repair import Budget, Repair, repair_async
 from .contract import ObjectVerdict, Options, T2JError, Translation
-from .plugins import load_fixed_bugs
+from .fixed_bugs import BugIndex
+from .plugins import brought_fixed_bugs, load_fixed_bugs
 
 if TYPE_CHECKING:
     from .check.pool import Pool
 
-MODELS, BASE_URL = "T2J_LLM_MODELS", "T2J_LLM_BASE_URL"
-"""Environment variables: models in the order in which they are asked, and where they are."""
+MODELS, BASE_URL, EMBEDDINGS = "T2J_LLM_MODELS", "T2J_LLM_BASE_URL", "T2J_LLM_EMBEDDINGS"
+"""Environment variables: models in the order in which they are asked, where they are, and a model of embeddings."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,24 @@ def endpoints(models: str | None = None, base_url: str | None = None) -> list[En
     if not names:
         raise T2JError(f"no model is named: use --model NAME, or set {MODELS}")
     return [Endpoint(name, base_url or os.environ.get(BASE_URL) or None, key_from_environment()) for name in names]
+
+
+def embeddings(model: str | None = None, base_url: str | None = None) -> Endpoint | None:
+    """The embedding model, as given or as the environment names it; None where none is named."""
+    name = model or os.environ.get(EMBEDDINGS, "")
+    base_url = base_url or os.environ.get(BASE_URL) or None
+    return Endpoint(name, base_url, key_from_environment(), timeout=60, retries=2) if name else None
+
+
+def index_with(embed: Endpoint | None, on_progress: Callable[[str], None] = lambda line: None) -> BugIndex:
+    """The index of fixed bugs; with a model of embeddings its ranking counts as well, its vectors kept in the cache."""
+    from .check.compile_cache import cache_folder
+
+    index = load_fixed_bugs()
+    if embed is None:
+        return index
+    pairs = [pair for example in brought_fixed_bugs() for pair in example.pairs]
+    return EmbeddedIndex(index, pairs, Embedder(embed, cache_folder() / "embeddings.sqlite"), on_progress)
 
 
 @contextlib.contextmanager
@@ -129,22 +149,26 @@ def ask(
     budget: Budget | None = None,
     cache: Path | None = None,
     dialogues: Path | None = None,
+    always: bool = False,
+    embed: Endpoint | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> tuple[FileConversion, Repair]:
     """Asks for the refused spans of a converted file. Runs code of the file, and sends its text to the models.
 
-    ``cache`` keeps answers, ``dialogues`` is the file to which what was said is added, with unit tests of the file and
-    how they end on each answer. Returns the conversion with the answers, and what came of each. Raises T2JError where
-    the openai package is missing.
+    With ``always`` also for what the rules converted: that stays unless an answer is verified. ``cache`` keeps
+    answers, ``dialogues`` is the file to which what was said is added, with unit tests of the file and how they end on
+    each answer, ``embed`` is a model of embeddings for the search of fixed bugs. Returns the conversion with the
+    answers, and what came of each. Raises T2JError where the openai package is missing.
     """
     where = interpreters or Interpreters()
+    index = index_with(embed, on_progress)
 
     async def run(judge: Judge, tester: Tester | None) -> Repair:
         client = Client(cache)
         try:
             return await repair_async(
-                conversion.translation, models, judge, load_fixed_bugs(), style=style, budget=budget, client=client,
-                python=where.jax, tester=tester, on_progress=on_progress,
+                conversion.translation, models, judge, index, style=style, budget=budget, client=client,
+                python=where.jax, always=always, tester=tester, on_progress=on_progress,
             )  # fmt: skip
         finally:
             await client.close()

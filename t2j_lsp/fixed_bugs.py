@@ -258,6 +258,35 @@ class Found:
     score: float
 
 
+CHARACTERS_PER_TOKEN = 3.5
+"""Of code in the usual tokenizers, about; what a budget is counted by where no tokenizer is known."""
+
+
+def prompt_tokens(pairs: Iterable[Pair]) -> int:
+    """About how many tokens pairs take in a prompt."""
+    return round(sum(len(json.dumps(pair.to_json())) for pair in pairs) / CHARACTERS_PER_TOKEN)
+
+
+def chosen(ranked: Iterable[Found], limit: int, tokens: int | None = None, distinct: bool = False) -> list[Found]:
+    """The first of a ranking that fit into a prompt; the arguments are those of ``BugIndex.search``."""
+    found: list[Found] = []
+    causes: set[str] = set()
+    left = tokens
+    for one in ranked:
+        if len(found) == limit:
+            break
+        if distinct and one.pair.bug.root_cause in causes:
+            continue
+        if left is not None:
+            size = prompt_tokens([one.pair])
+            if size > left:
+                continue
+            left -= size
+        causes.add(one.pair.bug.root_cause)
+        found.append(one)
+    return found
+
+
 class BugIndex(Protocol):
     """Finds the fixed bugs that help."""
 

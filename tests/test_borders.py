@@ -85,7 +85,11 @@ BORDERS = (
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),
         JAX | TORCH | {"numpy", "ml_dtypes", "pytest"},
     ),
-    Border("t2j_lsp.assist", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs"), frozenset({"openai"})),
+    Border(
+        "t2j_lsp.assist.files",
+        ("t2j_lsp.api", "t2j_lsp.asking", "t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.plugins"),
+    ),
+    Border("t2j_lsp.assist", ("t2j_lsp.assist.files", "t2j_lsp.contract", "t2j_lsp.fixed_bugs"), frozenset({"openai"})),
     Border(
         "t2j_lsp.assist.evaluation",
         ("t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.fixed_bugs"),
@@ -100,7 +104,7 @@ BORDERS = (
     ),
     Border(
         "t2j_lsp.asking",
-        ("t2j_lsp.api", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract", "t2j_lsp.plugins"),
+        ("t2j_lsp.api", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract", "t2j_lsp.fixed_bugs", "t2j_lsp.plugins"),
     ),
     Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
     Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.scripted_endpoint import serve
 
-from .assist.test_repair import KEY, RIGHT, SOURCE, WRONG
+from .assist.test_repair import KEY, PLAIN, RIGHT, SOURCE, TANH, WRONG, answer
 
 ENDLESS = 300
 
@@ -113,3 +113,17 @@ def test_a_draft_that_is_not_verified_is_marked_and_the_exit_code_says_so(source
 def test_no_model_is_named(source: Path) -> None:
     done = t2j("convert", source, "--llm", "auto", env={"T2J_LLM_MODELS": ""})
     assert done.returncode == 2 and "no model is named" in done.stderr
+
+
+def test_llm_always_asks_although_the_rules_convert_all_and_keeps_their_code(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.py"
+    plain.write_text(PLAIN)
+    rules = t2j("convert", plain)
+    with serve([answer(TANH)]) as script:
+        env = {"T2J_LLM_BASE_URL": script.url, "T2J_LLM_MODELS": "m", "OPENAI_API_KEY": KEY}
+        done = t2j("convert", plain, "--llm", "always", "--rounds", "1", env=env)
+        assert t2j("convert", plain, "--llm", "auto", env=env).stdout == rules.stdout
+    assert done.returncode == 0 and done.stdout == rules.stdout and len(script.requests) == 1
+    assert "0 spans verified, 0 spans left, 2 spans as the rules convert it" in done.stderr
+    told = t2j("prompt", plain, "--llm", "always")
+    assert "### SPAN 2" in told.stdout and "the rules convert it" in told.stdout

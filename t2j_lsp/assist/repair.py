@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from t2j_lsp.contract import Translation, VerdictKind
+from t2j_lsp.contract import ObjectVerdict, Translation, VerdictKind
 from t2j_lsp.fixed_bugs import BugIndex, Pair, Query
 
 from . import lint
@@ -22,7 +22,7 @@ from .judging import Failure, Judge, Tester, failure_of
 from .model import Client, Endpoint, ModelError, Reply
 from .prompts import Message, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
-from .spans import MARK, RefusedSpan, indented, place_of, refused_spans, replaced
+from .spans import MARK, RefusedSpan, definition, indented, place_of, refused_spans, replaced, users, with_all
 
 ROUNDS = 7
 """Rounds with one model, at most. The published seven bounds another stage; as an upper bound it is ours."""
@@ -100,6 +100,10 @@ class _Round:
     tags: list[str] = field(default_factory=list)
     tests: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def head(self) -> str:
+        return self.answer.head if self.answer else ""
+
 
 async def repair_async(
     translation: Translation,
@@ -113,6 +117,7 @@ async def repair_async(
     client: Client | None = None,
     python: str | None = None,
     tester: Tester | None = None,
+    always: bool = False,
     on_progress: Callable[[str], None] = lambda line: None,
     on_text: Callable[[str], None] = lambda text: None,
 ) -> Repair:
@@ -129,6 +134,7 @@ async def repair_async(
         client: to keep connections and a cache; one is made and closed otherwise.
         python: the interpreter with jax, flax and optax, to look names up.
         tester: runs unit tests on what is judged, for the dialogue; called in a thread. It decides nothing.
+        always: ask for what the rules converted, too. Their code stays unless an answer is verified.
         on_progress: called with a line for each step.
         on_text: called with the answer as it comes.
 
@@ -141,6 +147,9 @@ async def repair_async(
     own = client is None
     loop = _Loop(translation, judge, index, budget or Budget(), client or Client(), python, on_progress, on_text)
     loop.tester = tester
+    if always:
+        loop.asked = with_all(translation)
+        loop.spans = refused_spans(loop.asked)
     try:
         return await loop.run(models, style, pairs)
     finally:
@@ -164,14 +173,19 @@ class _Loop:
         self.python, self.on_progress, self.on_text = python, on_progress, on_text
         self.tester: Tester | None = None
         self.started = time.monotonic()
+        self.asked = translation
+        """What prompts are made of: its gaps are the spans."""
         self.spans = refused_spans(translation)
         self.result = Repair(translation, dialogue=Dialogue(translation.source))
         self.heads: list[str] = []
         self.failed: list[tuple[dict[int, Fingerprint], str]] = []
         """Answers that were judged together, by span (the head's is 0), and what was wrong with them."""
+        self.judged: dict[str, str] = {}
+        """Of each verified definition the program in which it was run."""
 
     async def run(self, models: Sequence[Endpoint], style: Style, pairs: Sequence[Pair] | None) -> Repair:
-        prompt = first_prompt(self.translation, style, self.index, pairs)
+        # In a thread: an index with embeddings waits for answers.
+        prompt = await asyncio.to_thread(first_prompt, self.asked, style, self.index, pairs)
         self.result.left, self.result.pairs = prompt.spans, prompt.pairs
         if not prompt.spans:
             self.result.ended = "nothing to ask"
@@ -210,7 +224,8 @@ class _Loop:
             if len(gained) > self.budget.patience and gained[-1] <= gained[-1 - self.budget.patience]:
                 self.result.ended = "no gain"
                 return
-            messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, self._feedback(found)]
+            told = await asyncio.to_thread(self._feedback, found)
+            messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, told]
         self.result.ended = "rounds"
 
     def _spent(self) -> str:
@@ -253,29 +268,51 @@ class _Loop:
     async def _run(self, found: _Round, fresh: Mapping[int, str]) -> None:
         """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
         found.ran = True
-        for name, numbers in self._by_object(fresh).items():
+        left = {span.number: span for span in self.result.left}
+        needed = {number: code for number, code in fresh.items() if not left[number].optional}
+        for name, numbers in self._by_object(sorted(fresh, key=lambda n: left[n].source_line)).items():
             if not name:
                 found.results |= {n: "it stands outside of any class or function, so no check runs it" for n in numbers}
                 found.tags.append("not run")
                 continue
-            self.on_progress(f"checking {name}")
-            verdict = await asyncio.to_thread(self.judge, self.translation.source, found.code, name)
-            await self._test(found, name)
+            accepted = {n: fresh[n] for n in found.verified}
+            code = self._candidate({**needed, **accepted, **{n: fresh[n] for n in numbers}}, found.head)
+            verdict = await self._judge(name, code)
+            await self._test(found, name, code)
             if verdict.verdict is VerdictKind.EQUIVALENT:
+                verdict = await self._users_judged(name, code) or verdict
+            if verdict.verdict is VerdictKind.EQUIVALENT:
+                self.judged[name] = code
                 found.verified |= set(numbers)
                 continue
             failure = failure_of(verdict)
+            found.code = code if found.failure is None else found.code
             found.failure = found.failure or failure
             found.tags.append(failure.outcome if failure else "unchecked")
             where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
             found.results |= {n: f"{verdict.verdict}: {verdict.reason}{where}" for n in numbers}
 
-    async def _test(self, found: _Round, name: str) -> None:
+    async def _judge(self, name: str, code: str) -> ObjectVerdict:
+        self.on_progress(f"checking {name}")
+        return await asyncio.to_thread(self.judge, self.translation.source, code, name)
+
+    async def _users_judged(self, name: str, code: str) -> ObjectVerdict | None:
+        """Runs again what is verified, uses this definition, and ran beside another text of it; what then differs."""
+        for user in sorted(users(self.translation.source, name) & self.judged.keys()):
+            if definition(self.judged[user], name) == definition(code, name):
+                continue
+            verdict = await self._judge(user, code)
+            if verdict.verdict is not VerdictKind.EQUIVALENT:
+                return replace(verdict, reason=f"with it, {user} is {verdict.verdict}: {verdict.reason}")
+            self.judged[user] = code
+        return None
+
+    async def _test(self, found: _Round, name: str, code: str) -> None:
         """Notes how unit tests of a class or function end on an answer."""
         if self.tester is None:
             return
         self.on_progress(f"testing {name}")
-        run = await asyncio.to_thread(self.tester, self.translation.source, found.code, name)
+        run = await asyncio.to_thread(self.tester, self.translation.source, code, name)
         if run is not None:
             self.result.dialogue.tests[name] = {"torch": run.torch, "jax": run.jax}
             found.tests |= run.results
@@ -328,20 +365,24 @@ class _Loop:
     def _candidate(self, fresh: Mapping[int, str], head: str) -> str:
         """The conversion with what is verified and these answers."""
         done = {n: draft.code for n, draft in self.result.drafts.items() if draft.verified}
-        return replaced(self.translation, {**done, **fresh}, "\n".join([*self.heads, head])).code
+        return replaced(self.translation, {**done, **fresh}, "\n".join([*self.heads, head]), self.spans).code
 
     def _written(self, drafts: Mapping[int, Draft]) -> Translation:
-        """The conversion with all drafts that were run: those that are not verified say so on the line above."""
+        """The conversion with all drafts that were run: those that are not verified say so on the line above.
+
+        Where the rules have code, only a verified answer takes its place.
+        """
         answers = {}
+        optional = {span.number for span in self.spans if span.optional}
         for number, draft in drafts.items():
-            if not draft.ran:
+            if not draft.ran or (number in optional and not draft.verified):
                 continue
             why = " ".join(draft.reason.split())
             mark = "" if draft.verified else f"{MARK}unverified draft by {draft.model}: {why}\n"
             answers[number] = mark + "\n".join(indented(draft.code))
         left = {finding for span in self.result.left for finding in span.findings}
         asked = {finding for span in self.spans for finding in span.findings}
-        found = replaced(self.translation, answers, "\n".join(self.heads))
+        found = replaced(self.translation, answers, "\n".join(self.heads), self.spans)
         return replace(found, findings=tuple(f for f in found.findings if f not in asked or f in left))
 
     def _object(self, span: RefusedSpan) -> str:

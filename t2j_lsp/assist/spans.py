@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from t2j_lsp.contract import Finding, SourceMapEntry, Translation
+from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
 
 MARK = "# TODO(t2j): "
 """Begins the comment above each place that rules left as it was."""
+ASKED = "asked"
+"""The code of a finding for a definition that the rules converted, and that a model is asked for all the same."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class RefusedSpan:
     line: int
     end_line: int
     findings: tuple[Finding, ...]
+
+    @property
+    def optional(self) -> bool:
+        """Whether the rules have code for it, which stays unless an answer is verified."""
+        return all(finding.code == ASKED for finding in self.findings)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,15 +63,66 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
     return tuple(found)
 
 
-def replaced(translation: Translation, answers: Mapping[int, str], head: str = "") -> Translation:
+def with_all(translation: Translation) -> Translation:
+    """The translation with every class and function that the rules converted as a refused span of its own, as well.
+
+    One with gaps is asked for gap by gap. What has no torch in it, so that nothing was converted, is left out.
+    """
+    spans = refused_spans(translation)
+    places = [SourceMapEntry(s.source_line, s.source_end_line, s.line, s.end_line) for s in spans]
+    findings = [finding for span in spans for finding in span.findings]
+    here = definitions(translation.code)
+    for name, (first, last) in definitions(translation.source).items():
+        before = _lines(translation.source, first, last)
+        gaps = any(first <= span.source_line <= last for span in spans)
+        if gaps or name not in here or before == _lines(translation.code, *here[name]):
+            continue
+        reason = "the rules convert it; write it as you would: yours is taken only if a check finds it equivalent"
+        findings.append(Finding(Span(first, 0, last, 0), name, ASKED, Severity.GAP, reason))
+        places.append(SourceMapEntry(first, last, *here[name]))
+    return replace(translation, findings=tuple(findings), source_map=tuple(places))
+
+
+def definitions(code: str) -> dict[str, tuple[int, int]]:
+    """First and last line of every class and function at the top level, decorators included; by name."""
+    found = {}
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found[node.name] = (first, node.end_lineno or node.lineno)
+    return found
+
+
+def definition(code: str, name: str) -> str:
+    """The text of a class or function at the top level; empty where there is none."""
+    place = definitions(code).get(name)
+    return _lines(code, *place) if place else ""
+
+
+def users(code: str, name: str) -> set[str]:
+    """The definitions at the top level that use this one, also by way of others."""
+    named: dict[str, set[str]] = {}
+    for user, place in definitions(code).items():
+        nodes = ast.walk(ast.parse(_lines(code, *place)))
+        named[user] = {node.id for node in nodes if isinstance(node, ast.Name)}
+    found: set[str] = set()
+    while more := {n for n, words in named.items() if words & ({name} | found)} - found - {name}:
+        found |= more
+    return found
+
+
+def replaced(
+    translation: Translation, answers: Mapping[int, str], head: str = "", spans: Sequence[RefusedSpan] | None = None
+) -> Translation:
     """The translation with answers in place of its refused spans, by number, and ``head`` behind its imports.
 
     An answer is indented as the span it replaces, however it was indented itself. Imports of torch that nothing needs
-    any more go. The source map follows.
+    any more go. The source map follows. ``spans`` are others than the refused ones.
     """
+    spans = refused_spans(translation) if spans is None else spans
     lines = translation.code.splitlines()
     moves: list[tuple[int, int]] = []
-    for span in reversed(refused_spans(translation)):
+    for span in sorted(spans, key=lambda span: -span.line):
         if span.number in answers:
             old = lines[span.line - 1 : span.end_line]
             new = indented(answers[span.number], _margin(old))

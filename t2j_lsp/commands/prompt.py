@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..api import convert_file
 from ..assist.prompts import VERSIONS, first_prompt
+from ..assist.spans import with_all
 from ..contract import JSON_VERSION, Options, T2JError
 from ..plugins import load_fixed_bugs
 from .output import Subparsers, counted, write_json
@@ -24,6 +25,9 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--style", choices=tuple(VERSIONS), default="augmented", help="augmented (default): with fixed bugs; standard"
     )
+    parser.add_argument(
+        "--llm", choices=("auto", "always"), default="auto", help="always: as for t2j convert --llm always"
+    )
     parser.add_argument("--json", metavar="FILE", help="write messages, spans and the ids of the bugs as JSON")
     parser.set_defaults(run=run)
 
@@ -34,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     if path.suffix == ".ipynb" or path.is_dir():
         raise T2JError(f"{path} is no .py file; prompt takes one")
     translation = convert_file(path, Options()).translation
+    if arguments.llm == "always":
+        translation = with_all(translation)
     prompt = first_prompt(translation, arguments.style, load_fixed_bugs())
     if arguments.json:
         write_json(

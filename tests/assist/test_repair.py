@@ -277,3 +277,84 @@ def test_the_same_answer_with_another_helper_is_another_answer(run: Run) -> None
     ]
     with serve(steps) as script:
         assert verified(run(script))
+
+
+PLAIN = """\
+import torch
+import torch.nn.functional as F
+
+
+# t2j: x=f32[3, 4]
+def shrink(x):
+    return F.gelu(x) * 0.5
+
+
+# t2j: x=f32[3, 4]
+def twice(x):
+    return torch.cat([shrink(x), shrink(-x)], dim=1)
+
+
+def names():
+    return ["a", "b"]
+"""
+SHRINK = "def shrink(x):\n    return 0.5 * jax.nn.gelu(x, approximate=False)"
+TWICE = "def twice(x):\n    return jnp.concatenate((shrink(x), shrink(-x)), axis=1)"
+TANH = SHRINK.replace("False", "True")
+
+
+def test_always_asks_for_what_the_rules_converted_and_takes_what_is_verified(run: Run) -> None:
+    with serve([answer(SHRINK) + answer(TWICE, 2)]) as script:
+        result = run(script, source=PLAIN, always=True)
+    assert verified(result) and set(result.drafts) == {1, 2} and not result.translation.gaps
+    assert SHRINK in result.code and TWICE in result.code and "TODO" not in result.code
+    assert "### SPAN 3" not in script.requests[0]["messages"][-1]["content"]
+
+
+def test_always_keeps_what_the_rules_had_unless_an_answer_is_verified(run: Run) -> None:
+    rules = convert(PLAIN)
+    with serve([answer(TANH) + answer("def twice(x):\n    return 2 * x", 2)]) as script:
+        result = run(script, source=PLAIN, always=True, budget=Budget(rounds=1))
+    assert result.code == rules.code and result.translation.findings == rules.findings
+    assert len(result.left) == 2 and not result.dialogue.verified
+
+
+def test_one_wrong_answer_does_not_hold_back_another_that_uses_it(run: Run) -> None:
+    with serve([answer(TANH) + answer(TWICE, 2), answer(SHRINK)]) as script:
+        result = run(script, source=PLAIN, always=True)
+    assert verified(result) and result.rounds == 2
+    assert SHRINK in result.code and TWICE in result.code
+
+
+def test_what_uses_an_answer_that_came_later_is_run_again(run: Run, judge: CheckJudge) -> None:
+    names: list[str] = []
+
+    def listed(source: str, candidate: str, name: str) -> ObjectVerdict:
+        names.append(name)
+        return judge(source, candidate, name)
+
+    with serve([answer(TWICE, 2), answer(SHRINK)]) as script:
+        assert verified(run(script, source=PLAIN, always=True, judge=listed))
+    assert names == ["twice", "shrink", "twice"]
+
+
+def test_an_answer_that_makes_another_wrong_is_not_taken(run: Run, judge: CheckJudge) -> None:
+    def strict(source: str, candidate: str, name: str) -> ObjectVerdict:
+        if name == "twice" and SHRINK in candidate:
+            return ObjectVerdict(name, VerdictKind.DIFFERENT, "eval output differs")
+        return judge(source, candidate, name)
+
+    with serve([answer(TWICE, 2), answer(SHRINK)]) as script:
+        result = run(script, source=PLAIN, always=True, judge=strict, budget=Budget(rounds=2))
+    assert SHRINK not in result.code and TWICE in result.code
+    assert result.drafts[1].reason.startswith("different: with it, twice is different")
+
+
+def test_always_asks_for_gaps_one_by_one_and_marks_drafts_of_them(run: Run) -> None:
+    shrink = PLAIN[PLAIN.index("# t2j") : PLAIN.index("# t2j: x=f32[3, 4]\ndef twice")]
+    source = f"import torch.nn.functional as F\n{SOURCE}\n\n{shrink}"
+    with serve([answer("dy = -y", 1) + answer(TANH, 2)]) as script:
+        result = run(script, source=source, always=True, budget=Budget(rounds=1))
+    asked = script.requests[0]["messages"][-1]["content"]
+    assert "### SPAN 2" in asked and "### SPAN 3" not in asked
+    assert "unverified draft by model-0" in result.code and "approximate=True" not in result.code
+    assert len(result.translation.gaps) == 1

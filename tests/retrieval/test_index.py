@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.retrieval import answer_beside_rules, held_out, ranks
-from t2j_lsp.fixed_bugs import Pair, Query
+from t2j_lsp.fixed_bugs import Pair, Query, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset, features
-from t2j_lsp.retrieval.index import prompt_tokens
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,9 +137,3 @@ async def apply_edit(
     applied = bool(answer is not None and answer.applied)
     reason = getattr(answer, "failure_reason", None)
     return {"applied": applied, **({"reason": reason} if reason else {})}
-
-
-def is_inside(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path lies in one of the folders."""
-    real = Path(os.path.realpath(path))
-    return any(Path(os.path.realpath(folder)) in real.parents for folder in folders)

@@ -25,7 +25,6 @@ from .facts import (
     Shape,
     Tuple,
     is_module,
-    is_tensor,
     join,
 )
 from .layer import LAYERS
@@ -125,7 +124,3 @@ def _generic(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact:
     if name in ("Final", "ClassVar", "Annotated"):
         return inner(0)
     return UNKNOWN
-
-
-def returns_tensor(fact: Fact) -> bool:
-    return is_tensor(fact) or (isinstance(fact, Tuple) and any(map(is_tensor, fact.items)))

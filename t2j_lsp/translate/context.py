@@ -16,7 +16,7 @@ from .classes import ClassInfo, FunctionInfo
 from .facts import UNKNOWN, Fact
 from .helpers import IMPORT_ROOTS, helper_names
 from .infer import Inference
-from .layout import Layout
+from .layout_marks import Layout
 from .source import Edit, Source
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .context import Context
 from .facts import Qual
@@ -17,16 +16,6 @@ from .names import is_torch
 from .needs import IMPORTS, Needs, bound_by
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
-
-
-@dataclass(frozen=True)
-class Loads:
-    """How often each name is read in a text, without the statements that may go."""
-
-    counts: Counter[str]
-
-    def __contains__(self, name: str) -> bool:
-        return self.counts[name] > 0
 
 
 def loads(tree: ast.AST) -> Counter[str]:

@@ -13,19 +13,15 @@ from .factory import mark_factory_keywords
 from .facts import (
     NONE,
     UNKNOWN,
-    AnyModule,
     Class,
     Fact,
     Function,
     Instance,
-    Layer,
     ListOf,
     ModuleClass,
-    Object,
     Qual,
     Scalar,
     Tensor,
-    is_module,
     is_module_class,
     join,
 )
@@ -327,6 +323,3 @@ _ANY_CLASS = ModuleClass()
 
 def _is_class(fact: Fact) -> bool:
     return isinstance(fact, Class) and fact.info.is_module
-
-
-__all__ = ["AnyModule", "Function", "Inference", "Layer", "Object", "is_module"]

@@ -11,7 +11,7 @@ where it can move the axes at the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..contract import Fidelity, RuleDoc
 from . import facts
@@ -125,11 +125,3 @@ def _build(form: str | Build | None) -> Build | None:
         return call.emit(form, **extra)
 
     return build
-
-
-@dataclass
-class LayerUse:
-    """How the file uses a layer beyond building and calling it."""
-
-    classes: set[str] = field(default_factory=set)
-    """torch classes that ``isinstance`` asks for."""

@@ -231,6 +231,3 @@ def _spreads(node: ast.Call) -> bool:
     """Whether the call has ``*args`` or ``**kwargs``, which may hold anything."""
     unknown = any(k.arg is None and not isinstance(k, FactoryKeywords) for k in node.keywords)
     return unknown or any(isinstance(a, ast.Starred) for a in node.args)
-
-
-__all__ = ["LayerCalls", "is_module"]

@@ -91,6 +91,3 @@ def buildable_calls(inference: Inference) -> set[ast.Call]:
             if isinstance(layer.channels_last(Call(layer.signature, arguments, SilentSite(), node)), Piece):
                 found.add(node)
     return found
-
-
-__all__ = ["Layout", "plan_layout", "shared_base"]

@@ -7,11 +7,9 @@ import re
 
 from .classes import ClassInfo, FunctionInfo
 from .facts import Qual, Tensor
-from .layer import LAYERS
 from .module_statements import ModuleStatements, is_super_init
-from .names import is_torch
 from .no_gradient import NO_GRAD
-from .rngs import build_methods, start_of_rngs
+from .rngs import start_of_rngs
 
 LEFT_ALONE = {
     "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",
@@ -279,6 +277,3 @@ def _reads_training(node: ast.ClassDef) -> bool:
         and isinstance(n.ctx, ast.Load)
         for n in ast.walk(node)
     )
-
-
-__all__ = ["LAYERS", "Modules", "build_methods", "is_torch"]

@@ -213,6 +213,3 @@ def _steps(output: ast.Module, names: set[str]) -> dict[str, SourceMapEntry | No
             if name in names:
                 found.setdefault(name, SourceMapEntry(0, 0, inner.lineno, inner.end_lineno or inner.lineno))
     return {key: entry for key, entry in found.items() if key.removeprefix("def ") in found}
-
-
-__all__ = ["Outcomes", "plain"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 
-from ..contract import Finding, Options, Severity, SourceError, Span, T2JError, Translation
+from ..contract import Finding, Options, Severity, SourceError, T2JError, Translation
 from ..contract import Needs as ContractNeeds
 from ..plugins import load_rules
 from .aliases import shared_writes
@@ -251,6 +251,3 @@ def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
                 )
             )
     return _parse(context) if changed else output
-
-
-__all__ = ["InternalError", "Span", "translate"]

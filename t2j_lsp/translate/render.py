@@ -15,7 +15,6 @@ from .layer import LAYERS
 from .layout import shared_base
 from .names import is_torch
 from .precedence import (
-    ANY,
     ARGUMENT,
     ATOM,
     NOT,
@@ -447,6 +446,3 @@ def _is_call_bracket(before: str) -> bool:
     """Whether the bracket that ends ``before`` belongs to a call and not to a group."""
     rest = before[:-1].rstrip(" ")
     return bool(rest) and (rest[-1].isalnum() or rest[-1] in "_)]")
-
-
-__all__ = ["ANY", "Renderer", "children"]

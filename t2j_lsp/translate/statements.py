@@ -9,13 +9,11 @@ from .context import Context, Statement
 from .facts import Qual, is_tensor
 from .fold import fold
 from .module_loops import ModuleLoops
-from .names import is_torch
 from .no_gradient import NO_GRAD, NoGradient
-from .precedence import ANY, ATOM, Piece, bracket, breaks_line
+from .precedence import ANY, ATOM, bracket, breaks_line
 from .render import Renderer, children
 from .rngs import start_of_rngs
 from .rule import REGISTRY
-from .site import rngs_expression
 from .source import apply_edits
 from .stores import Stores
 from .unit_tests import seeds_all
@@ -318,6 +316,3 @@ class Statements(Stores, ModuleLoops, NoGradient):
         self.ctx.removable[node] = "rngs"
 
     # --- assignments ----------------------------------------------------------------------------------------------
-
-
-__all__ = ["ANY", "Piece", "Statements", "is_torch", "rngs_expression"]

@@ -12,7 +12,7 @@ from .optimizer_plan import OptimizerPlan
 from .precedence import Piece
 from .rule import REGISTRY
 from .training_groups import updated
-from .training_objects import Objects, Scope
+from .training_objects import Objects
 
 LISTS = ("SequentialLR", "ChainedScheduler")
 CYCLES = ("OneCycleLR", "CyclicLR")
@@ -210,6 +210,3 @@ def argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
 
 def _starred(call: ast.Call) -> bool:
     return any(k.arg is None for k in call.keywords)
-
-
-__all__ = ["Optimizers", "Scope", "argument"]

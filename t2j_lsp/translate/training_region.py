@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 
 from .context import Context
-from .precedence import ATOM, bracket
 from .statements import Statements
 from .training_protocol import Item, Refused
-from .training_step import Step, StepWriter
+from .training_step import Step
 from .training_text import converted, header_end, indented, lead_comments, lead_lines, rendered
 from .training_update import Update
 
@@ -244,6 +243,3 @@ def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) 
     text = source.newline.join(lines) + source.newline * 3
     at = source.starts[line - 1]
     ctx.edit(at, at, lead + text, count - 1000)
-
-
-__all__ = ["ATOM", "Region", "StepWriter", "bracket", "insert_function"]

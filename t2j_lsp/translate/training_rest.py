@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .context import Context
-from .facts import ListOf, Object, Qual, Tensor, Tuple, is_module
+from .facts import ListOf, Object, Tensor, Tuple, is_module
 from .precedence import ATOM, Piece, bracket
 from .render import Renderer
 from .statements import Statements
@@ -264,5 +264,3 @@ class Rest:
 
 
 _SIGNS: dict[type[ast.operator], str] = {ast.Mult: "*", ast.Div: "/", ast.Add: "+", ast.Sub: "-"}
-
-__all__ = ["Qual", "Rest"]

@@ -7,14 +7,12 @@ from collections.abc import Collection, Sequence
 
 from .classes import FunctionInfo
 from .context import Context
-from .precedence import Piece
 from .statements import Statements
 from .training_accumulated import ELSEWHERE, STORED, AddedGradients, Found, own_expressions
 from .training_flow import Flow
 from .training_objects import Objects, Scope
 from .training_protocol import CLOSURE, Reader, Refused, blocks, differentiates, flatten
 from .training_region import AUTOCAST, Region, insert_function
-from .training_slice import Slicer
 from .training_step import StepWriter, unused
 from .training_trace import Trace
 from .training_update import Phase, Update, Updates
@@ -261,6 +259,3 @@ class _ScopePlan(AddedGradients):
 
 def _written(statements: Statements) -> None:
     """The statement's lines are written already."""
-
-
-__all__ = ["Piece", "Slicer", "Steps"]

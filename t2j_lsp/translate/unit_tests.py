@@ -168,6 +168,3 @@ def _seed(context: Context) -> str:
             if info is None or fixture_of(info, context.inference) is not None or info.name in SET_UP:
                 return ast.unparse(seed)
     return "0"
-
-
-__all__ = ["caller_of", "fixture_of", "is_test_file", "rngs_fixture", "with_fixture_facts"]

@@ -350,6 +350,3 @@ class _Statements:
         found = mine[theirs.index(statement)]
         reads = {n.id for n in ast.walk(found) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         return found if reads <= other.names else None
-
-
-__all__ = ["State", "convert_part", "restore"]

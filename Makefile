@@ -1,6 +1,8 @@
 # Everyday commands. Each sets up what it needs in .venv, from Python 3.11+ and a package index alone.
 #   make demo    convert a PyTorch model, run both versions, compare
 #   make test    all tests
+#   make quick   the tests that need little: conversions as text, borders, the lint of the rules
+#   make rule S=spectral   the tests of one subject of the rules
 #   make lint    ruff and mypy
 #   make docs    regenerate the pages in docs/
 #   make bench   print the benchmarks' figures
@@ -20,7 +22,7 @@ CLIENT := vscode-client
 NODE := $(CLIENT)/scripts/with-node.sh
 NODE_READY := $(CLIENT)/node_modules/.ready
 
-.PHONY: demo test lint docs bench gpu vsix vscode
+.PHONY: demo test quick rule lint docs bench gpu vsix vscode
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -35,6 +37,12 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+quick: $(READY)
+	$(BIN)/python -m pytest -m unit $(PYTEST_FLAGS)
+
+rule: $(READY)
+	$(BIN)/python -m pytest -q tests/rules tests/helpers -k "$(S)"
 
 lint: $(READY)
 	$(BIN)/ruff check .

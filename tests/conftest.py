@@ -18,6 +18,37 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+KINDS = (
+    ("tests", "unit"),
+    ("tests/helpers", "jax"),
+    ("tests/rules", "jax"),
+    ("tests/test_torchvision_benchmark", "jax"),
+    ("tests/translate/test_masks_and_detachment", "jax"),
+    ("tests/translate/test_models", "jax"),
+    ("tests/translate/test_regressions", "jax"),
+    ("tests/translate/test_taken_names", "jax"),
+    ("tests/translate/test_training_optimizers", "jax"),
+    ("tests/translate/test_training_scripts", "jax"),
+    ("tests/translate/test_unit_tests", "jax"),
+    ("tests/weights", "jax"),
+    ("tests/rules/test_lint", "unit"),
+    ("tests/assist/test_api", "worker"),
+    ("tests/assist/test_embeddings", "worker"),
+    ("tests/assist/test_evaluation.py", "worker"),
+    ("tests/assist/test_repair", "worker"),
+    ("tests/assist/test_replay", "worker"),
+    ("tests/attacks", "worker"),
+    ("tests/check", "worker"),
+    ("tests/test_cli", "worker"),
+    ("tests/test_convert_check", "worker"),
+    ("tests/test_own_fixes", "worker"),
+    ("tests/test_packaging", "worker"),
+    ("tests/test_readme", "worker"),
+    ("tests/lsp", "server"),
+    ("tests/e2e", "editor"),
+)
+"""What tests need, by path; the longest match counts: see the marks in ``pyproject.toml``."""
+
 settings.register_profile(
     "gate",
     deadline=None,
@@ -28,6 +59,13 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("gate"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks each test with what it needs, by where it stands."""
+    path = item.path.relative_to(ROOT).as_posix()
+    fitting = [(len(prefix), kind) for prefix, kind in KINDS if path.startswith(prefix)]
+    item.add_marker(max(fitting)[1])
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -119,7 +119,7 @@ def test_a_right_and_a_wrong_conversion(
     assert (form["verdict"], form["device"]) == (verdict, "cpu")
     assert list(form["containment"]) == ["files", "reads", "network", "processes", "memory", "not_held"]
     (one,) = form["objects"]
-    assert list(one) == ["name", "verdict", "reason", "stages", "divergence"]
+    assert list(one) == ["name", "verdict", "reason", "stages", "divergence", *(["similar"] if status else [])]
     assert list(one["stages"]) == ["spec", "numeric", "behavioral"]
     assert list(one["stages"]["spec"]) == ["result", "reason", "max_abs_err", "max_rel_err", "observed"]
     # The verdict is known afterwards, and is about these very texts.

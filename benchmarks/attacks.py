@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import get_args
 
-from t2j_lsp.check.containment import offered, probe
+from t2j_lsp.check.process.containment import offered, probe
 from tests.attacks.engines import Outside, by_command, by_pool, by_server, pool_of, serving
 from tests.attacks.table import ATTACKS, SYSTEMS, Attack, System, markdown
 from tests.attacks.world import World

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import Kind
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.worker import Kind
 from t2j_lsp.contract import Options, VerdictKind
 
 LENET = """

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from t2j_lsp import convert
 from t2j_lsp.cli import main as t2j
-from t2j_lsp.fixed_bugs import Example
+from t2j_lsp.fixes.record import Example
 from t2j_lsp.retrieval import dataset
 
 from .scripted_endpoint import serve

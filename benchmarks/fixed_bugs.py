@@ -25,11 +25,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from t2j_lsp.assist.replay import Replayed, replay
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.recall import Recall
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict
-from t2j_lsp.fixed_bugs import Example, FixedBug, Verification, to_jsonl
+from t2j_lsp.fixes.record import Example, FixedBug, Verification, to_jsonl
 from t2j_lsp.retrieval import dataset
 from t2j_lsp.retrieval.authoring import PageError, read_page
 

@@ -27,9 +27,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.processes import resident
-from t2j_lsp.check.worker import Kind, RemoteError, WorkerError
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.processes import resident
+from t2j_lsp.check.process.worker import Kind, RemoteError, WorkerError
 from t2j_lsp.contract import VerdictKind
 
 from . import check_times, torchvision_verdicts

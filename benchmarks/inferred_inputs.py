@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from t2j_lsp.check.filecheck import FileCheck, Settings
+from t2j_lsp.check.arguments.plans import constructor
+from t2j_lsp.check.file_check import FileCheck, Settings
 from t2j_lsp.check.inputs import CommentError
-from t2j_lsp.check.objects import CheckedObject, checking_order, find_objects
-from t2j_lsp.check.plans import constructor
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.worker import RemoteError, WorkerError
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import RemoteError, WorkerError
+from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
+from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import SourceError
 
 _OTHER_THINGS = re.compile(

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.recall import Recall
-from t2j_lsp.check.rewriting import Edit, Text
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.recall import Recall
+from t2j_lsp.check.program.rewriting import Edit, Text
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 

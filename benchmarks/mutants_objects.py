@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from t2j_lsp import convert
-from t2j_lsp.check.objects import find_objects
-from t2j_lsp.check.slice import Slicer
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
 
 CORPUS = Path(__file__).parent / "mutants_corpus"
 

@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from t2j_lsp.fixed_bugs import Case, Pair
+from t2j_lsp.fixes.record import Case, Pair
 from t2j_lsp.retrieval import Similar, dataset, similar
 from t2j_lsp.retrieval.similar import case_of
 

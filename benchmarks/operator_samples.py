@@ -15,7 +15,7 @@ import jax
 import torch
 
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.rule import REGISTRY
+from t2j_lsp.translate.rule.record import REGISTRY
 from tests.rules.drive import drive
 from tests.rules.samples import samples
 

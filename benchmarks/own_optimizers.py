@@ -21,8 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.recall import Recall
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 from t2j_lsp.translate import translate

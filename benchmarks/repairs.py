@@ -25,7 +25,7 @@ from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
-from t2j_lsp.fixed_bugs import BugIndex, Found, Pair, Query, prompt_tokens
+from t2j_lsp.fixes.record import BugIndex, Found, Pair, Query, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset
 
 from .fixed_bugs import CheckJudge, check_judge

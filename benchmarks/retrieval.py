@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from t2j_lsp import convert
-from t2j_lsp.fixed_bugs import Pair, Query
+from t2j_lsp.fixes.record import Pair, Query
 from t2j_lsp.retrieval import Index, dataset
 
 DEPTHS = (1, 5, 10)

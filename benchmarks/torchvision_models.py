@@ -23,9 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2j_lsp.check.loading import loaded
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.workspace import read_text
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.workspace import read_text
+from t2j_lsp.check.workers.loading import loaded
 from t2j_lsp.contract import Finding, Options
 
 from .observed import KINDS, TOLERANCE, Distance, distances

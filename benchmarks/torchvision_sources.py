@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.workspace import read_text
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.workspace import read_text
 
 PACKAGE = "torchvision"
 

@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.unit_test_writer import write_tests
-from t2j_lsp.check.unit_tests import Programs, compare_tests, on_conversion
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.unit_tests.compare import Programs, compare_tests, on_conversion
+from t2j_lsp.check.unit_tests.writer import write_tests
 from t2j_lsp.contract import Options, Translation
 
 from .mutants import chosen

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, Options, VerdictKind
 

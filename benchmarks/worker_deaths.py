@@ -22,8 +22,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.processes import TAG, resident
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.processes import TAG, resident
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import VerdictKind
 

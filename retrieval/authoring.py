@@ -21,7 +21,7 @@ import ast
 import re
 from pathlib import Path
 
-from t2j_lsp.fixed_bugs import CATEGORIES, Example, FixedBug
+from t2j_lsp.fixes.record import CATEGORIES, Example, FixedBug
 
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

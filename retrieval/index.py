@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 
-from t2j_lsp.fixed_bugs import Example, Found, Pair, Query, chosen, from_jsonl
+from t2j_lsp.fixes.record import Example, Found, Pair, Query, chosen, from_jsonl
 
 from . import features
 from .edits import NO_COUNTERPART, edits

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.contract import Finding
-from t2j_lsp.fixed_bugs import Case, Example, Found, Pair, statement_at
+from t2j_lsp.fixes.record import Case, Example, Found, Pair, statement_at
 
 from . import features
 

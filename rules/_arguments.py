@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.facts import Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
-from t2j_lsp.translate.precedence import precedence
-from t2j_lsp.translate.rule import Argument, Piece
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
+from t2j_lsp.translate.rule.precedence import precedence
+from t2j_lsp.translate.rule.record import Argument, Piece
 
 FACTORY = "dtype=None, layout=torch.strided, device=None, pin_memory=False, requires_grad=False"
 """The keyword arguments that PyTorch's constructors of tensors share."""

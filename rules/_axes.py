@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import ListOf, Tuple
-from t2j_lsp.translate.rule import Argument, Call, Piece
+from t2j_lsp.translate.rule.facts import ListOf, Tuple
+from t2j_lsp.translate.rule.record import Argument, Call, Piece
 
 EMPTY: tuple[object, ...] = ((), [])
 

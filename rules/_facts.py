@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from t2j_lsp.translate.facts import TENSOR, UNKNOWN, Fact, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule import NO_LITERAL, Argument, Call
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.record import NO_LITERAL, Argument, Call
 
 _INTEGER = frozenset({"int", "torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.long"})
 

@@ -6,8 +6,8 @@ that JAX's doesn't. The layers (``nn.ReLU``) are in ``layers``.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.rule import Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._facts import as_float, first, same
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import Call, Piece, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, refuse, rule
 
 from ._facts import same
 

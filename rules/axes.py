@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Fact, Tensor
-from t2j_lsp.translate.rule import Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Fact, Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread
 

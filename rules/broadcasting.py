@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.facts import Fact, Tensor
-from t2j_lsp.translate.rule import Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Fact, Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._arguments import dtype_of, holder, part_texts, parts, rank_of, size_rank, spread
 from ._facts import first

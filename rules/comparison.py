@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from t2j_lsp.translate.facts import Fact, ListOf, Tensor
-from t2j_lsp.translate.rule import Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._facts import broadcast, broadcast_bool, same
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import is_tensor
-from t2j_lsp.translate.precedence import OR
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
+from t2j_lsp.translate.rule.facts import is_tensor
+from t2j_lsp.translate.rule.precedence import OR
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
 from ._arguments import spread
 

@@ -5,8 +5,8 @@ Axes stay PyTorch's, (N, C, *spatial), and so do the layouts of weights.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.rule import Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Row, refuse, rule
 
 from ._facts import first, same
 

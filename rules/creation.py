@@ -5,8 +5,8 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import ListOf, Tensor, is_tensor
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import ListOf, Tensor, is_tensor
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, refuse, rule
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
 from ._facts import is_integer

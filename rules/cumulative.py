@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Row, refuse, rule
 
 from ._axes import spelled
 from ._facts import same, same_pair

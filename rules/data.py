@@ -5,7 +5,7 @@ Loaders with worker processes and transforms have no counterpart in JAX; JAX pro
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import keep
+from t2j_lsp.translate.rule.record import keep
 
 BATCHES = "The data pipeline stays in PyTorch; loops over it convert each batch with jnp.asarray."
 KEPT = (

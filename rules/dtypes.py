@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from t2j_lsp.translate.facts import Fact, Qual, Tensor, is_tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import DTYPES, KINDS, LEGACY, dtype_kind, dtype_of, holder, is_device, is_dtype, rank_of
 

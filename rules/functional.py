@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.precedence import NOT
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.precedence import NOT
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._facts import as_float, same
 

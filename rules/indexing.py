@@ -5,8 +5,8 @@ PyTorch raises on an index out of bounds, where JAX clamps it or fills with NaN.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Fact, ListOf, Tensor
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, rank_of
 

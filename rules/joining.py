@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-from t2j_lsp.translate.facts import Fact, Layer, ListOf, Tensor, element
-from t2j_lsp.translate.precedence import ADD, MULTIPLY, bracket, precedence
-from t2j_lsp.translate.rule import Call, Piece, Row, is_simple, rule
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor, element
+from t2j_lsp.translate.rule.precedence import ADD, MULTIPLY, bracket, precedence
+from t2j_lsp.translate.rule.record import Call, Piece, Row, is_simple, rule
 
 from ._arguments import integer, is_number, is_sequence, part_texts, parts
 from ._facts import first, same

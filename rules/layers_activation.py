@@ -6,10 +6,10 @@ Where JAX's function is the same in value and gradient the layer is that functio
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.layer import layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import Call
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import Call
 
 SAME = Tensor(dtype="same")
 

@@ -6,10 +6,10 @@ puts the batch second by default and returns a pair. So these are helper classes
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor, Tuple
-from t2j_lsp.translate.layer import layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import CLOSE, Call, Refusal, Row
+from t2j_lsp.translate.rule.facts import Tensor, Tuple
+from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row
 
 FLOATS = Tensor(dtype="float")
 ACTIVATION = "activation=relu"

@@ -6,10 +6,10 @@ takes them where it can move the axes at the calls.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Scalar
-from t2j_lsp.translate.layer import Build, layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import Argument, Call
+from t2j_lsp.translate.rule.facts import Scalar
+from t2j_lsp.translate.rule.layer import Build, layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import Argument, Call
 
 CONV = (
     "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,"

@@ -7,10 +7,10 @@ helper class of torch's name.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.layer import Build, layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import Call, Refusal, refuse
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.layer import Build, layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
 FLOATS = Tensor(dtype="float")
 ARRAYS = ("weight", "pos_weight")

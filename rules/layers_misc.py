@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.layer import layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import CLOSE, Call, Refusal, Row, refuse
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row, refuse
 
 SYNCHRONISED = (
     "Under jit an array sharded over devices is one array: statistics of the batch are those of the whole batch."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import INT, Scalar, Tensor
-from t2j_lsp.translate.layer import layer
-from t2j_lsp.translate.precedence import Piece
-from t2j_lsp.translate.rule import Call
+from t2j_lsp.translate.rule.facts import INT, Scalar, Tensor
+from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import Call
 
 SAME = Tensor(dtype="same")
 BATCH = {"weight": "scale", "running_mean": "mean", "running_var": "var"}

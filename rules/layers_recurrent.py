@@ -6,9 +6,9 @@ these are helper classes throughout.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import TENSOR, Fact, Object, Tensor, Tuple
-from t2j_lsp.translate.layer import layer
-from t2j_lsp.translate.rule import CLOSE, Row, refuse
+from t2j_lsp.translate.rule.facts import TENSOR, Fact, Object, Tensor, Tuple
+from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.record import CLOSE, Row, refuse
 
 FLOATS = Tensor(dtype="float")
 STATE = Tuple((FLOATS, FLOATS))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from t2j_lsp.translate.facts import UNKNOWN, Fact, ListOf, Tensor, Tuple, is_tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, rule
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, rule
 
 from ._arguments import KINDS, LEGACY, holder, size_rank
 from ._facts import is_integer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Scalar, Tensor
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Scalar, Tensor
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import axis
 from ._facts import reduced, same

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 F = "torch.nn.functional"
 OLD = "size_average=None, reduce=None, reduction='mean'"

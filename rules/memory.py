@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import array_text, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer

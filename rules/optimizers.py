@@ -11,10 +11,10 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from t2j_lsp.translate.facts import Object
-from t2j_lsp.translate.optimizer_plan import Group, OptimizerPlan
-from t2j_lsp.translate.precedence import Piece, precedence
-from t2j_lsp.translate.rule import Argument, Call, Refusal, refuse, rule
+from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
+from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.record import Argument, Call, Refusal, refuse, rule
 
 INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
 """Options that a program may change while it runs, and their names in optax."""

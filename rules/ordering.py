@@ -6,9 +6,9 @@ Where PyTorch returns (values, indices), a helper returns the same named tuple, 
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Fact, Scalar, Tensor, Tuple
-from t2j_lsp.translate.precedence import Part
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.precedence import Part
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import spelled
 from ._facts import broadcast, first, is_integer, reduced, reduced_int, reduced_pair, same, same_pair

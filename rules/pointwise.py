@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Scalar
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.facts import Scalar
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._facts import as_float, broadcast, first, is_float, is_integer, same
 

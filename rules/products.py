@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.facts import ListOf, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._facts import multiplied, same
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.facts import Fact, Tensor, is_tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, refuse, rule, shape_text
+from t2j_lsp.translate.rule.facts import Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, refuse, rule, shape_text
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, holder, integer, is_number, rank_of, size_rank
 from .creation import REQUIRES_GRAD, made

@@ -5,8 +5,8 @@ Extremes and order statistics, which give indices too, are in ``ordering.py``; r
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Fact, Tuple
-from t2j_lsp.translate.rule import NO_LITERAL, Call, Piece, Refusal, refuse, rule
+from t2j_lsp.translate.rule.facts import Fact, Tuple
+from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, refuse, rule
 
 from ._axes import axis, spelled
 from ._facts import reduced, reduced_bool, reduced_int, summed

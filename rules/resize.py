@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Tensor
-from t2j_lsp.translate.rule import NO_LITERAL, Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Row, rule
 
 from ._facts import first, same
 

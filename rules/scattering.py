@@ -5,8 +5,8 @@ These records give the new array; the in-place spellings (``scatter_``, ``index_
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import Scalar, Tensor
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Scalar, Tensor
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import axis_index, integer, part_texts, parts
 from ._facts import is_bool, is_integer

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from t2j_lsp.translate.facts import Object
-from t2j_lsp.translate.precedence import Piece, precedence
-from t2j_lsp.translate.rule import CLOSE, Call, Refusal, refuse, rule
+from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
 
 from .optimizers import INJECTED
 

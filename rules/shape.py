@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import INT, Fact, Shape, Tensor
-from t2j_lsp.translate.precedence import BITOR, bracket
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import INT, Fact, Shape, Tensor
+from t2j_lsp.translate.rule.precedence import BITOR, bracket
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import dtype_of, holder, integer, is_dtype, parts, rank_of, size_rank, spread
 from ._facts import first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, refuse, rule
 
 from ._facts import as_float, broadcast
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import axis
 from ._facts import as_float, same

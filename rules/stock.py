@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import instead
+from t2j_lsp.translate.rule.record import instead
 
 # Activations and attention --------------------------------------------------------------------------------------
 

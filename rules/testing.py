@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.facts import is_tensor
-from t2j_lsp.translate.rule import CLOSE, Call, Piece, refuse, rule
+from t2j_lsp.translate.rule.facts import is_tensor
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, refuse, rule
 
 
 @rule(

@@ -5,7 +5,7 @@ Inside a loop that converts, these become part of its train step. What stands el
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule import Call, Refusal, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
 LOOP = "It works on stored gradients, which JAX doesn't have: it converts only in a training loop that converts."
 

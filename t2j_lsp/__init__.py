@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import check as check
-    from .api import convert as convert
-    from .weights import load_torch_state as load_torch_state
-    from .weights import torch_state as torch_state
+    from t2j_lsp.api import check as check
+    from t2j_lsp.api import convert as convert
+    from t2j_lsp.weights import load_torch_state as load_torch_state
+    from t2j_lsp.weights import torch_state as torch_state
 
 __version__ = "0.1.0"
 __all__ = ["check", "convert", "load_torch_state", "torch_state"]

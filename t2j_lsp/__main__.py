@@ -1,5 +1,5 @@
 """``python -m t2j_lsp`` is the ``t2j`` command."""
 
-from .cli import main
+from t2j_lsp.cli import main
 
 raise SystemExit(main())

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .contract import STAGES, CheckReport, HelperPlacement, Options, Severity, SourceError, Target, Translation
-from .files import SourceFile, decode, neighbours, read_source
-from .notebook import translate_notebook
-from .translate import translate
+from t2j_lsp.contract import STAGES, CheckReport, HelperPlacement, Options, Severity, SourceError, Target, Translation
+from t2j_lsp.files.notebook import translate_notebook
+from t2j_lsp.files.sources import SourceFile, decode, neighbours, read_source
+from t2j_lsp.translate import translate
 
 if TYPE_CHECKING:
-    from .check.pool import Pool
+    from t2j_lsp.check.process.pool import Pool
 
 
 def convert(
@@ -105,7 +105,7 @@ def check(
     SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
-    from .check.run import check_files
+    from t2j_lsp.check.run import check_files
 
     source = Path(source)
     for path in (source, Path(converted or source)):

@@ -14,8 +14,8 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from . import __version__
-from .contract import T2JError
+from t2j_lsp import __version__
+from t2j_lsp.contract import T2JError
 
 COMMANDS = ("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve")
 USAGE_ERROR = 2

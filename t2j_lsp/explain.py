@@ -7,13 +7,13 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from .contract import FIDELITY_TEXT, HelperDoc, RuleDoc
-from .plugins import load_rules
-from .translate import translate
-from .translate.helpers import Helper, helpers
-from .translate.layer import LAYERS
-from .translate.names import canonical
-from .translate.rule import REGISTRY, STOCK, parse_signature
+from t2j_lsp.contract import FIDELITY_TEXT, HelperDoc, RuleDoc
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate import translate
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import canonical
+from t2j_lsp.translate.rule.record import REGISTRY, STOCK, parse_signature
+from t2j_lsp.translate.source.helpers import Helper, helpers
 
 _PREFIXES = {
     "F": "torch.nn.functional",

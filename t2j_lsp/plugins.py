@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import import_module, resources
 from types import ModuleType
 
-from .fixed_bugs import BugIndex, Example, SimilarBugs
+from t2j_lsp.fixes.record import BugIndex, Example, SimilarBugs
 
 RULES = "t2j_lsp.rules"
 RETRIEVAL = "t2j_lsp.retrieval"

@@ -20,29 +20,48 @@ STDLIB = sys.stdlib_module_names | {"__future__"}
 
 TORCH = frozenset({"torch"})
 JAX = frozenset({"jax", "flax", "optax"})
-RULE_WRITING = tuple(f"t2j_lsp.translate.{name}" for name in ("rule", "layer", "facts", "precedence", "optimizer_plan"))
+RULES = ("t2j_lsp.translate.rule",)
 """What a rule is made of: its record, and the facts, pieces of text and optimizer groups that its functions work on."""
 SHARED_WITH_WORKERS = tuple(
     f"t2j_lsp.check.{name}"
     for name in (
-        "budget",
         "protocol",
         "inputs",
-        "pairing",
-        "command_line",
-        "loading",
-        "marks",
-        "slice",
-        "widen",
-        "trace",
-        "initial",
-        "host_random",
-        "processes",
-        "project",
-        "digest",
+        "program.slice",
+        "program.marks",
+        "program.digest",
+        "program.project",
+        "arguments.command_line",
+        "arguments.pairing",
+        "process.budget",
+        "process.processes",
+        "verdict.initial",
+        "difference.trace",
     )
 )
-"""What a slice of a program is, how it is loaded and what goes into it, for both sides of the process border."""
+"""What a slice of a program is and what goes into it, for both sides of the process border."""
+FLOORS = {
+    "t2j_lsp.translate": (
+        "rule",
+        "source",
+        "inference",
+        "layout",
+        "expressions",
+        "statements",
+        "output",
+        "training",
+    ),
+    "t2j_lsp.check": (
+        "program",
+        "arguments",
+        "process",
+        "verdict",
+        "difference",
+        "training",
+        "unit_tests",
+    ),
+}
+"""The packages of a part, lowest first: each imports only itself and those below it."""
 
 
 @dataclass(frozen=True)
@@ -59,27 +78,30 @@ BORDERS = (
     Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
     Border("t2j_lsp.contract"),
     Border("t2j_lsp.symbols"),
-    Border("t2j_lsp.fixed_bugs", ("t2j_lsp.contract",)),
-    Border("t2j_lsp.plugins", ("t2j_lsp.fixed_bugs",)),
-    Border("t2j_lsp.offers", ("t2j_lsp.assist.judging", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.fixed_bugs")),
+    Border("t2j_lsp.fixes.record", ("t2j_lsp.contract",)),
+    Border("t2j_lsp.plugins", ("t2j_lsp.fixes.record",)),
     Border(
-        "t2j_lsp.own_fixes",
+        "t2j_lsp.fixes.offers",
+        ("t2j_lsp.assist.judging", "t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.fixes.record"),
+    ),
+    Border(
+        "t2j_lsp.fixes.own_fixes",
         (
             "t2j_lsp.assist.judging",
-            "t2j_lsp.check.slice",
+            "t2j_lsp.check.program.slice",
             "t2j_lsp.contract",
-            "t2j_lsp.fixed_bugs",
-            "t2j_lsp.offers",
+            "t2j_lsp.fixes.record",
+            "t2j_lsp.fixes.offers",
             "t2j_lsp.plugins",
-            "t2j_lsp.written",
+            "t2j_lsp.files.written",
         ),
     ),
     Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"), frozenset({"libcst"})),
-    Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULE_WRITING), frozenset({"libcst"})),
+    Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULES)),
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
-    Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixed_bugs")),
-    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.outline"), frozenset({"numpy"})),
+    Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixes.record")),
+    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.files.outline"), frozenset({"numpy"})),
     Border(
         "t2j_lsp.check.workers",
         (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),
@@ -87,43 +109,67 @@ BORDERS = (
     ),
     Border(
         "t2j_lsp.assist.files",
-        ("t2j_lsp.api", "t2j_lsp.asking", "t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.plugins"),
+        ("t2j_lsp.api", "t2j_lsp.assist.asking", "t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.plugins"),
     ),
-    Border("t2j_lsp.assist", ("t2j_lsp.assist.files", "t2j_lsp.contract", "t2j_lsp.fixed_bugs"), frozenset({"openai"})),
+    Border(
+        "t2j_lsp.assist", ("t2j_lsp.assist.files", "t2j_lsp.contract", "t2j_lsp.fixes.record"), frozenset({"openai"})
+    ),
     Border(
         "t2j_lsp.assist.evaluation",
-        ("t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.fixed_bugs"),
+        ("t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.fixes.record"),
         frozenset({"codebleu", "scipy"}),
     ),
     Border(
-        "t2j_lsp.evaluating",
+        "t2j_lsp.assist.evaluating",
         (
-            *("t2j_lsp.api", "t2j_lsp.asking", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract"),
-            *("t2j_lsp.files", "t2j_lsp.migration", "t2j_lsp.plugins"),
+            *("t2j_lsp.api", "t2j_lsp.assist.asking", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract"),
+            *("t2j_lsp.files.sources", "t2j_lsp.migration.state", "t2j_lsp.plugins"),
         ),
     ),
     Border(
-        "t2j_lsp.asking",
-        ("t2j_lsp.api", "t2j_lsp.assist", "t2j_lsp.check", "t2j_lsp.contract", "t2j_lsp.fixed_bugs", "t2j_lsp.plugins"),
+        "t2j_lsp.assist.asking",
+        (
+            "t2j_lsp.api",
+            "t2j_lsp.assist",
+            "t2j_lsp.check",
+            "t2j_lsp.contract",
+            "t2j_lsp.fixes.record",
+            "t2j_lsp.plugins",
+        ),
     ),
     Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
     Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),
-    Border("t2j_lsp.merge"),
-    Border("t2j_lsp.repointing"),
-    Border("t2j_lsp.written"),
-    Border("t2j_lsp.files", ("t2j_lsp.contract", "t2j_lsp.merge", "t2j_lsp.written")),
-    Border("t2j_lsp.outline"),
-    Border("t2j_lsp.verdict_store", ("t2j_lsp.contract", "t2j_lsp.outline", "t2j_lsp.written")),
+    Border("t2j_lsp.files.merge"),
+    Border("t2j_lsp.files.repointing"),
+    Border("t2j_lsp.files.written"),
+    Border("t2j_lsp.files.sources", ("t2j_lsp.contract", "t2j_lsp.files.merge", "t2j_lsp.files.written")),
+    Border("t2j_lsp.files.outline"),
+    Border("t2j_lsp.migration.verdict_store", ("t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.written")),
     Border(
-        "t2j_lsp.migration",
-        ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.outline", "t2j_lsp.verdict_store", "t2j_lsp.written"),
+        "t2j_lsp.migration.state",
+        (
+            "t2j_lsp.contract",
+            "t2j_lsp.files.sources",
+            "t2j_lsp.files.outline",
+            "t2j_lsp.migration.verdict_store",
+            "t2j_lsp.files.written",
+        ),
     ),
-    Border("t2j_lsp.notebook", ("t2j_lsp.contract", "t2j_lsp.translate")),
-    Border("t2j_lsp.helper_modules", ("t2j_lsp.translate",)),
+    Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.translate")),
+    Border("t2j_lsp.files.helper_modules", ("t2j_lsp.translate",)),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
-    Border("t2j_lsp.coverage", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.notebook", "t2j_lsp.translate")),
     Border(
-        "t2j_lsp.coverage_page", ("t2j_lsp.contract", "t2j_lsp.coverage", "t2j_lsp.migration", "t2j_lsp.verdict_store")
+        "t2j_lsp.migration.coverage",
+        ("t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.files.notebook", "t2j_lsp.translate"),
+    ),
+    Border(
+        "t2j_lsp.migration.coverage_page",
+        (
+            "t2j_lsp.contract",
+            "t2j_lsp.migration.coverage",
+            "t2j_lsp.migration.state",
+            "t2j_lsp.migration.verdict_store",
+        ),
     ),
     Border("t2j_lsp.__main__", ("t2j_lsp.cli",)),
     Border("t2j_lsp.cli", ("t2j_lsp",), frozenset({"numpy", "rich"})),
@@ -282,20 +328,20 @@ def test_a_conversion_loads_neither_torch_nor_jax() -> None:
     [
         ("t2j_lsp.contract", "dataclasses", True),
         ("t2j_lsp.contract", "numpy", False),
-        ("t2j_lsp.translate.names", "t2j_lsp.translate.rule", True),
-        ("t2j_lsp.translate.names", "t2j_lsp.check.run", False),
-        ("t2j_lsp.rules.linear", "t2j_lsp.translate.rule", True),
-        ("t2j_lsp.rules.linear", "t2j_lsp.translate.names", False),
+        ("t2j_lsp.translate.rule.names", "t2j_lsp.translate.rule.record", True),
+        ("t2j_lsp.translate.rule.names", "t2j_lsp.check.run", False),
+        ("t2j_lsp.rules.linear", "t2j_lsp.translate.rule.record", True),
+        ("t2j_lsp.rules.linear", "t2j_lsp.translate.source.text", False),
         ("t2j_lsp.rules.linear", "torch", False),
         ("t2j_lsp.rules.linear", "jax", False),
         ("t2j_lsp.rules.helpers.pad", "jax.numpy", True),
         ("t2j_lsp.rules.helpers.pad", "torch", False),
         ("t2j_lsp.check.run", "t2j_lsp.check.protocol", True),
         ("t2j_lsp.check.run", "jax", False),
-        ("t2j_lsp.check.run", "t2j_lsp.check.workers.torch_worker", False),
-        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.weights", True),
-        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.translate", False),
-        ("t2j_lsp.check.workers.jax_worker", "t2j_lsp.check.run", False),
+        ("t2j_lsp.check.run", "t2j_lsp.check.workers.torch_side.worker", False),
+        ("t2j_lsp.check.workers.jax_side.worker", "t2j_lsp.weights", True),
+        ("t2j_lsp.check.workers.jax_side.worker", "t2j_lsp.translate", False),
+        ("t2j_lsp.check.workers.jax_side.worker", "t2j_lsp.check.run", False),
         ("t2j_lsp.cli", "t2j_lsp.check.run", True),
         ("t2j_lsp.cli", "t2j_lsp.check.workers", False),
         ("t2j_lsp.cli", "pygls", False),
@@ -304,3 +350,24 @@ def test_a_conversion_loads_neither_torch_nor_jax() -> None:
 )
 def test_the_table_says(module: str, target: str, may: bool) -> None:
     assert allowed(module, target) is may
+
+
+@pytest.mark.parametrize("part", FLOORS)
+def test_imports_only_go_down(part: str) -> None:
+    """Types count, too. What stands in the part itself may import all its packages; none of them imports it."""
+    order = FLOORS[part]
+
+    def floor(module: str) -> int | None:
+        name = module.removeprefix(part + ".").partition(".")[0]
+        return order.index(name) if name in order else None
+
+    packages = {m.removeprefix(part + ".").partition(".")[0] for m in MODULES if within(m, part) and m.count(".") > 2}
+    assert packages - {"workers"} == set(order), "each package has its floor in the table"
+    upward = [
+        (module, target)
+        for module, file in MODULES.items()
+        if within(module, part) and (here := floor(module)) is not None
+        for _, target in imported(file, module)
+        if within(target, part) and (there := floor(target)) is not None and there > here
+    ]
+    assert not upward

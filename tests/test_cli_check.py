@@ -23,8 +23,8 @@ from t2j_lsp.contract import (
     Uncovered,
     VerdictKind,
 )
-from t2j_lsp.outline import text_digest
-from t2j_lsp.verdict_store import asked_of, kept, load
+from t2j_lsp.files.outline import text_digest
+from t2j_lsp.migration.verdict_store import asked_of, kept, load
 
 TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
 RIGHT = "import jax\n\n\ndef f(x: jax.Array) -> jax.Array:\n    return jax.nn.relu(x) * 2\n"

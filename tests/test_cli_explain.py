@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp.cli import main
-from t2j_lsp.coverage import torch_names
 from t2j_lsp.explain import all_docs, close_names, example, explain
+from t2j_lsp.migration.coverage import torch_names
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from t2j_lsp.cli import main
 from t2j_lsp.contract import Coverage, Uncovered
-from t2j_lsp.coverage_page import LABELS
-from t2j_lsp.verdict_store import record
+from t2j_lsp.migration.coverage_page import LABELS
+from t2j_lsp.migration.verdict_store import record
 
 NET = """import torch
 from torch import nn

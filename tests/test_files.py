@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp.contract import SourceError, T2JError
-from t2j_lsp.files import decode, neighbours, python_files, read_source, write_output
+from t2j_lsp.files.sources import decode, neighbours, python_files, read_source, write_output
 
 pytestmark = pytest.mark.usefixtures("state")
 

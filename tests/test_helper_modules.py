@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from t2j_lsp.helper_modules import extended, helpers_in, module_source
+from t2j_lsp.files.helper_modules import extended, helpers_in, module_source
 
 
 def run(text: str) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t2j_lsp.merge import MINE, MINE_LABEL, THEIRS, THEIRS_LABEL, Merged, marked_line, merge
+from t2j_lsp.files.merge import MINE, MINE_LABEL, THEIRS, THEIRS_LABEL, Merged, marked_line, merge
 
 # Few different lines, so that they repeat and match in the wrong places as well; all kinds of line ends.
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "\tx", "=======", "\f", "é\u2028"]), max_size=12)

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp import migration, verdict_store
 from t2j_lsp.cli import main
 from t2j_lsp.contract import Coverage, Uncovered
+from t2j_lsp.files.outline import notebook_outline, outline, text_digest
 from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.survey.process import form_of
-from t2j_lsp.migration import Migration, Surveyor, survey
-from t2j_lsp.outline import notebook_outline, outline, text_digest
-from t2j_lsp.verdict_store import digests_of, load, record, store_path
+from t2j_lsp.migration import state as migration
+from t2j_lsp.migration import verdict_store
+from t2j_lsp.migration.state import Migration, Surveyor, survey
+from t2j_lsp.migration.verdict_store import digests_of, load, record, store_path
 
 NET = """import torch
 from torch import nn

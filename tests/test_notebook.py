@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from t2j_lsp.contract import Finding, Severity, SourceError, Span, Translation
-from t2j_lsp.notebook import translate_notebook
+from t2j_lsp.files.notebook import translate_notebook
 
 
 def notebook(*cells: str | list[str] | dict[str, Any], **fields: Any) -> str:

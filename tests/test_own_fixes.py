@@ -10,8 +10,8 @@ import pytest
 from t2j_lsp.assist.judging import Failure
 from t2j_lsp.cli import main
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixed_bugs import Example
-from t2j_lsp.own_fixes import Program, captured, cut, fixes_folder, load, save, without_paths
+from t2j_lsp.fixes.own_fixes import Program, captured, cut, fixes_folder, load, save, without_paths
+from t2j_lsp.fixes.record import Example
 
 TORCH = """\
 import torch

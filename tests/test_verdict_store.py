@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from t2j_lsp.contract import Coverage, Uncovered, VerdictKind
-from t2j_lsp.verdict_store import asked_of, digests_of, kept, record, store_path
+from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record, store_path
 
 ASKED = asked_of("numeric", "auto", None, None)
 STAGES = {"numeric": {"result": "pass", "reason": None, "max_abs_err": 1e-9, "max_rel_err": 1e-9, "observed": ["y"]}}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp import written
 from t2j_lsp.cli import main
 from t2j_lsp.contract import T2JError
-from t2j_lsp.files import write_output
+from t2j_lsp.files import written
+from t2j_lsp.files.sources import write_output
 
 FIRST = "import torch\n\n\ndef f(a: torch.Tensor):\n    return torch.cat([a, a], dim=1)\n"
 SECOND = FIRST + "\n\ndef g(a: torch.Tensor):\n    return torch.cat([a, a], dim=2)\n"

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from t2j_lsp.fixed_bugs import Example
+from t2j_lsp.fixes.record import Example
 
 SHARED = 0.6
 """Of an example's statements that a program has where it is the same program, or holds it."""

@@ -16,7 +16,7 @@ from operator import mul
 from pathlib import Path
 
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixed_bugs import BugIndex, Found, Pair, Query, chosen
+from t2j_lsp.fixes.record import BugIndex, Found, Pair, Query, chosen
 
 from .model import Endpoint, ModelError
 

@@ -70,7 +70,8 @@ async def repair_async(
         asyncio.CancelledError: where the task is cancelled: the request and the check end, and nothing is written.
     """
     from t2j_lsp.api import convert_file
-    from t2j_lsp.asking import Interpreters, file_judge, file_tester, index_with
+
+    from .asking import Interpreters, file_judge, file_tester, index_with
 
     path, endpoints = _path(source), _endpoints(models, base_url)
     index = index_with(_endpoints([embeddings], base_url)[0] if embeddings else None, on_progress)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from t2j_lsp.contract import Translation
-from t2j_lsp.fixed_bugs import BugIndex, Pair, Query
+from t2j_lsp.fixes.record import BugIndex, Pair, Query
 
 from .spans import RefusedSpan, refused_spans
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import ObjectVerdict, Translation, VerdictKind
-from t2j_lsp.fixed_bugs import BugIndex, Pair, Query
+from t2j_lsp.fixes.record import BugIndex, Pair, Query
 
 from . import lint
 from .answers import Answer, AnswerError, read_answer

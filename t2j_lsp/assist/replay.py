@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp.contract import VerdictKind
-from t2j_lsp.fixed_bugs import Example
+from t2j_lsp.fixes.record import Example
 
 from .judging import Failure, Judge, failure_of, masked
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from t2j_lsp.check.process.compile_cache import project_of
+from t2j_lsp.check.process.containment import projects
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.recall import Recall
+from t2j_lsp.check.program.objects import checking_order, find_objects
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.workspace import read_text
+from t2j_lsp.check.verdict.coverage import told_by
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
-from .compile_cache import project_of
-from .containment import projects
-from .coverage import told_by
-from .filecheck import FileCheck, Settings
-from .objects import checking_order, find_objects
-from .pool import Pool
-from .recall import Recall
-from .slice import Slicer
-from .workspace import read_text
+from .file_check import FileCheck, Settings
 
 
 def check_files(

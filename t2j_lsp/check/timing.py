@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from .counterparts import counterpart
-from .filecheck import FileCheck, Settings
-from .objects import find_objects
-from .pool import Pool
-from .slice import Slicer
-from .worker import RemoteError, WorkerError
-from .workspace import read_text
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import RemoteError, WorkerError
+from t2j_lsp.check.program.counterparts import counterpart
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.workspace import read_text
+
+from .file_check import FileCheck, Settings
 
 
 def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -> dict[str, float] | None:

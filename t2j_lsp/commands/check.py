@@ -7,17 +7,18 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
-from ..api import check, convert_file
-from ..contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
-from ..files import read_source
-from ..fixed_bugs import Found
-from ..offers import case_of_verdict, counted, rows, text
-from ..verdict_store import asked_of, digests_of, kept, record
+from t2j_lsp import __version__
+from t2j_lsp.api import check, convert_file
+from t2j_lsp.contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.fixes.offers import case_of_verdict, counted, rows, text
+from t2j_lsp.fixes.record import Found
+from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
+
 from .output import Progress, Subparsers, print_table, progress, write_json
 
 if TYPE_CHECKING:
-    from ..check.pool import Pool
+    from t2j_lsp.check.process.pool import Pool
 
 EXIT_CODES = {VerdictKind.EQUIVALENT: 0, VerdictKind.DIFFERENT: 1, VerdictKind.UNCHECKED: 3}
 
@@ -92,7 +93,7 @@ def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[s
     if not different:
         return {}
     # Imported here so that a check that finds nothing wrong doesn't read them.
-    from ..own_fixes import similar_with_own
+    from t2j_lsp.fixes.own_fixes import similar_with_own
 
     torch = read_source(source).text
     code = read_source(converted).text if converted else convert_file(source, Options()).translation.code
@@ -149,9 +150,9 @@ def checked(
 def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[str, str], report: CheckReport) -> None:
     """Note the verdicts on two files, so that other commands and the editor know them."""
     # Imported here so that the command line's other commands don't load numpy.
-    from ..check.coverage import Covered, told_by
-    from ..check.objects import find_objects
-    from ..check.slice import Slicer
+    from t2j_lsp.check.program.objects import find_objects
+    from t2j_lsp.check.program.slice import Slicer
+    from t2j_lsp.check.verdict.coverage import Covered, told_by
 
     source, converted = files
     sides = Slicer(source, texts[0]), Slicer(converted, texts[1])
@@ -244,7 +245,7 @@ def show_explanation(one: ObjectVerdict) -> None:
     if one.explanation is None:
         return
     # Imported here so that the command line's other commands don't load numpy.
-    from ..check.explain import HEADERS, NUMERIC, closing, table
+    from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
 
     print(f"{one.name}, statement by statement:")
     print_table(HEADERS, list(table(one.explanation)), numeric=NUMERIC)

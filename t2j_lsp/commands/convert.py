@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import helper_modules
-from ..api import FileConversion, convert_file
-from ..contract import JSON_VERSION, Options, SourceError, T2JError
-from ..files import decode, python_files, write_output
-from ..repointing import conversions_beside, repointed
+from t2j_lsp.api import FileConversion, convert_file
+from t2j_lsp.contract import JSON_VERSION, Options, SourceError, T2JError
+from t2j_lsp.files import helper_modules
+from t2j_lsp.files.repointing import conversions_beside, repointed
+from t2j_lsp.files.sources import decode, python_files, write_output
+
 from . import llm
 from .check import add_options
 from .convert_check import check_all, worse

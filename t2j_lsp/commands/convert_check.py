@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..api import FileConversion
-from ..contract import CheckReport, Options, T2JError, VerdictKind
+from t2j_lsp.api import FileConversion
+from t2j_lsp.contract import CheckReport, Options, T2JError, VerdictKind
+
 from .check import EXIT_CODES, checked, show
 from .output import progress
 
@@ -109,9 +110,9 @@ def _workers(pairs: Sequence[tuple[FileConversion, Path | None]], arguments: arg
         yield None
         return
     # Imported here so that a conversion doesn't load numpy.
-    from ..check.compile_cache import project_of
-    from ..check.containment import projects
-    from ..check.pool import Pool
+    from t2j_lsp.check.process.compile_cache import project_of
+    from t2j_lsp.check.process.containment import projects
+    from t2j_lsp.check.process.pool import Pool
 
     readable = [*arguments.readable, *projects(*files)]
     pythons = arguments.torch_python, arguments.jax_python

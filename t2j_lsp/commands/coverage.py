@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..api import convert_file
-from ..contract import Options, T2JError
-from ..coverage import Coverage
-from ..coverage_page import MARK, page
-from ..files import python_files, source_path, write_atomically
-from ..lsp.settings import from_pyproject, settings_of
-from ..migration import SUFFIX, Migration, Surveyor
+from t2j_lsp import __version__
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import Options, T2JError
+from t2j_lsp.files.sources import python_files, source_path, write_atomically
+from t2j_lsp.lsp.settings import from_pyproject, settings_of
+from t2j_lsp.migration.coverage import Coverage
+from t2j_lsp.migration.coverage_page import MARK, page
+from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
+
 from .output import Subparsers, counted, print_table, progress, write_json
 
 SHOWN_REASON = 90

@@ -7,12 +7,13 @@ import json
 from pathlib import Path, PurePath
 from typing import Any
 
-from ..assist.alike import same_program
-from ..assist.dialogue import Dialogue, Format, read
-from ..assist.exporting import Exported, exported
-from ..contract import T2JError
-from ..files import write_atomically
-from ..plugins import brought_fixed_bugs
+from t2j_lsp.assist.alike import same_program
+from t2j_lsp.assist.dialogue import Dialogue, Format, read
+from t2j_lsp.assist.exporting import Exported, exported
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import write_atomically
+from t2j_lsp.plugins import brought_fixed_bugs
+
 from .output import Subparsers, counted, print_table
 
 FORMATS: dict[str, Format] = {"code-pair": "code pair", "dialogue": "dialogue", "qs-pair": "qs pair"}

@@ -11,17 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..assist.evaluation import report as reports
-from ..assist.evaluation.arms import NAMES, arm
-from ..assist.evaluation.cases import Program
-from ..assist.evaluation.code_bleu import PACKAGES, available
-from ..assist.evaluation.recording import Placed, Recorder, Replayer, read_settings, write_settings
-from ..assist.evaluation.run import Settings
-from ..assist.model import Endpoint
-from ..assist.repair import Budget
-from ..contract import T2JError
-from ..files import write_atomically
+from t2j_lsp import __version__
+from t2j_lsp.assist.evaluation import report as reports
+from t2j_lsp.assist.evaluation.arms import NAMES, arm
+from t2j_lsp.assist.evaluation.cases import Program
+from t2j_lsp.assist.evaluation.code_bleu import PACKAGES, available
+from t2j_lsp.assist.evaluation.recording import Placed, Recorder, Replayer, read_settings, write_settings
+from t2j_lsp.assist.evaluation.run import Settings
+from t2j_lsp.assist.model import Endpoint
+from t2j_lsp.assist.repair import Budget
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import write_atomically
+
 from .output import Subparsers, counted, print_table, progress, write_json
 
 NEEDED = ("openai", "scipy")
@@ -69,7 +70,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print. T2JError where a package, a model or a recorded answer is missing."""
-    from ..evaluating import evaluated, programs_of
+    from t2j_lsp.assist.evaluating import evaluated, programs_of
 
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     """What the arguments ask for; in a replay, what was recorded stands for what they leave open."""
-    from ..asking import endpoints
+    from t2j_lsp.assist.asking import endpoints
 
     known: dict[str, Any] = read_settings(arguments.replay) if arguments.replay else {}
     names = arguments.model or ",".join(known.get("models", ())) or None

@@ -7,11 +7,12 @@ import re
 from dataclasses import asdict
 from typing import Any
 
-from ..contract import JSON_VERSION, RuleDoc, T2JError
-from ..explain import FIDELITY_TEXT, close_names, example, explain
-from ..fixed_bugs import Found
-from ..offers import rows, text
-from ..own_fixes import similar_with_own
+from t2j_lsp.contract import JSON_VERSION, RuleDoc, T2JError
+from t2j_lsp.explain import FIDELITY_TEXT, close_names, example, explain
+from t2j_lsp.fixes.offers import rows, text
+from t2j_lsp.fixes.own_fixes import similar_with_own
+from t2j_lsp.fixes.record import Found
+
 from .output import Subparsers, write_json
 
 

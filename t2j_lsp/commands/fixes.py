@@ -9,12 +9,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..api import convert_file
-from ..contract import JSON_VERSION, STAGES, CheckReport, Options, T2JError, VerdictKind
-from ..files import decode, read_source
-from ..fixed_bugs import Example, Found, Query
-from ..offers import id_of, row, rows, text
-from ..own_fixes import captured, cut, delete, find, index_with_own, load, save
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import JSON_VERSION, STAGES, CheckReport, Options, T2JError, VerdictKind
+from t2j_lsp.files.sources import decode, read_source
+from t2j_lsp.fixes.offers import id_of, row, rows, text
+from t2j_lsp.fixes.own_fixes import captured, cut, delete, find, index_with_own, load, save
+from t2j_lsp.fixes.record import Example, Found, Query
+
 from .output import Subparsers, print_table, write_json
 
 
@@ -122,8 +123,8 @@ def _show(arguments: argparse.Namespace) -> int:
 def _keep(arguments: argparse.Namespace) -> int:
     """Check both conversions, and keep what the check found to be mended. This runs code of the files."""
     # Imported here so that a search doesn't load numpy.
-    from ..api import check
-    from ..check.pool import Pool
+    from t2j_lsp.api import check
+    from t2j_lsp.check.process.pool import Pool
 
     source, faulty, fixed = arguments.keep
     objects = [arguments.object] if arguments.object else None
@@ -137,7 +138,7 @@ def _keep(arguments: argparse.Namespace) -> int:
 
 def mended(before: CheckReport, after: CheckReport, files: tuple[Path, Path, Path], why: str) -> list[Example]:
     """What was different in the first conversion and is equivalent in the second. T2JError where nothing is."""
-    from ..assist.judging import failure_of
+    from t2j_lsp.assist.judging import failure_of
 
     verdicts = {one.name: one for one in after.objects}
     programs = [(path, read_source(path).text) for path in files]

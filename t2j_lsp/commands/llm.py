@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..api import FileConversion
-from ..contract import T2JError
+from t2j_lsp.api import FileConversion
+from t2j_lsp.contract import T2JError
+
 from .output import counted
 
 
@@ -37,8 +38,8 @@ def completed(conversion: FileConversion, arguments: argparse.Namespace) -> File
         return conversion
     if conversion.cells is not None:
         raise T2JError("--llm takes .py files; a notebook is not checked")
-    from ..asking import ask, embeddings, endpoints
-    from ..assist.repair import Budget
+    from t2j_lsp.assist.asking import ask, embeddings, endpoints
+    from t2j_lsp.assist.repair import Budget
 
     models = endpoints(arguments.model, arguments.base_url)
     embed = embeddings(arguments.embeddings, arguments.base_url)

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..api import FileConversion
-from ..contract import Severity, T2JError
-from ..files import write_atomically
+from t2j_lsp.api import FileConversion
+from t2j_lsp.contract import Severity, T2JError
+from t2j_lsp.files.sources import write_atomically
 
 
 class Subparsers(Protocol):

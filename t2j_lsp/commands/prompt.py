@@ -6,11 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..api import convert_file
-from ..assist.prompts import VERSIONS, first_prompt
-from ..assist.spans import with_all
-from ..contract import JSON_VERSION, Options, T2JError
-from ..plugins import load_fixed_bugs
+from t2j_lsp.api import convert_file
+from t2j_lsp.assist.prompts import VERSIONS, first_prompt
+from t2j_lsp.assist.spans import with_all
+from t2j_lsp.contract import JSON_VERSION, Options, T2JError
+from t2j_lsp.plugins import load_fixed_bugs
+
 from .output import Subparsers, counted, write_json
 
 

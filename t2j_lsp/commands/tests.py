@@ -7,16 +7,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
-from ..api import convert_file
-from ..contract import JSON_VERSION, Options, T2JError, Translation
-from ..files import decode, read_source, write_output
-from ..repointing import repointed
+from t2j_lsp import __version__
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import JSON_VERSION, Options, T2JError, Translation
+from t2j_lsp.files.repointing import repointed
+from t2j_lsp.files.sources import decode, read_source, write_output
+
 from .output import Progress, Subparsers, counted, progress, write_json
 
 if TYPE_CHECKING:
-    from ..check.pool import Pool
-    from ..check.unit_tests import Programs, TestOutcome, TestReport
+    from t2j_lsp.check.process.pool import Pool
+    from t2j_lsp.check.unit_tests.compare import Programs, TestOutcome, TestReport
 
 NO_TESTS = 3
 
@@ -57,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None and (path.suffix == ".ipynb" or path.is_dir()):
             raise T2JError(f"{path} is no .py file; tests takes one")
     # Imported here so that the command line's other commands don't load numpy.
-    from ..check.compile_cache import project_of
-    from ..check.containment import projects
-    from ..check.pool import Pool
-    from ..check.unit_tests import Programs, PytestMissing
-    from ..check.worker import RemoteError, WorkerError
+    from t2j_lsp.check.process.compile_cache import project_of
+    from t2j_lsp.check.process.containment import projects
+    from t2j_lsp.check.process.pool import Pool
+    from t2j_lsp.check.process.worker import RemoteError, WorkerError
+    from t2j_lsp.check.unit_tests.compare import Programs, PytestMissing
 
     source: Path = arguments.source
     converted = arguments.converted
@@ -83,9 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, pool: Pool, programs: Programs, shown: Progress) -> int:
-    from ..check import unit_tests
-    from ..check.slice import Slicer
-    from ..check.unit_test_writer import write_tests
+    from t2j_lsp.check.program.slice import Slicer
+    from t2j_lsp.check.unit_tests import compare as unit_tests
+    from t2j_lsp.check.unit_tests.writer import write_tests
 
     source: Path = arguments.source
     path = arguments.tests or arguments.output or source.with_name(f"test_{source.stem}.py")
@@ -116,7 +117,7 @@ def _translate(path: Path, text: str) -> Translation:
 
 def _report(arguments: argparse.Namespace, report: TestReport, programs: Programs) -> int:
     """Write the files, print what is not as it should be, and the counts."""
-    from ..check.unit_tests import function_of, without
+    from t2j_lsp.check.unit_tests.compare import function_of, without
 
     gone = [function_of(one.name) for one in report.dropped] if not arguments.tests else []
     torch_code = without(report.torch_code, gone) if gone else report.torch_code

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ..contract import Span, editor_code
-from ..merge import Merged
-from .analysis.model import Conversion, Converted, Hunk, Refused, Scope
+from t2j_lsp.contract import Span, editor_code
+from t2j_lsp.files.merge import Merged
+from t2j_lsp.lsp.analysis.model import Conversion, Converted, Hunk, Refused, Scope
+
 from .documents import Document, Notebook, Program
 from .edits import edit_of, joined, whole_text_edit
 from .notebook_file import notebook_bytes
@@ -19,7 +20,8 @@ from .paths import to_path, to_uri
 from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
 
 if TYPE_CHECKING:
-    from .analysis.service import AnalysisService
+    from t2j_lsp.lsp.analysis.service import AnalysisService
+
     from .server import Server
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from lsprotocol import types
 
-from ..notebook import python_lines
+from t2j_lsp.files.notebook import python_lines
+
 from .positions import Encoding, content, split_lines, to_character, to_column
 
 _revisions = itertools.count(1)

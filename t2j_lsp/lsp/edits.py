@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from .analysis.model import Hunk, Refused
+from t2j_lsp.lsp.analysis.model import Hunk, Refused
+
 from .documents import Document, Program
 from .paths import to_uri
 from .positions import content

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..contract import editor_code
+from t2j_lsp.contract import editor_code
 
 if TYPE_CHECKING:
     from .server import Server

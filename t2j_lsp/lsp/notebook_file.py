@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..contract import T2JError
-from ..files import read_source
-from .analysis.model import Refused
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.lsp.analysis.model import Refused
+
 from .documents import Notebook
 
 MOVED = "save the notebook first: cells were added, removed or moved since it was saved"

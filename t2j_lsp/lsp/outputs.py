@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ..contract import T2JError
-from ..files import encode, write_atomically
-from ..helper_modules import NAME
-from ..written import remember
-from .analysis.model import Refused
-from .analysis.service import AnalysisService
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.helper_modules import NAME
+from t2j_lsp.files.sources import encode, write_atomically
+from t2j_lsp.files.written import remember
+from t2j_lsp.lsp.analysis.model import Refused
+from t2j_lsp.lsp.analysis.service import AnalysisService
+
 from .documents import Document
 from .edits import new_file_edit, whole_text_edit
 from .paths import to_uri

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from ..files import converted_path as converted_path
-from ..files import source_path as source_path
+from t2j_lsp.files.sources import converted_path as converted_path
+from t2j_lsp.files.sources import source_path as source_path
 
 
 def to_path(uri: str) -> Path | None:

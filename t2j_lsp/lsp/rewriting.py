@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from .analysis.model import Analysis, LineMap, Scope
+from t2j_lsp.lsp.analysis.model import Analysis, LineMap, Scope
+
 from .documents import Program
 from .paths import to_path
 from .targets import target_of

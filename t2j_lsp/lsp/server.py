@@ -17,14 +17,12 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from .. import __version__
-from .analysis.model import Settings as ConversionSettings
-from .analysis.service import AnalysisService
-from .asking.service import AskingProcess
-from .checking.service import CheckService
-from .client import Client, client_of
-from .documents import DocumentStore, Program
-from .features import (
+from t2j_lsp import __version__
+from t2j_lsp.lsp.analysis.model import Settings as ConversionSettings
+from t2j_lsp.lsp.analysis.service import AnalysisService
+from t2j_lsp.lsp.asking.service import AskingProcess
+from t2j_lsp.lsp.checking.service import CheckService
+from t2j_lsp.lsp.features import (
     actions,
     ask,
     commands,
@@ -42,15 +40,18 @@ from .features import (
     pausing,
     workspace,
 )
-from .features.ask_offers import Gap, look_for_fixes
-from .features.project_file import NAME as PROJECT_FILE
-from .features.project_file import ProjectFiles
+from t2j_lsp.lsp.features.ask_offers import Gap, look_for_fixes
+from t2j_lsp.lsp.features.project_file import NAME as PROJECT_FILE
+from t2j_lsp.lsp.features.project_file import ProjectFiles
+from t2j_lsp.lsp.similar.captures import Captures
+from t2j_lsp.lsp.similar.service import SimilarService
+from t2j_lsp.lsp.survey.service import SurveyService
+
+from .client import Client, client_of
+from .documents import DocumentStore, Program
 from .paths import to_path
 from .protocol import Protocol
 from .settings import Read, Settings, find_pyproject, from_client, from_pyproject, settings_of
-from .similar.captures import Captures
-from .similar.service import SimilarService
-from .survey.service import SurveyService
 from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
 
 log = logging.getLogger("t2j.lsp")

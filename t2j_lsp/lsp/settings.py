@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..contract import STAGES, plain_code
-from .analysis.model import Settings as Conversion
+from t2j_lsp.contract import STAGES, plain_code
+from t2j_lsp.lsp.analysis.model import Settings as Conversion
 
 SECTION = "t2j"
 _TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")

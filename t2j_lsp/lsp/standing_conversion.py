@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..written import base_of
-from .analysis.model import Converted, Refused
-from .analysis.service import Failed, SyntaxProblem
+from t2j_lsp.files.written import base_of
+from t2j_lsp.lsp.analysis.model import Converted, Refused
+from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+
 from .documents import Program
 from .targets import Standing, real, standing_at, target_of
 

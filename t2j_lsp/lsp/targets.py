@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..contract import T2JError
-from ..files import read_source
-from ..merge import marked_line
-from ..written import has_base, is_written
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.merge import marked_line
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.files.written import has_base, is_written
+
 from .documents import Document
 from .paths import converted_path, to_path, to_uri
 

@@ -1,6 +1,7 @@
 """From PyTorch text to JAX text: ``translate(source, options) -> Translation``. Pure and fast."""
 
+from t2j_lsp.translate.rule.record import REGISTRY as registry
+
 from .pipeline import translate
-from .rule import REGISTRY as registry
 
 __all__ = ["registry", "translate"]

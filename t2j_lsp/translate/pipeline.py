@@ -5,28 +5,28 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 
-from ..contract import Finding, Options, Severity, SourceError, T2JError, Translation
-from ..contract import Needs as ContractNeeds
-from ..plugins import load_rules
-from .aliases import shared_writes
-from .context import Context, Statement
-from .facts import Partial, Qual
-from .findings import once
-from .helpers import Helper, closure, helper_names
-from .imports import copied_names, edit_imports, helper_text, loads
-from .infer import Inference
-from .layout import plan_layout
-from .leftovers import report_leftovers
-from .modules import Modules
-from .needs import Known, Needs
-from .outcomes import Outcomes
-from .render import Renderer
-from .rewrites import effective, rewrites
-from .rngs import plan_rngs
-from .source import Source
-from .training import plan_training, refine
-from .unit_tests import rngs_fixture
-from .wrap import wrap_long_lines
+from t2j_lsp.contract import Finding, Options, Severity, SourceError, T2JError, Translation
+from t2j_lsp.contract import Needs as ContractNeeds
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.needs import Known, Needs
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.rngs import plan_rngs
+from t2j_lsp.translate.inference.shared_storage import shared_writes
+from t2j_lsp.translate.layout.plan import plan_layout
+from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
+from t2j_lsp.translate.output.leftovers import report_leftovers
+from t2j_lsp.translate.output.outcomes import Outcomes
+from t2j_lsp.translate.output.rewrites import effective, rewrites
+from t2j_lsp.translate.output.wrap import wrap_long_lines
+from t2j_lsp.translate.rule.facts import Partial, Qual
+from t2j_lsp.translate.source.findings import once
+from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
+from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.statements.fixture import rngs_fixture
+from t2j_lsp.translate.statements.modules import Modules
+from t2j_lsp.translate.training.plan import plan_training, refine
 
 
 def translate(source: str, options: Options | None = None) -> Translation:
@@ -112,7 +112,7 @@ def _contract_needs(imports: list[str], copied: list[Helper], needs: Needs) -> C
 
 
 def _helper_module(context: Context, copied: list[Helper], needs: Needs) -> str:
-    from .imports import sort_imports
+    from t2j_lsp.translate.output.imports import sort_imports
 
     lines = sort_imports({line for h in copied for line in h.imports})
     return "\n".join(lines) + "\n\n\n" + helper_text(context, copied, {}) + "\n"

@@ -11,7 +11,7 @@ from t2j_lsp import assist
 from t2j_lsp.assist.embeddings import EmbeddedIndex, Embedder, text_of_pair
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.contract import Options
-from t2j_lsp.fixed_bugs import Found, Query, prompt_tokens
+from t2j_lsp.fixes.record import Found, Query, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset
 
 from .test_repair import RIGHT, SOURCE, WRONG

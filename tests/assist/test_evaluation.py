@@ -26,7 +26,7 @@ from t2j_lsp.assist.judging import Judge
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget
 from t2j_lsp.contract import ObjectVerdict, T2JError
-from t2j_lsp.fixed_bugs import CATEGORIES, Query
+from t2j_lsp.fixes.record import CATEGORIES, Query
 from t2j_lsp.retrieval import Index, dataset
 
 from .test_repair import KEY, RIGHT, SOURCE, WRONG, answer

@@ -16,7 +16,7 @@ from t2j_lsp.assist.alike import holds, same_program
 from t2j_lsp.assist.dialogue import Dialogue, Format, Turn, split
 from t2j_lsp.assist.exporting import Leaks, exported, leaks
 from t2j_lsp.assist.prompts import FIELDS, Message, as_json
-from t2j_lsp.fixed_bugs import Example, Pair
+from t2j_lsp.fixes.record import Example, Pair
 from t2j_lsp.retrieval import dataset
 
 EXAMPLES = dataset()

@@ -11,7 +11,7 @@ from benchmarks.fixed_bugs import CheckJudge, programs
 from t2j_lsp.assist.judging import failure_of, masked
 from t2j_lsp.assist.replay import replay
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
-from t2j_lsp.fixed_bugs import Example
+from t2j_lsp.fixes.record import Example
 from t2j_lsp.retrieval import dataset
 
 SAMPLE = 6

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.check.containment import probe
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.containment import probe
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import Limits
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.worker import Limits
 from t2j_lsp.contract import Options, VerdictKind
 from tests.lsp.client import Client, ServerError
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 
 from .engines import Outside, by_command, by_pool, by_server, pool_of, serving, system_here
 from .table import ATTACKS, SYSTEMS, Attack, markdown

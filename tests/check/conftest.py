@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
-from t2j_lsp.check.workers.torch_lengths import unpaired
+from t2j_lsp.check.workers.torch_side.lengths import unpaired
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import Check

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from t2j_lsp import convert
-from t2j_lsp.check.budget import Budget
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.budget import Budget
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import Kind
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.worker import Kind
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 from .conftest import Check

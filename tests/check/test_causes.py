@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from t2j_lsp.check import experiment
-from t2j_lsp.check.causes import Candidate, candidates, expressions, statement
-from t2j_lsp.check.rewriting import Text
+from t2j_lsp.check.difference import experiment
+from t2j_lsp.check.difference.causes import Candidate, candidates, expressions, statement
+from t2j_lsp.check.program.rewriting import Text
 from t2j_lsp.contract import Divergence, Fix, ObjectVerdict, Span, VerdictKind
 
 from .conftest import JAX, TORCH, Check

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import CheckReport, Result, SourceError, T2JError, VerdictKind
 

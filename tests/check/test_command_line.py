@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from t2j_lsp.api import convert
-from t2j_lsp.check.command_line import placeholders
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.arguments.command_line import placeholders
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 

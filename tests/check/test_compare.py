@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t2j_lsp.check.compare import Comparison, compare
-from t2j_lsp.check.digest import digest
+from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.protocol import Opaque, RawArray, Record
-from t2j_lsp.check.stages import Conditioning, aside, compare_all, compare_dtypes, trajectory
+from t2j_lsp.check.verdict.compare import Comparison, compare
+from t2j_lsp.check.verdict.stages import Conditioning, aside, compare_all, compare_dtypes, trajectory
 
 A = np.array([[1.0, -2.0], [0.0, 4.0]])
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp.check.containment import containment_of
-from t2j_lsp.check.workers import landlock
+from t2j_lsp.check.process.containment import containment_of
+from t2j_lsp.check.workers.containment import landlock
 
 CONTAINED = Path(__file__).with_name("contained.py")
 SETS = {
@@ -110,7 +110,7 @@ SAID = {
     "processes": "end others",
 }
 """For each part of the attempts, words of the sentence that is to be said where one of them is done."""
-BOTH = "from t2j_lsp.check.workers.contain import probe; print(*probe(both=True))"
+BOTH = "from t2j_lsp.check.workers.containment.contain import probe; print(*probe(both=True))"
 
 
 @functools.cache
@@ -242,7 +242,7 @@ def test_a_system_without_any_layer_says_all_that_it_does_not_hold() -> None:
 
 
 WITHOUT_CAPABILITIES = """
-import t2j_lsp.check.pool as pool
+import t2j_lsp.check.process.pool as pool
 pool.offered = lambda python: ("bubblewrap", "landlock", "seccomp")
 with pool.Pool(device="cpu") as workers:
     print(*workers.request("torch", "hello", 300.0)["layers"])

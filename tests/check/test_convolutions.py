@@ -12,7 +12,7 @@ import pytest
 import torch
 from jax import lax
 
-from t2j_lsp.check.workers.jax_convolution import MANY, by_windows
+from t2j_lsp.check.workers.jax_side.convolution import MANY, by_windows
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import Check

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp.api import convert
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import CheckReport, Coverage, NotRun, Uncovered, VerdictKind, file_verdict
 

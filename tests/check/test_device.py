@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from benchmarks import gpu_suite
-from t2j_lsp.check.environment import worker_environment
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.environment import worker_environment
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.workers.precision import CHANNELS, kernel, permutation, telling
 from t2j_lsp.contract import CheckReport, VerdictKind

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2j_lsp.check import filecheck
-from t2j_lsp.check.explain import BINS, HEADERS, STEPS, Run, closing, errors, explanation, histogram, table
-from t2j_lsp.check.localise import Alignment
+from t2j_lsp.check import file_check as filecheck
+from t2j_lsp.check.difference.explain import BINS, HEADERS, STEPS, Run, closing, errors, explanation, histogram, table
+from t2j_lsp.check.difference.localise import Alignment
 from t2j_lsp.contract import Explanation, Location, ObjectVerdict, Step, VerdictKind
 
 from .conftest import Check

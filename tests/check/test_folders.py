@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.compile_cache import open_cache, project_of, trim
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.compile_cache import open_cache, project_of, trim
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.scratch import Scratch, remove_abandoned
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.scratch import Scratch, remove_abandoned
 from t2j_lsp.contract import VerdictKind
 from tests.lsp.client import Client
 
@@ -87,7 +87,7 @@ def test_without_a_folder_that_can_be_made_nothing_is_kept(tmp_path: Path, monke
 
 PROGRAM = (
     "import sys\n"
-    "from t2j_lsp.check.scratch import Scratch\n"
+    "from t2j_lsp.check.process.scratch import Scratch\n"
     "scratch = Scratch('torch')\nprint(scratch.path, flush=True)\n"
     "sys.stdin.read()\n"
 )
@@ -132,7 +132,7 @@ def test_scratch_folders_of_a_killed_process_go_at_the_next_start_and_no_others(
 def test_a_killed_check_leaves_no_folder_once_the_next_has_started(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     program = (
-        "import sys\nfrom t2j_lsp.check.pool import Pool\npool = Pool(device='cpu')\npool.start()\n"
+        "import sys\nfrom t2j_lsp.check.process.pool import Pool\npool = Pool(device='cpu')\npool.start()\n"
         "print('started', flush=True)\nsys.stdin.read()\npool.close()\n"
     )
 

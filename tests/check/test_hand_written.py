@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2j_lsp.check.pairing import inferred
+from t2j_lsp.check.arguments.pairing import inferred
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import Check

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.filecheck import FileCheck, Settings
-from t2j_lsp.check.objects import find_objects
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.slice import Slicer
+from t2j_lsp.check.file_check import FileCheck, Settings
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import TORCH, Check

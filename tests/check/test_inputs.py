@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from t2j_lsp.check.arguments.plans import plans_for
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, comments_for, draw, parse_comment
-from t2j_lsp.check.objects import checking_order, find_objects
-from t2j_lsp.check.plans import plans_for
-from t2j_lsp.check.slice import Slicer
+from t2j_lsp.check.program.objects import checking_order, find_objects
+from t2j_lsp.check.program.slice import Slicer
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from benchmarks.mutants import Bench, chosen
 from benchmarks.mutants_equivalence import same_computation
 from benchmarks.mutants_objects import Subject, subjects
 from benchmarks.mutants_operators import Mutant
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.contract import VerdictKind
 
 SAMPLE = (

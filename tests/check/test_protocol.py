@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t2j_lsp.check.protocol import (
+from t2j_lsp.check.protocol import (  # fmt: skip
     HEAD,
     MAGIC,
     Opaque,
@@ -26,7 +26,7 @@ from t2j_lsp.check.protocol import (
     plain,
     read_frame,
     unpack,
-)  # fmt: skip
+)
 
 TAG = b"12345678"
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.complex_numbers(allow_nan=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t2j_lsp.check.recall import Recall
+from t2j_lsp.check.process.recall import Recall
 
 
 class Sender:

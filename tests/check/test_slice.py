@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp.check.loading import loaded
-from t2j_lsp.check.scopes import bound
-from t2j_lsp.check.slice import Slice, Slicer
+from t2j_lsp.check.program.scopes import bound
+from t2j_lsp.check.program.slice import Slice, Slicer
+from t2j_lsp.check.workers.loading import loaded
 from t2j_lsp.contract import SourceError
 from t2j_lsp.symbols import Symbols
 

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
-from t2j_lsp.check.workers.torch_prepare import drawn_arguments
-from t2j_lsp.check.workers.torch_smaller import smaller
+from t2j_lsp.check.workers.torch_side.prepare import drawn_arguments
+from t2j_lsp.check.workers.torch_side.smaller import smaller
 
 
 class Halves(nn.Module):

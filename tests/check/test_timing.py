@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp import convert
-from t2j_lsp.check.pool import Pool
+from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.timing import run_time
 
 SOURCE = """\

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.unit_test_writer import write_tests
-from t2j_lsp.check.unit_tests import Programs, TestReport, compare_tests, without
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.unit_tests.compare import Programs, TestReport, compare_tests, without
+from t2j_lsp.check.unit_tests.writer import write_tests
 from t2j_lsp.cli import main
 from t2j_lsp.contract import Options, Translation
 

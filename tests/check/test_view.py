@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from t2j_lsp.check.containment import projects
-from t2j_lsp.check.project import is_too_wide
-from t2j_lsp.check.workers.folders import Folders, folders_of
+from t2j_lsp.check.process.containment import projects
+from t2j_lsp.check.program.project import is_too_wide
+from t2j_lsp.check.workers.containment.folders import Folders, folders_of
 from t2j_lsp.check.workers.view import view_of
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from t2j_lsp.check.arguments.plans import plans_for
 from t2j_lsp.check.inputs import CommentError
-from t2j_lsp.check.objects import find_objects
-from t2j_lsp.check.plans import plans_for
-from t2j_lsp.check.slice import Slicer
-from t2j_lsp.check.widen import enables_x64
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.workers.widen import enables_x64
 
 
 def test_inputs_that_are_to_raise_change_some_of_the_others(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.pool import Pool
-from t2j_lsp.check.processes import tree
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.processes import tree
+from t2j_lsp.check.process.worker import Limits, WorkerError
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.worker import Limits, WorkerError
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 JAX = "def f(x):\n    return x * 2\n"
@@ -158,8 +158,8 @@ def test_closing_the_pool_leaves_no_process_and_no_folder(tmp_path: Path) -> Non
 def test_workers_die_with_the_process_that_started_them() -> None:
     program = (
         "import sys, time\n"
-        "from t2j_lsp.check.pool import Pool\n"
-        "from t2j_lsp.check.processes import tree\n"
+        "from t2j_lsp.check.process.pool import Pool\n"
+        "from t2j_lsp.check.process.processes import tree\n"
         "pool = Pool(device='cpu')\n"
         "pool.start()\n"
         "import os\n"

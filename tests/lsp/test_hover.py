@@ -14,7 +14,7 @@ import pytest
 
 from t2j_lsp.lsp.features.hover_text import AS_A_RULE
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.outcomes import plain
+from t2j_lsp.translate.output.outcomes import plain
 
 from .client import Client, ServerError, at, capabilities, span
 from .hover_styles import STYLES

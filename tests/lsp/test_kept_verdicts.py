@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp.verdict_store import load
+from t2j_lsp.migration.verdict_store import load
 
 from .client import Client
 from .pairs import TIMEOUT, Pair, different

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.containment import probe
+from t2j_lsp.check.process.containment import probe
 
 from .client import Client
 from .pairs import TIMEOUT

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from t2j_lsp.migration import STATES
-from t2j_lsp.verdict_store import record
+from t2j_lsp.migration.state import STATES
+from t2j_lsp.migration.verdict_store import record
 
 from .client import Client, Json, ServerError
 from .programs import NET

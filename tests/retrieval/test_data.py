@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.fixed_bugs import PAGES, bare, programs
-from t2j_lsp.fixed_bugs import CATEGORIES, Example, FixedBug, from_jsonl, planted, to_jsonl
+from t2j_lsp.fixes.record import CATEGORIES, Example, FixedBug, from_jsonl, planted, to_jsonl
 from t2j_lsp.retrieval import dataset
 from t2j_lsp.retrieval.authoring import PageError, read_page, read_pages
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.retrieval import answer_beside_rules, held_out, ranks
-from t2j_lsp.fixed_bugs import Pair, Query, prompt_tokens
+from t2j_lsp.fixes.record import Pair, Query, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset, features
 
 

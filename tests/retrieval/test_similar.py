@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.offers import KINDS, measured
 from t2j_lsp.contract import Finding, Severity, Span
-from t2j_lsp.fixed_bugs import Case, Pair, statement_at
+from t2j_lsp.fixes.record import Case, Pair, statement_at
 from t2j_lsp.retrieval import Similar, dataset
 from t2j_lsp.retrieval.similar import case_of
 

@@ -19,7 +19,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from t2j_lsp.contract import Finding, Options
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.rule import Rule, Signature
+from t2j_lsp.translate.rule.record import Rule, Signature
 
 from .samples import Sample
 

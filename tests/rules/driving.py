@@ -13,10 +13,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.facts import BOOL, FLOAT, INT, TENSOR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
-from t2j_lsp.translate.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.precedence import Piece, precedence
-from t2j_lsp.translate.rule import REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
+from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    FLOAT,
+    INT,
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Tensor,
+    Tuple,
+)
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
+from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.record import REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
 CHOICES: tuple[tuple[str, Fact], ...] = (
     ("x", Tensor(3, "float")),

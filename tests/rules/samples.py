@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from t2j_lsp.translate.rule import Rule
+from t2j_lsp.translate.rule.record import Rule
 
 from .more_samples import MORE
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.rule import REGISTRY, Rule
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .deviations import DEVIATIONS, UNDRIVEN, UNINITIALISED, WHOLLY
 from .drive import Outcome, drive

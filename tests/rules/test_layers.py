@@ -16,7 +16,7 @@ import torch
 from flax import nnx
 
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.layer import LAYERS, LayerRule
+from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from tests.translate.side_by_side import Sides, compare, randomized, sides
 
 from .layer_samples import SAMPLES, LayerSample, Text

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.layer import LAYERS
-from t2j_lsp.translate.rule import REGISTRY, Rule, Signature, parse_signature
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.record import REGISTRY, Rule, Signature, parse_signature
 
 from .driving import drive
 from .emitted_names import optional_defaults, problems

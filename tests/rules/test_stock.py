@@ -13,7 +13,7 @@ import pytest
 from flax import nnx
 
 from t2j_lsp.explain import helper_docs
-from t2j_lsp.translate.rule import STOCK, RuleError, instead
+from t2j_lsp.translate.rule.record import STOCK, RuleError, instead
 
 ROOTS: dict[str, Any] = {"jax": jax, "jnp": jnp, "nnx": nnx, "optax": optax}
 DOCS = helper_docs()

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from t2j_lsp.translate.rule import RuleError, Signature, parse_signature
+from t2j_lsp.translate.rule.record import RuleError, Signature, parse_signature
 
 OMITTED = {"out", "names", "device", "dtype", "layout", "pin_memory", "requires_grad", "generator", "memory_format"}
 OMITTED |= {"non_blocking", "copy", "sparse_grad"}

@@ -8,7 +8,7 @@ import pytest
 
 from t2j_lsp.contract import Outcome, Translation
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.outcomes import plain
+from t2j_lsp.translate.output.outcomes import plain
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted([*(HERE / "scripts").glob("*.py"), *(HERE.parents[1] / "examples").glob("*.py")])

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from t2j_lsp.contract import Translation
 from t2j_lsp.symbols import FunctionNode, Scope, Symbols, imported, scopes_around
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.helpers import helper_names
-from t2j_lsp.translate.needs import MEANINGS
-from t2j_lsp.translate.site import TAKEN
+from t2j_lsp.translate.expressions.needs import MEANINGS
+from t2j_lsp.translate.expressions.site import TAKEN
+from t2j_lsp.translate.source.helpers import helper_names
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 

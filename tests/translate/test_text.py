@@ -6,7 +6,7 @@ import pytest
 
 from t2j_lsp.contract import SourceError
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.wrap import wrap_long_lines
+from t2j_lsp.translate.output.wrap import wrap_long_lines
 
 from .convert import body, run
 

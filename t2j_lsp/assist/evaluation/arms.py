@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp.assist.prompts import Style
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixed_bugs import CATEGORIES, BugIndex, Found, Pair, Query
-
-from ..prompts import Style
+from t2j_lsp.fixes.record import CATEGORIES, BugIndex, Found, Pair, Query
 
 WITHOUT = "without="
 NAMES = ("standard", "retrieved", "all", f"{WITHOUT}CATEGORY")

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from t2j_lsp.assist.dialogue import Dialogue, Turn
+from t2j_lsp.assist.judging import Judge, failure_of
+from t2j_lsp.assist.model import Client, Endpoint
+from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, Translation, VerdictKind
 
-from ..dialogue import Dialogue, Turn
-from ..judging import Judge, failure_of
-from ..model import Client, Endpoint
-from ..repair import Budget, Repair, repair_async
 from .arms import Arm, Shown
 from .code_bleu import CodeBleu
 from .fix_cost import FixCost, fix_cost

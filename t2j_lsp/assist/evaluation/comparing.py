@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
-from ..model import Endpoint
+from t2j_lsp.assist.model import Endpoint
+
 from .cases import Case, Program
 from .fix_cost import fix_cost
 from .rating import RUBRICS, Preference, ask_judge, comparison_prompt, rating_prompt, read_preference, read_score

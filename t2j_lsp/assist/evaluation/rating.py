@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ..model import Client, Endpoint, ModelError, Reply
-from ..prompts import Message, fenced
+from t2j_lsp.assist.model import Client, Endpoint, ModelError, Reply
+from t2j_lsp.assist.prompts import Message, fenced
 
 Aspect = Literal["usefulness", "functional correctness"]
 Preference = Literal["A", "B", "tie"]

@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from t2j_lsp.assist.model import Client, Endpoint, ModelError, Reply
+from t2j_lsp.assist.prompts import Message
 from t2j_lsp.contract import T2JError
-
-from ..model import Client, Endpoint, ModelError, Reply
-from ..prompts import Message
 
 SETTINGS = "evaluation.json"
 """The file of a record that says what was evaluated: models, arms, judge, programs."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from t2j_lsp.fixed_bugs import BugIndex, Pair
+from t2j_lsp.assist.dialogue import Dialogue
+from t2j_lsp.assist.judging import Judge
+from t2j_lsp.assist.model import Endpoint
+from t2j_lsp.assist.repair import Budget
+from t2j_lsp.fixes.record import BugIndex, Pair
 
-from ..dialogue import Dialogue
-from ..judging import Judge
-from ..model import Endpoint
-from ..repair import Budget
 from .arms import Arm, shown
 from .cases import Case, Program, run_case
 from .code_bleu import available, code_bleu

@@ -12,11 +12,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from t2j_lsp.check import command_line
+from t2j_lsp.check.arguments import command_line
 from t2j_lsp.check.protocol import Raised, frame, read_frame
-
-from . import guard, remains
-from .folders import Folders
+from t2j_lsp.check.workers.containment import guard, remains
+from t2j_lsp.check.workers.containment.folders import Folders
 
 Handler = Callable[[dict[str, Any]], Any]
 LIMIT = 4 * 1024**3
@@ -24,7 +23,7 @@ LIMIT = 4 * 1024**3
 
 def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
     """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
-    module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_worker")
+    module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_side.worker")
     command_line.install()
     handlers: dict[str, Handler] = dict(module.HANDLERS)
     handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}

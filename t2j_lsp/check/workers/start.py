@@ -27,7 +27,7 @@ def _find_t2j() -> None:
 def main() -> None:
     """Contains this process and serves; or, as ``start.py probe``, prints the layers that this system offers."""
     _find_t2j()
-    from t2j_lsp.check.workers.contain import Request, contain, probe
+    from t2j_lsp.check.workers.containment.contain import Request, contain, probe
 
     if sys.argv[1:] == ["probe"]:
         print(json.dumps(probe()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from .folders import Folders
+from t2j_lsp.check.workers.containment.folders import Folders
 
 SHARED_MEMORY = 1024**3
 """Bytes of a worker's own /dev/shm."""

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ... import helper_modules
-from ...contract import (
+from t2j_lsp.contract import (
     Finding,
     Options,
     Outcome,
@@ -26,8 +25,10 @@ from ...contract import (
     Translation,
     plain_code,
 )
-from ...files import neighbours
-from ..positions import split_lines
+from t2j_lsp.files import helper_modules
+from t2j_lsp.files.sources import neighbours
+from t2j_lsp.lsp.positions import split_lines
+
 from .intact import BOM, Intact, Left, intact, translated, tree_of
 from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
 from .units import Unit, closure, cut, only

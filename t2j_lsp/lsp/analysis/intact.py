@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...contract import Finding, Options, Severity, SourceError, Span, Translation
-from ...translate import translate
-from ..positions import split_lines
+from t2j_lsp.contract import Finding, Options, Severity, SourceError, Span, Translation
+from t2j_lsp.lsp.positions import split_lines
+from t2j_lsp.translate import translate
 
 SYNTAX, TOO_LARGE = "syntax", "too-large"
 LONG_LINE = 10_000

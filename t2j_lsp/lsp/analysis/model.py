@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from ...contract import Finding, Outcome, Rewrite, Span
+from t2j_lsp.contract import Finding, Outcome, Rewrite, Span
 
 DefinitionKind = Literal["class", "function", "loop"]
 IGNORE_FILE = "*"

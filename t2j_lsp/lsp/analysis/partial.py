@@ -11,9 +11,10 @@ import builtins
 import difflib
 from collections.abc import Iterable
 
-from ...contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
-from ...translate.wrap import wrap_long_lines
-from ..positions import content, split_lines
+from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
+from t2j_lsp.lsp.positions import content, split_lines
+from t2j_lsp.translate.output.wrap import wrap_long_lines
+
 from .analyst import Added, Analyst, State, helper_import, line_of, line_starts, moved, options, pieces_of
 from .intact import BOM, Intact, intact, translated, tree_of
 from .model import Conversion, Hunk, Refused, Scope, Settings

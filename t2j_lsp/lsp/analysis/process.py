@@ -19,18 +19,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...api import convert_file
-from ...assist.prompts import PAIRS, TOKENS
-from ...assist.spans import MARK
-from ...commands.explain import readable
-from ...contract import HelperDoc, SourceError, T2JError, Translation
-from ...explain import all_docs, helper_docs
-from ...files import merge_into
-from ...fixed_bugs import Query
-from ...helper_modules import NAME, Extended, extended
-from ...merge import Merged
-from ...plugins import load_fixed_bugs
-from ...translate import translate
+from t2j_lsp.api import convert_file
+from t2j_lsp.assist.prompts import PAIRS, TOKENS
+from t2j_lsp.assist.spans import MARK
+from t2j_lsp.commands.explain import readable
+from t2j_lsp.contract import HelperDoc, SourceError, T2JError, Translation
+from t2j_lsp.explain import all_docs, helper_docs
+from t2j_lsp.files.helper_modules import NAME, Extended, extended
+from t2j_lsp.files.merge import Merged
+from t2j_lsp.files.sources import merge_into
+from t2j_lsp.fixes.record import Query
+from t2j_lsp.plugins import load_fixed_bugs
+from t2j_lsp.translate import translate
+
 from .analyst import Analyst, options
 from .landmarks import landmarks
 from .model import Analysis, Converted, Landmarks, Refused, Scope, Settings

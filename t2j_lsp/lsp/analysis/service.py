@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...contract import HelperDoc
-from ..child import start_child
+from t2j_lsp.contract import HelperDoc
+from t2j_lsp.lsp.child import start_child
+
 from .model import Analysis, LineMap, Refused, Settings
 
 log = logging.getLogger("t2j.lsp")

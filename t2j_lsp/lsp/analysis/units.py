@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...contract import Span
+from t2j_lsp.contract import Span
+
 from .model import DefinitionKind
 
 Skeleton = tuple[DefinitionKind, str, int, int, Span, int]

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...written import replace_file, state_folder
+from t2j_lsp.files.written import replace_file, state_folder
 
 
 def is_agreed(folder: Path, host: str) -> bool:

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from ...assist.spans import MARK, RefusedSpan, refused_spans
-from ...contract import DIFFERS, Finding, Severity, SourceMapEntry, Span, T2JError, Translation
+from t2j_lsp.assist.spans import MARK, RefusedSpan, refused_spans
+from t2j_lsp.contract import DIFFERS, Finding, Severity, SourceMapEntry, Span, T2JError, Translation
 
 DRAFT = f"{MARK}unverified draft by "
 

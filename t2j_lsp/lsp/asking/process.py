@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...api import convert_file
-from ...asking import Interpreters, file_judge
-from ...assist.model import Endpoint
-from ...assist.prompts import first_prompt
-from ...assist.repair import Budget, Repair, repair_async
-from ...contract import ObjectVerdict, Options, T2JError, Translation
-from ...plugins import load_fixed_bugs
+from t2j_lsp.api import convert_file
+from t2j_lsp.assist.asking import Interpreters, file_judge
+from t2j_lsp.assist.model import Endpoint
+from t2j_lsp.assist.prompts import first_prompt
+from t2j_lsp.assist.repair import Budget, Repair, repair_async
+from t2j_lsp.contract import ObjectVerdict, Options, T2JError, Translation
+from t2j_lsp.plugins import load_fixed_bugs
+
 from .part import differing, with_gaps
 
 PER_TOKEN = 4

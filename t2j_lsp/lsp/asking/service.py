@@ -13,8 +13,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from ...contract import T2JError
-from ..child import start_child
+from t2j_lsp.contract import T2JError
+from t2j_lsp.lsp.child import start_child
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a line: a whole conversion, or a prompt with two of them."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...files import read_source
-from ..paths import converted_path, source_path, to_path, to_uri
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.lsp.paths import converted_path, source_path, to_path, to_uri
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 
 class Pairs:

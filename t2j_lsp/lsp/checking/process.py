@@ -19,21 +19,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
-from ...api import convert, convert_file
-from ...check.compile_cache import project_of
-from ...check.containment import projects
-from ...check.coverage import Covered, told_by
-from ...check.explain import HEADERS, NUMERIC, closing, table
-from ...check.objects import find_objects
-from ...check.pool import Pool
-from ...check.run import check_files
-from ...check.slice import Slicer
-from ...check.worker import RemoteError, WorkerError
-from ...commands.output import plain_table
-from ...contract import Coverage, Explanation, ObjectVerdict, Options, T2JError, VerdictKind
-from ...files import neighbours
-from ...verdict_store import asked_of, digests_of, kept, record
+from t2j_lsp import __version__
+from t2j_lsp.api import convert, convert_file
+from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
+from t2j_lsp.check.process.compile_cache import project_of
+from t2j_lsp.check.process.containment import projects
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import RemoteError, WorkerError
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.run import check_files
+from t2j_lsp.check.verdict.coverage import Covered, told_by
+from t2j_lsp.commands.output import plain_table
+from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, T2JError, VerdictKind
+from t2j_lsp.files.sources import neighbours
+from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
 _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 
@@ -218,7 +218,7 @@ def _statements(side: Slicer, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    from ...check.workspace import read_text
+    from t2j_lsp.check.program.workspace import read_text
 
     return read_text(path)
 

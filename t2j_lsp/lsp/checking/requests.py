@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...contract import T2JError
+from t2j_lsp.contract import T2JError
+
 from .verdicts import Checked
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from ...contract import T2JError
-from ..child import start_child
+from t2j_lsp.contract import T2JError
+from t2j_lsp.lsp.child import start_child
 
 CANCEL_GRACE = 5.0
 """Seconds that a check may take to stop before its process is killed."""

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ... import __version__, verdict_store
-from ...contract import Coverage, T2JError
-from ...verdict_store import Stored, asked_of
-from ..documents import Program
-from ..paths import to_path
-from ..progress import Progress, StatusProgress
+from t2j_lsp import __version__
+from t2j_lsp.contract import Coverage, T2JError
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.progress import Progress, StatusProgress
+from t2j_lsp.migration import verdict_store
+from t2j_lsp.migration.verdict_store import Stored, asked_of
+
 from .battery import plugged_in
 from .pairs import Pairs
 from .pausing import LOOK, Pause
@@ -29,8 +31,8 @@ from .runner import CheckProcess
 from .verdicts import Checked, Found, diagnostics_of, found_of, message, overall, restored
 
 if TYPE_CHECKING:
-    from ..server import Server
-    from ..settings import Settings
+    from t2j_lsp.lsp.server import Server
+    from t2j_lsp.lsp.settings import Settings
 
 log = logging.getLogger("t2j.lsp")
 

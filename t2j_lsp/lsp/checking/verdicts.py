@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import DIFFERS, Coverage, T2JError, VerdictKind, editor_code, file_verdict
-from ...files import read_source
-from ...verdict_store import Stored
-from ..documents import Document
-from ..links import finding_page
-from ..paths import to_path, to_uri
-from ..positions import split_lines
+from t2j_lsp.contract import DIFFERS, Coverage, T2JError, VerdictKind, editor_code, file_verdict
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.lsp.documents import Document
+from t2j_lsp.lsp.links import finding_page
+from t2j_lsp.lsp.paths import to_path, to_uri
+from t2j_lsp.lsp.positions import split_lines
+from t2j_lsp.migration.verdict_store import Stored
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 
 @dataclass(frozen=True)

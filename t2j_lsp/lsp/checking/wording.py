@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...contract import STAGES, Coverage, VerdictKind
+from t2j_lsp.contract import STAGES, Coverage, VerdictKind
 
 MARKS = {VerdictKind.EQUIVALENT: "✓", VerdictKind.DIFFERENT: "≠", VerdictKind.UNCHECKED: "?"}
 LONGEST = 72

@@ -12,29 +12,22 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from ...contract import DIFFERS, Finding, Severity, Span, editor_code
-from .. import rewriting
-from ..analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
-from ..analysis.service import Failed, SyntaxProblem
-from ..checking.verdicts import line_in
-from ..convert import (
-    convert_file,
-    convert_part,
-    file_edit,
-    ignore_edit,
-    restore_edit,
-    scope_data,
-    scope_of,
-)
-from ..documents import Document, Program
-from ..edits import joined
-from ..outputs import note_written, output_edit
-from ..targets import UNSAVED_NOTEBOOK, UNTRUSTED, standing_at, target_of
+from t2j_lsp.contract import DIFFERS, Finding, Severity, Span, editor_code
+from t2j_lsp.lsp import rewriting
+from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
+from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.checking.verdicts import line_in
+from t2j_lsp.lsp.convert import convert_file, convert_part, file_edit, ignore_edit, restore_edit, scope_data, scope_of
+from t2j_lsp.lsp.documents import Document, Program
+from t2j_lsp.lsp.edits import joined
+from t2j_lsp.lsp.outputs import note_written, output_edit
+from t2j_lsp.lsp.targets import UNSAVED_NOTEBOOK, UNTRUSTED, standing_at, target_of
+
 from . import ask_offers
 from .mends import explain, mend
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 REWRITE = "refactor.rewrite.t2j"
 CONVERT = "source.convert.t2j"

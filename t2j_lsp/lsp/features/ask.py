@@ -15,26 +15,27 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...assist.model import Endpoint, key_from_environment
-from ...contract import T2JError, VerdictKind
-from ...merge import Merged
-from ..analysis.model import Refused
-from ..analysis.service import Failed, SyntaxProblem
-from ..asking import consent
-from ..asking.service import missing
-from ..checking.wording import counted, verdict_line
-from ..convert import FileConversion, convert_file
-from ..paths import to_path
-from ..progress import Progress
-from ..protocol import progress_token
-from ..settings import Settings
+from t2j_lsp.assist.model import Endpoint, key_from_environment
+from t2j_lsp.contract import T2JError, VerdictKind
+from t2j_lsp.files.merge import Merged
+from t2j_lsp.lsp.analysis.model import Refused
+from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.asking import consent
+from t2j_lsp.lsp.asking.service import missing
+from t2j_lsp.lsp.checking.wording import counted, verdict_line
+from t2j_lsp.lsp.convert import FileConversion, convert_file
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.progress import Progress
+from t2j_lsp.lsp.protocol import progress_token
+from t2j_lsp.lsp.settings import Settings
+
 from .actions import RequestFailed
 from .ask_offers import ASK_COMMAND, DIFFERENT, GAPS, UNSET, why_not
 from .conversions import write_conversion
 from .lenses import verdict_of
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 PREVIEW_COMMAND = "t2j.askPreview"
 KEY = "t2j/modelKey"

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import Finding, Severity, Span
-from ...outline import todo_marks
-from ..analysis.model import Analysis, Refused
-from ..analysis.service import Failed
-from ..checking.verdicts import Found
-from ..documents import Program
-from ..paths import to_path
-from ..targets import UNTRUSTED
+from t2j_lsp.contract import Finding, Severity, Span
+from t2j_lsp.files.outline import todo_marks
+from t2j_lsp.lsp.analysis.model import Analysis, Refused
+from t2j_lsp.lsp.analysis.service import Failed
+from t2j_lsp.lsp.checking.verdicts import Found
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.targets import UNTRUSTED
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 ASK_COMMAND = "t2j.ask"
 GAPS, DIFFERENT = "gaps", "different"

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ... import __version__
-from ...contract import Severity, T2JError
-from .. import rewriting
-from ..analysis.model import Refused, Scope
-from ..analysis.service import Failed, SyntaxProblem
-from ..checking.verdicts import overall
-from ..convert import convert_part, scope_of
-from ..documents import Program
+from t2j_lsp import __version__
+from t2j_lsp.contract import Severity, T2JError
+from t2j_lsp.lsp import rewriting
+from t2j_lsp.lsp.analysis.model import Refused, Scope
+from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.checking.verdicts import overall
+from t2j_lsp.lsp.convert import convert_part, scope_of
+from t2j_lsp.lsp.documents import Program
+
 from .actions import RequestFailed
 from .conversions import apply_part
 from .hover import doc_of
 from .lenses import verdict_of
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 HEAVY = frozenset(
     {"torch", "jax", "flax", "optax", "numpy", "libcst", "openai", "t2j_lsp.translate", "t2j_lsp.check.run"}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...check.scratch import remove_abandoned
-from ..paths import to_path
+from t2j_lsp.check.process.scratch import remove_abandoned
+from t2j_lsp.lsp.paths import to_path
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 SECTION = "t2j"
 

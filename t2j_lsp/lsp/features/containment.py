@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ...check.containment import probe
+from t2j_lsp.check.process.containment import probe
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 COMMAND = "t2j.containment"
 

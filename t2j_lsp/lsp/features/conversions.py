@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import T2JError
-from ...files import read_source
-from .. import rewriting
-from ..analysis.model import Landmarks, Refused
-from ..analysis.service import AnalysisService, Failed, SyntaxProblem
-from ..convert import FileConversion, PartConversion, convert_file, file_edit
-from ..documents import Notebook
-from ..edits import apply_edit, joined
-from ..outputs import Output, by_client, helper_module, note_written, output_edit, write
-from ..paths import to_path
-from ..progress import Progress
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.lsp import rewriting
+from t2j_lsp.lsp.analysis.model import Landmarks, Refused
+from t2j_lsp.lsp.analysis.service import AnalysisService, Failed, SyntaxProblem
+from t2j_lsp.lsp.convert import FileConversion, PartConversion, convert_file, file_edit
+from t2j_lsp.lsp.documents import Notebook
+from t2j_lsp.lsp.edits import apply_edit, joined
+from t2j_lsp.lsp.outputs import Output, by_client, helper_module, note_written, output_edit, write
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.progress import Progress
+
 from .actions import RequestFailed
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 LABEL = "Convert to JAX"
 UP_TO_DATE = "its conversion is up to date"

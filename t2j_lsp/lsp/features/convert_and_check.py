@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ...contract import T2JError
-from ..paths import to_path
-from ..targets import UNTRUSTED, target_of
+from t2j_lsp.contract import T2JError
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.targets import UNTRUSTED, target_of
+
 from .actions import RequestFailed
 from .conversions import convert_document
 
 if TYPE_CHECKING:
-    from ..convert import FileConversion
-    from ..server import Server
+    from t2j_lsp.lsp.convert import FileConversion
+    from t2j_lsp.lsp.server import Server
 
 ARRIVAL = 10.0
 """Seconds that a client may take to tell what it has written."""

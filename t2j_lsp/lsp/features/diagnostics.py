@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import HINT_CODES, Finding, Severity, Span, editor_code
-from ...outline import todo_marks
-from ..analysis.model import Analysis, LineMap
-from ..documents import Program
-from ..links import finding_page
-from ..positions import content
+from t2j_lsp.contract import HINT_CODES, Finding, Severity, Span, editor_code
+from t2j_lsp.files.outline import todo_marks
+from t2j_lsp.lsp.analysis.model import Analysis, LineMap
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.links import finding_page
+from t2j_lsp.lsp.positions import content
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 SOURCE = "t2j"
 LONG = 5

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...contract import T2JError, VerdictKind
-from ...offers import counted, row_text
-from ..paths import to_path, to_uri
+from t2j_lsp.contract import T2JError, VerdictKind
+from t2j_lsp.fixes.offers import counted, row_text
+from t2j_lsp.lsp.paths import to_path, to_uri
+
 from .actions import RequestFailed
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 COMMAND = "t2j.explainDifference"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...contract import T2JError
-from ...offers import counted
+from t2j_lsp.contract import T2JError
+from t2j_lsp.fixes.offers import counted
+
 from .actions import RequestFailed
 from .hover_text import command_link
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 SHOW_COMMAND = "t2j.showFixes"
 """The client's own command, in clients that follow links to commands: ``[ids]`` shows fixed bugs."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 MAX_SHAPES = 3
 

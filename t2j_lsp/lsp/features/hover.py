@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import FIDELITY_TEXT, Finding, Outcome, Rewrite, Severity, Span
-from ..analysis.model import Analysis, LineMap, Scope, stands_alone
-from ..checking.verdicts import line_in
-from ..convert import scope_data
-from ..documents import Program
-from ..links import library_pages, rule_page, torch_page
+from t2j_lsp.contract import FIDELITY_TEXT, Finding, Outcome, Rewrite, Severity, Span
+from t2j_lsp.lsp.analysis.model import Analysis, LineMap, Scope, stands_alone
+from t2j_lsp.lsp.checking.verdicts import line_in
+from t2j_lsp.lsp.convert import scope_data
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.links import library_pages, rule_page, torch_page
+
 from .fixes import offer
 from .hover_text import Hover, command_link, of_outcome, of_rewrite, used_helpers
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
 WAIT = 2.0

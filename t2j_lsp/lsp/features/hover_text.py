@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from ...contract import FIDELITY_TEXT, HelperDoc, Outcome, Rewrite
+from t2j_lsp.contract import FIDELITY_TEXT, HelperDoc, Outcome, Rewrite
 
 MAX_LINES, TAIL = 30, 6
 """Lines of code shown in a block, and how many of these are its last ones where lines between are left out."""

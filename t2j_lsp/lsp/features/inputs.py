@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ..analysis.model import Hunk, Refused
-from ..edits import apply_edit, edit_of
+from t2j_lsp.lsp.analysis.model import Hunk, Refused
+from t2j_lsp.lsp.edits import apply_edit, edit_of
+
 from .actions import RequestFailed
 from .lenses import TELL_COMMAND, verdict_of
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 _COMMENT = re.compile(r"write above it: (# t2j: .*?)(?: \(tried: |$)", re.S)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import Finding, Severity, VerdictKind
-from ..analysis.model import Analysis, Definition, LineMap
-from ..checking.verdicts import overall
-from ..checking.wording import (
+from t2j_lsp.contract import Finding, Severity, VerdictKind
+from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap
+from t2j_lsp.lsp.checking.verdicts import overall
+from t2j_lsp.lsp.checking.wording import (
     NO_INPUTS,
     clipped,
     coverage_details,
@@ -23,13 +23,14 @@ from ..checking.wording import (
     verdict_line,
     verdict_tooltip,
 )
-from ..documents import Program
-from ..paths import to_path
-from ..standing_conversion import Conversion, State, conversion_of, defines
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.standing_conversion import Conversion, State, conversion_of, defines
+
 from .ask_offers import ASK_COMMAND, DIFFERENT, REPAIR, asking, is_offered
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 PREVIEW_COMMAND = "t2j.previewConversion"
 """The client's own command, in clients that have one: ``[uri, name?]`` shows the conversion beside the file."""

@@ -1,8 +1,8 @@
 """What is offered at a difference: the edit that the check found to mend it, and an explanation of it.
 
-The edit was worked out and tried by the check (``t2j_lsp.check.causes`` has the table of causes, ``experiment`` the
-trial): here it only becomes an edit of the conversion's document. An edit of either text takes the difference away, so
-that what is offered is about the texts as they are.
+The edit was worked out and tried by the check (``t2j_lsp.check.difference.causes`` has the table of causes,
+``experiment`` the trial): here it only becomes an edit of the conversion's document. An edit of either text takes the
+difference away, so that what is offered is about the texts as they are.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import T2JError
-from ...files import read_source
-from ..checking.verdicts import Found
-from ..documents import Document
-from ..edits import text_edit
-from ..paths import to_path
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import read_source
+from t2j_lsp.lsp.checking.verdicts import Found
+from t2j_lsp.lsp.documents import Document
+from t2j_lsp.lsp.edits import text_edit
+from t2j_lsp.lsp.paths import to_path
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 SHOW_COMMAND = "t2j.showDifference"
 """The client's own command, in clients that have a panel: it calls ``t2j.explainDifference`` and shows the answer."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from ...contract import editor_code
-from ..documents import Document
-from ..links import finding_page
-from ..paths import to_path
-from ..positions import content, split_lines
-from ..settings import SECTION, SETTING, Problem, find_pyproject, from_toml
+from t2j_lsp.contract import editor_code
+from t2j_lsp.lsp.documents import Document
+from t2j_lsp.lsp.links import finding_page
+from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.positions import content, split_lines
+from t2j_lsp.lsp.settings import SECTION, SETTING, Problem, find_pyproject, from_toml
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 NAME = "pyproject.toml"
 _PART = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""

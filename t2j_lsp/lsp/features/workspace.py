@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...contract import T2JError
+from t2j_lsp.contract import T2JError
+
 from .actions import RequestFailed
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 WORKSPACE = "t2j/workspace"
 

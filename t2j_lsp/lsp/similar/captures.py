@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from ...contract import T2JError, VerdictKind
-from ..paths import to_path
+from t2j_lsp.contract import T2JError, VerdictKind
+from t2j_lsp.lsp.paths import to_path
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 log = logging.getLogger("t2j.lsp")
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...contract import Finding, Severity, Span, T2JError
-from ...fixed_bugs import Found
-from ...offers import case_of_verdict, row, rows, text
-from ...own_fixes import find, keep, similar_with_own
+from t2j_lsp.contract import Finding, Severity, Span, T2JError
+from t2j_lsp.fixes.offers import case_of_verdict, row, rows, text
+from t2j_lsp.fixes.own_fixes import find, keep, similar_with_own
+from t2j_lsp.fixes.record import Found
 
 
 def main() -> None:

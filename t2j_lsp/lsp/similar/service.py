@@ -9,14 +9,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...contract import Finding, Severity, T2JError, VerdictKind
-from ...offers import key_of_gap
-from ..child import start_child
-from ..documents import Program
-from ..paths import to_path
+from t2j_lsp.contract import Finding, Severity, T2JError, VerdictKind
+from t2j_lsp.fixes.offers import key_of_gap
+from t2j_lsp.lsp.child import start_child
+from t2j_lsp.lsp.documents import Program
+from t2j_lsp.lsp.paths import to_path
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 log = logging.getLogger("t2j.lsp")
 

@@ -13,8 +13,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from ...migration import Migration, SourceState, Surveyor
-from ..paths import to_uri
+from t2j_lsp.lsp.paths import to_uri
+from t2j_lsp.migration.state import Migration, SourceState, Surveyor
 
 
 def form_of(migration: Migration) -> dict[str, Any]:

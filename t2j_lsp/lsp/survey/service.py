@@ -8,13 +8,13 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ...contract import T2JError
-from ..child import start_child
-from ..documents import Document
-from ..paths import to_path, to_uri
+from t2j_lsp.contract import T2JError
+from t2j_lsp.lsp.child import start_child
+from t2j_lsp.lsp.documents import Document
+from t2j_lsp.lsp.paths import to_path, to_uri
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from t2j_lsp.lsp.server import Server
 
 log = logging.getLogger("t2j.lsp")
 

@@ -1,0 +1,270 @@
+"""The ways to build and call an object that a check tries, best first.
+
+From the ``# t2j:`` comment; from ``get_inputs()`` and ``get_init_inputs()`` of the file; from constructor calls in the
+file and what is passed to the result; from uses seen in a run of another object; from defaults, annotations and names.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, Plan, comments_for
+from t2j_lsp.check.program.calls import Found, Frame, Unknown, calls_of, resolve
+from t2j_lsp.check.program.names import value_for
+from t2j_lsp.check.program.objects import CheckedObject
+from t2j_lsp.check.program.slice import Slicer
+
+_FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_MOST = 8
+"""Constructor calls tried."""
+
+
+def plans_for(slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[Plan]] | None = None) -> list[Plan]:
+    """Plans for an object, best first. ``seen`` holds the uses of classes in runs of other objects.
+
+    Raises CommentError where the object's ``# t2j:`` comment can't be read.
+    """
+    init, inputs, raising = _from_comment(comments_for(slicer.text, item.node))
+    if init is not None and inputs is not None:
+        return [Plan(init, inputs, "the t2j comment", raising)]
+    plans: list[Plan] = []
+    if item.is_class:
+        plans += _from_functions(slicer, item)
+        plans += islice(_from_calls(slicer, item), _MOST)
+        plans += (seen or {}).get(item.name, [])
+        plans += _from_signature(slicer, item)
+    else:
+        plans += islice(_from_function_calls(slicer, item), _MOST)
+        plans.append(Plan(Arguments(), None, "the signature"))
+    if init is not None:
+        plans = [Plan(init, p.inputs, p.source) for p in plans] + [Plan(init, None, "the t2j comment")]
+    if inputs is not None:
+        plans = [Plan(p.init, inputs, "the t2j comment", raising) for p in plans]
+    return _distinct(plans)
+
+
+def _distinct(plans: list[Plan]) -> list[Plan]:
+    found: dict[str, Plan] = {}
+    for plan in plans:
+        found.setdefault(f"{plan.init} | {plan.inputs}", plan)
+    return list(found.values())
+
+
+def _from_comment(entries: dict[str, Any]) -> tuple[Arguments | None, Arguments | None, list[Arguments]]:
+    entries = dict(entries)
+    init = None
+    raises = entries.pop("raises", [])
+    raises = raises if isinstance(raises, list | tuple) else [raises]
+    if any(not isinstance(change, dict) for change in raises) or (raises and not entries.keys() - {"args", "kwargs"}):
+        raise CommentError('`raises` should be like raises={"x": f32[2, 3]}, beside an entry for every input')
+    if "args" in entries or "kwargs" in entries:
+        given = entries.pop("args", ())
+        init = Arguments(list(given) if isinstance(given, tuple | list) else [given], dict(entries.pop("kwargs", {})))
+    raising = [Arguments([], {**entries, **change}) for change in raises]
+    return init, Arguments([], entries) if entries else None, raising
+
+
+def _from_functions(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+    """``get_inputs()`` and ``get_init_inputs()``, for the class ``Model`` or the last class of the file."""
+    names = slicer.scope.bindings
+    classes = [s.name for s in slicer.scope.body if isinstance(s, ast.ClassDef)]
+    if "get_inputs" in names and item.name == ("Model" if "Model" in classes else classes[-1]):
+        init = Arguments(call="get_init_inputs()") if "get_init_inputs" in names else Arguments()
+        yield Plan(init, Arguments(call="get_inputs()"), "get_inputs()")
+
+
+def _from_calls(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+    """Constructor calls, and the inputs passed to what they make."""
+    for found in calls_of(slicer.scope, item.name):
+        statement, inputs = found.statement, None
+        if isinstance(statement, ast.Assign) and statement.value is found.call:
+            target = statement.targets[0]
+            inputs = _passed_to(slicer, target.id, found.frame) if isinstance(target, ast.Name) else None
+        yield Plan(_plain(found), inputs, f"the call in line {found.call.lineno}")
+
+
+def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+    for found in calls_of(slicer.scope, item.name):
+        args, kwargs = [_spec(a) for a in found.args], {k: _spec(v) for k, v in found.kwargs.items()}
+        if any(isinstance(a, ArraySpec) for a in (*args, *kwargs.values())):
+            yield Plan(Arguments(), Arguments(args, kwargs), f"the call in line {found.call.lineno}")
+
+
+def _plain(found: Found) -> Arguments:
+    return Arguments([_value(a) for a in found.args], {k: _value(v) for k, v in found.kwargs.items()})
+
+
+def _value(node: ast.expr) -> Any:
+    """A literal's value, or the expression to evaluate."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return Code(ast.unparse(node))
+
+
+def _spec(node: ast.expr) -> Any:
+    return _made_array(node) or _value(node)
+
+
+def _passed_to(slicer: Slicer, model: str, frame: Frame) -> Arguments | None:
+    """The arrays passed to a variable that holds a model."""
+    for statement in frame.body:
+        for node in ast.walk(statement):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == model):
+                continue
+            if any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+                continue
+            try:
+                args = [_spec(_resolved(slicer, a, frame)) for a in node.args]
+                kwargs = {str(k.arg): _spec(_resolved(slicer, k.value, frame)) for k in node.keywords}
+            except Unknown:
+                continue
+            return Arguments(args, kwargs)
+    return None
+
+
+def _resolved(slicer: Slicer, node: ast.expr, frame: Frame) -> ast.expr:
+    """An argument at its origin: at the module's level too, ``x`` is what was assigned to it.
+
+    In a loop it is what the first turn gives. Raises Unknown for what only a run of a loop would tell.
+    """
+    if isinstance(node, ast.Name) and frame.function is None:
+        for statement in frame.body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == node.id:
+                node = statement.value
+                break
+    node = _FirstTurn(slicer.scope.body).visit(copy.deepcopy(node))
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    if any(isinstance(s, _LOOPS) for name in names for s in slicer.scope.statements(name)):
+        raise Unknown
+    return resolve(slicer.scope, node, frame)
+
+
+class _FirstTurn(ast.NodeTransformer):
+    """Puts the first number for the variables of loops over a ``range``."""
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.first: dict[str, ast.expr] = {}
+        for node in (n for s in body for n in ast.walk(s)):
+            match node:
+                case ast.For(ast.Name(name), ast.Call(ast.Name("range"), [_])):
+                    self.first[name] = ast.Constant(0)
+                case ast.For(ast.Name(name), ast.Call(ast.Name("range"), [start, _, *_])):
+                    self.first[name] = start
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.first.get(node.id, node)
+
+
+def _made_array(node: ast.expr) -> ArraySpec | None:
+    """``torch.randn(2, 3)`` and its like, with constant shapes."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    name = node.func.attr
+    if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"):
+        # torch.randn(2, 3).to(device)
+        return _made_array(node.func.value) if name in ("to", "cuda", "cpu", "float", "requires_grad_") else None
+    try:
+        given = [ast.literal_eval(a) for a in node.args]
+    except ValueError:
+        return None
+    if name == "randint" and len(given) >= 2 and isinstance(given[-1], tuple | list):
+        low, high = (0, given[0]) if len(given) == 2 else (given[0], given[1])
+        return ArraySpec("int64", tuple(given[-1]), low, high)
+    shape = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+    if name in _FLOATS and all(isinstance(n, int) for n in shape):
+        return ArraySpec("float32", tuple(shape))
+    return None
+
+
+def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+    """Defaults, and for required parameters what their annotations and names say: first distinct sizes, then equal.
+
+    64 is a multiple of the groups and heads that code has built in.
+    """
+    init = constructor(slicer, slicer.main, item.name)
+    required = [] if init is None else _required(init)
+    for equal in (None, 24, 64) if required else (None,):
+        values: dict[str, Any] = {}
+        for parameter in required:
+            value = value_for(parameter.arg, parameter.annotation, slicer.scope, equal)
+            if value is None:
+                return
+            values[parameter.arg] = value
+        yield Plan(Arguments([], values), None, "its parameters' names" if required else "the defaults")
+    layers = {p.arg: value_for(p.arg, p.annotation, slicer.scope) for p in _optional(init)} if init else {}
+    layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
+    if layers:
+        yield Plan(Arguments([], values | layers), None, "its parameters' names, with every layer")
+
+
+def _required(function: ast.FunctionDef) -> list[ast.arg]:
+    parameters = [*function.args.posonlyargs, *function.args.args][1:]
+    required = parameters[: len(parameters) - len(function.args.defaults)]
+    by_keyword = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return required + [p for p, default in by_keyword if default is None]
+
+
+def _optional(function: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters that are None by default."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    pairs = [*zip(parameters[len(parameters) - len(function.args.defaults) :], function.args.defaults, strict=True)]
+    pairs += [(p, d) for p, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is not None]
+    return [p for p, default in pairs if isinstance(default, ast.Constant) and default.value is None]
+
+
+def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.FunctionDef | None:
+    """The ``__init__`` that a class of the workspace has or inherits there."""
+    home = slicer.home(module, name)
+    found = slicer.load(home[0]) if home else None
+    if home is None or found is None or depth > 10:
+        return None
+    for index in found[0].bindings.get(home[1], ()):
+        node = found[0].body[index]
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+                    if not _passes_on(statement):
+                        return statement
+                    break
+            for base in node.bases:
+                inherited = constructor(slicer, home[0], ast.unparse(base), depth + 1) or _of_torch(ast.unparse(base))
+                if inherited is not None:
+                    return inherited
+    return None
+
+
+_OF_TORCH = (
+    (r"Linear", "in_features, out_features"),
+    (r"Conv(Transpose)?\dd", "in_channels, out_channels, kernel_size"),
+    (r"(Batch|Instance)Norm\dd|SyncBatchNorm", "num_features"),
+    (r"GroupNorm", "num_groups, num_channels"),
+    (r"(Layer|RMS)Norm", "normalized_shape"),
+    (r"Embedding(Bag)?", "num_embeddings, embedding_dim"),
+    (r"MultiheadAttention", "embed_dim, num_heads"),
+    (r"LSTM|GRU|(LSTM|GRU)Cell", "input_size, hidden_size"),
+)
+"""What PyTorch's layers ask for, for classes that derive from them."""
+
+
+def _passes_on(init: ast.FunctionDef) -> bool:
+    """Whether a constructor hands all its arguments to its base class: ``__init__(self, *args, **kwargs)``."""
+    arguments = init.args
+    return len(arguments.args) == 1 and not arguments.kwonlyargs and arguments.vararg is not None
+
+
+def _of_torch(base: str) -> ast.FunctionDef | None:
+    """The constructor of a class of ``torch.nn``, as far as arguments are required."""
+    prefix, _, name = base.rpartition(".")
+    for pattern, parameters in _OF_TORCH:
+        if prefix in ("nn", "torch.nn", "") and re.fullmatch(pattern, name):
+            made = ast.parse(f"def __init__(self, {parameters}): ...").body[0]
+            assert isinstance(made, ast.FunctionDef)
+            return made
+    return None

@@ -1,0 +1,1 @@
+"""The worker processes: started, contained, timed, kept warm, and ended."""

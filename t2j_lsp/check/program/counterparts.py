@@ -1,0 +1,100 @@
+"""Which object of the JAX file stands for an object of the torch file.
+
+A conversion keeps names. In code that somebody wrote it is the object whose ``# t2j:`` comment says so, or one with
+the usual name: ``mlp``, ``mlp_apply`` or ``apply_mlp`` for ``MLP``. The comment stands above the object::
+
+    # t2j: of="MLP", init="init_params", weights={"w1": "fc1.weight.T", "b1": "fc1.bias"}
+
+``init`` names the function that makes the tree of parameters that a function takes first; ``weights`` says which of
+its leaves (or of a module's variables) is which entry of torch's state dict.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from t2j_lsp.check.inputs import CommentError, comments_for
+
+from .objects import CheckedObject
+from .slice import Slicer
+
+_PARAMETERS = frozenset({"params", "parameters", "variables", "weights", "theta", "p", "state", "model_params"})
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """An object of the JAX file. ``init``: functions that may make its parameters; ``weights`` as in the comment."""
+
+    name: str
+    takes_parameters: bool = False
+    init: tuple[str, ...] = ()
+    weights: dict[str, str] = field(default_factory=dict)
+    renamed: bool = False
+    """Whether a comment chose it, or its name is another than torch's: names inside may differ then."""
+
+    def to_plain(self, arguments: list[str]) -> dict[str, Any]:
+        """What the JAX worker is told. ``arguments`` are the names of the torch constructor's parameters."""
+        return {
+            "takes_parameters": self.takes_parameters,
+            "init": list(self.init),
+            "weights": self.weights,
+            "renamed": self.renamed,
+            "arguments": arguments,
+        }
+
+
+def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
+    """The object of the JAX file for one of the torch file; None where there is none. Raises CommentError."""
+    definitions = {s.name: s for s in jax_side.scope.body if isinstance(s, _Definition)}
+    said = {name: _settings(jax_side.text, node) for name, node in definitions.items()}
+    chosen = next((name for name, entries in said.items() if entries.get("of") == item.name), None)
+    if chosen is None and jax_side.defines(jax_side.main, item.name):
+        chosen = item.name
+    if chosen is None:
+        usual = (name for name in _usual_names(item.name) if name in definitions)
+        chosen = next(usual, None)
+    if chosen is None:
+        return None
+    node, entries = definitions.get(chosen), said.get(chosen, {})
+    takes = item.is_class and isinstance(node, ast.FunctionDef) and _takes_parameters(node)
+    init = (entries["init"],) if "init" in entries else tuple(_inits(definitions, chosen, item.name)) if takes else ()
+    return Counterpart(chosen, takes, init, entries.get("weights", {}), bool(entries) or chosen != item.name)
+
+
+def _settings(text: str, node: _Definition) -> dict[str, Any]:
+    entries = {k: v for k, v in comments_for(text, node).items() if k in ("of", "init", "weights")}
+    weights = entries.get("weights", {})
+    if not isinstance(weights, dict) or not all(isinstance(x, str) for pair in weights.items() for x in pair):
+        raise CommentError('`weights` should be like weights={"w1": "fc1.weight.T", "b1": "fc1.bias"}')
+    if not all(isinstance(entries.get(key, ""), str) for key in ("of", "init")):
+        raise CommentError('`of` and `init` should be names in quotes: of="MLP", init="init_params"')
+    return entries
+
+
+def _usual_names(name: str) -> list[str]:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    flat = snake.replace("_", "")
+    bases = list(dict.fromkeys([snake, flat, name]))
+    return [
+        *bases,
+        *(f"{base}_{verb}" for base in bases for verb in ("apply", "forward", "fn")),
+        *(f"{verb}_{base}" for base in bases for verb in ("apply", "forward")),
+    ]
+
+
+def _takes_parameters(node: ast.FunctionDef) -> bool:
+    first = [*node.args.posonlyargs, *node.args.args][:1]
+    return bool(first) and first[0].arg in _PARAMETERS
+
+
+def _inits(definitions: dict[str, _Definition], chosen: str, torch: str) -> list[str]:
+    """Functions that by their names make parameters, best first."""
+    base = re.sub(r"^(apply|forward)_|_(apply|forward|fn)$", "", chosen)
+    best = [f"init_{base}", f"{base}_init", f"init_{chosen}", f"{chosen}_init", f"init_{torch}", f"init_{base}_params"]
+    others = [name for name in definitions if re.search(r"(^|_)(init|initialize|make_params|create_params)", name)]
+    found = dict.fromkeys([*best, *others])
+    return [name for name in found if isinstance(definitions.get(name), ast.FunctionDef)]

@@ -1,0 +1,121 @@
+"""What parameters of constructors usually mean, by their names: values to try where a program gives none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from t2j_lsp.check.inputs import Code
+
+from .scopes import Scope
+
+_CHANNELS = (6, 10, 24, 40)
+_VALUES: tuple[tuple[str, Any], ...] = (
+    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", 3),
+    (r"(dim|d|size_per|head)_?(head|dim_head)|head_(dim|size)|d_k|d_v", 8),
+    (r"(num_|n_)?(layers?|blocks?|stages?)|depth|repeats?|num_repeats", 2),
+    (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
+    (r"strides?|s|downsample_factor|scale_factor|upscale_factor|reduction(_ratio)?|squeeze_factor|r", 2),
+    (r"padding|pad|p_size", 1),
+    (r"dilation|groups|num_groups|cardinality|base_width", 1),
+    (r"(\w+_)?(dropout|drop|drop_?path|drop_?rate|drop_prob|dropout_rate|p|prob|rate)(_prob|_rate|_p)?", 0.1),
+    (r"momentum", 0.1),
+    (r"eps|epsilon", 1e-5),
+    (r"alpha|beta|gamma|temperature|temp|tau|scale|slope|lam(bda)?_?|sigma|std|smoothing", 0.7),
+    (r"(vocab|vocabulary|dict)(_size)?|num_(embeddings|tokens|items|users|words)|n_?tokens?|n_vocab|v", 50),
+    (r"max_(seq_?)?(len|length|positions?)|(seq|context|sequence)_?(len|length)|block_size"
+     r"|max_position_embeddings", 16),
+    (r"(image|img|input|in)_(size|resolution|res)|resolution|image_height|image_width|crop_size", 32),
+    (r"patch(_size)?|p1|p2", 8),
+    (r"(num_|n_|max_)?frames?", 8),
+    (r"feat_size|fmap_size|spatial_size|shift_size", 4),
+    (r"(num|n)_?(class(es)?|outputs?|labels|actions|categories)|nclass|classes|n_out|out(put)?s?", 10),
+    (r"(mlp|ff|ffn|feedforward|inner|intermediate|expansion)_?(dim|size|hidden|hidden_dim|features|channels)?"
+     r"|dim_feedforward|d_ff|hidden_features|d_inner", 40),
+    (r"(mlp|expand|expansion|widen)_?(ratio|factor|mult)|mult|expansion|growth", 2),
+    (r"(in|input|inp|c_in|n_in|src)_?(channels?|chans?|chs?|features?|dim|dims|planes|c|size|depth|filters)?|cin|inplanes|nin|dim_in|in_shape"
+     r"|num_input_features|channels_in|n_channels|latent_dim|z_dim|nz|cond_dim|ctx_dim|context_dim", 6),
+    (r"(out|output|oup|c_out|n_out|tgt)_?(channels?|chans?|chs?|features?|dim|dims|planes|c|depth|filters)|cout|outplanes|nout|oup|dim_out"
+     r"|channels_out", 10),
+    (r"growth_rate|bn_size", 4),
+    (r"dim|d|d_?model|(embed|emb|embedding|hidden|model|base|feature|state|key|query|value|proj)_?(dims?|size|channels?)"
+     r"|n_?embd|channels?|ch|c|features?|n_features|num_features|planes|width|filters|hidden|n_?hidden|nhid|ninp|emsize"
+     r"|num_channels|normalized_shape|num_hiddens|embed|emb|size", 24),
+    (r"bias|affine|causal|batch_first|bidirectional|norm_first", True),
+)  # fmt: skip
+_BY_TYPE = {"int": 6, "float": 0.5, "bool": False}
+_BY_ITEM = {"int": 6, "float": 0.5}
+HYPERPARAMETERS = {
+    **dict.fromkeys(("lr", "learning_rate", "base_lr", "max_lr", "peak_lr"), "0.1"),
+    **dict.fromkeys(("min_lr", "eta_min", "lr_min"), "0.01"),
+    **dict.fromkeys(("wd", "weight_decay"), "0.01"),
+    **dict.fromkeys(("gamma", "lr_gamma", "decay", "lr_decay", "factor"), "0.5"),
+    **dict.fromkeys(("epochs", "n_epochs", "num_epochs", "max_epochs", "t_max", "T_max"), "7"),
+    **dict.fromkeys(("max_steps", "total_steps", "num_steps", "n_steps", "max_iters", "iterations"), "7"),
+    **dict.fromkeys(("step_size", "lr_step_size", "warmup", "warmup_steps", "warmup_epochs", "warmup_iters"), "2"),
+    "momentum": "0.9", "beta1": "0.9", "beta2": "0.99", "betas": "(0.9, 0.99)", "eps": "1e-6", "nesterov": "True",
+    "dampening": "0.0", "label_smoothing": "0.1", "device": '"cpu"',
+}  # fmt: skip
+"""Expressions for what a training function is told by whoever calls it, by the names of its parameters."""
+
+_LAYERS: tuple[tuple[str, str], ...] = (
+    (r"(\w+_)?norm(_layer|_cls|_class|_func)?", "nn.BatchNorm2d"),
+    (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),
+    (r"(\w+_)?conv(_layer|_cls)?", "nn.Conv2d"),
+)
+
+
+def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int | None = None) -> Any:
+    """A value for a required constructor parameter; None if nothing is known of it.
+
+    With ``equal``, all numbers of channels and features are that one, as residual connections want them.
+    """
+    kind = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
+    lowered = name.lower().lstrip("_")
+    if re.search(r"Callable|[Tt]ype\b|Module", kind) or kind == "":
+        for pattern, layer in _LAYERS:
+            if re.fullmatch(pattern, lowered) and (kind or lowered.endswith(("layer", "cls"))):
+                return Code(f"{layer}()" if re.fullmatch(r"(Optional\[)?(torch\.)?(nn\.)?Module\]?", kind) else layer)
+    made = _class_value(kind, scope)
+    if made is not None:
+        return made
+    item = re.search(r"\b(tuple|list|sequence)\[(int|float)", kind.lower())
+    several = re.match(r"(\w+\.)?(tuple|Tuple|list|List|Sequence)\[(int|float)", kind)
+    words = lowered.split("_")
+    tails = ["_".join(words[i:]) for i in range(len(words))]
+    heads = ["_".join(words[:i]) for i in range(len(words) - 1, 0, -1)]
+    value = _by_name(*tails)  # ``proj_kernel`` is a kernel
+    if value is None and kind == "" and lowered.endswith("s"):
+        value = _by_name(lowered.removesuffix("s"))
+        several = re.match("", "") if value is not None else several
+    value = _by_name(*heads) if value is None else value  # ``dim_key`` is a dim
+    if value is None and item:
+        value = _BY_ITEM[item[2]]
+    if value is None:
+        return _BY_TYPE.get(kind, 6 if kind == "" else None)
+    if equal is not None:
+        value = equal if value in _CHANNELS else 4 if "head" in lowered and equal % value else value
+    if kind == "float":
+        return float(value)
+    if not several:
+        return value
+    values = [value] * max(2, kind.count("int"))
+    return tuple(values) if "uple[" in kind else values
+
+
+def _by_name(*names: str) -> Any:
+    """The value of the first name that means something; of parts of names, not those of one or two letters."""
+    for name in names:
+        for pattern, value in _VALUES:
+            if (name == names[0] or len(name) > 2) and re.fullmatch(pattern, name):
+                return value
+    return None
+
+
+def _class_value(kind: str, scope: Scope) -> Code | None:
+    """A class of the file as a parameter's type: an instance with all defaults, or for ``type[X]`` the class."""
+    for word in re.findall(r"\w+", kind):
+        if any(isinstance(scope.body[i], ast.ClassDef) for i in scope.bindings.get(word, ())):
+            return Code(word if re.search(r"[Tt]ype\[|Callable", kind) else f"{word}()")
+    return None

@@ -1,0 +1,1 @@
+"""A file's own optimizer, schedule and loss, cut out of both programs and compared."""

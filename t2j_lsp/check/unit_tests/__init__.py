@@ -1,0 +1,1 @@
+"""Unit tests of a source, written for it and run on both programs."""

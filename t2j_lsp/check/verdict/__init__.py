@@ -1,0 +1,1 @@
+"""From what both sides observed to a verdict, stage by stage."""

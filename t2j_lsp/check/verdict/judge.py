@@ -1,0 +1,261 @@
+"""The verdict on one object, from what the two workers observed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
+
+from .compare import Allowed, Comparison, Difference
+from .generation import Generation, generated
+from .refusals import refusal, refused
+from .stages import (  # fmt: skip
+    NOTHING,
+    Conditioning,
+    compare_all,
+    compare_dtypes,
+    describe,
+    is_variant,
+    merge,
+    mode_of,
+    stage_of,
+    stage_result,
+    together,
+    trajectory,
+)
+
+_FORM = ("structure", "shape", "dtype")
+_OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
+
+
+@dataclass
+class Judgement:
+    """A verdict and what it rests on: the first difference or error, for finding its place."""
+
+    verdict: ObjectVerdict
+    difference: Difference | None = None
+    differences: list[Difference] = field(default_factory=list)
+    error: dict[str, Any] | None = None
+    undecided: list[str] = field(default_factory=list)
+    """Why these inputs decide nothing: other inputs may."""
+    steps_part: bool = False
+    """Whether the optimizer's steps part, by more than is known to be rounding's doing."""
+
+
+def cannot_say(error: dict[str, Any]) -> str | None:
+    """Why an error of the JAX side says nothing about meaning; None where it is a failure of the conversion."""
+    text = f"{error['type']}: {error['message']}"
+    if refused(error):
+        return refusal("jax", text[:400])
+    if "ImportError" in error["bases"]:
+        return f"the converted code needs a package that the JAX interpreter lacks: {error['message']}"
+    if "MemoryError" in error["bases"] or any(word in error["message"] for word in _OUT_OF_MEMORY):
+        return f"the JAX side ran out of memory: {text[:200]}"
+    if error["type"] == "NameError" and ("'torch'" in error["message"] or "'nn'" in error["message"]):
+        return f"the conversion is not complete: {error['message']}"
+    return None
+
+
+def judge(
+    name: str,
+    last: str,
+    torch: dict[int, Any],
+    jax: dict[int, Any],
+    initial: Sequence[Difference] | None = None,
+    moved: dict[str, Any] | None = None,
+) -> Judgement:
+    """The verdict on one object.
+
+    ``torch`` and ``jax`` hold the workers' results by precision: 64, and 32 where run. ``initial`` are differences
+    between initial values, None where these were not compared. ``moved`` is what torch observed from a state a little
+    aside, which says how far optimizer steps carry rounding.
+    """
+    verdict = ObjectVerdict(name, VerdictKind.EQUIVALENT, None, {s: StageResult() for s in STAGES})
+    judgement = Judgement(verdict)
+    result = jax[64]
+    failed = result["errors"].get("construct")
+    if failed is not None:
+        return _failed(judgement, "spec", "it can't be built with torch's state", failed)
+    narrow = torch[32]["observed"] if 32 in torch else torch[64]["observed"]
+    conditioning = Conditioning(torch[64]["observed"], narrow, torch[64]["elements"])
+    skip, reasons = _uncontrolled(torch[64])
+    unpaired = {p: d["text"] for p, draws in result["draws"].items() for d in draws if d["kind"] == "kind"}
+    result = {**result, "observed": {p: o for p, o in result["observed"].items() if p not in unpaired}}
+    reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
+    numeric = _compared("numeric", torch[64], result, skip, conditioning.meaning)
+    allowed = trajectory(conditioning.meaning, torch[64]["observed"], moved) if moved else conditioning.meaning
+    behavioral = _compared("behavioral", torch[64], result, skip, allowed)
+    numeric.differences[:0] = _not_trained(torch[64], result["observed"])
+    _set_aside(judgement, numeric, conditioning)
+    form = [d for d in numeric.differences if d.kind in _FORM]
+    _spec(verdict, form, initial)
+    if form:
+        judgement.difference = form[0]
+        return _different(judgement, form)
+    errors = list(result["errors"].items())
+    if not errors and 32 in jax:
+        errors = [(f"{phase} in float32", error) for phase, error in jax[32]["errors"].items()]
+    if 32 in jax and not numeric.differences and not unpaired:
+        numeric.differences += _precision(torch, jax, skip | conditioning.ill, conditioning)
+    verdict.stages["numeric"] = stage_result(numeric)
+    if last == "spec":
+        verdict.stages["numeric"] = StageResult(reason="not asked for")
+        return judgement
+    if numeric.differences:
+        judgement.difference = numeric.differences[0]
+        draws = [d["text"] for problems in result["draws"].values() for d in problems if d["kind"] != "kind"]
+        return _different(judgement, numeric.differences, draws)
+    for phase, error in errors:
+        eager = phase.endswith("under jit") and phase.removesuffix(" under jit") in result["observed"]
+        what = "it runs, but not under jit" if eager else f"it fails in {phase}"
+        return _failed(judgement, "numeric", what, error)
+    if 32 in jax and jax[32]["halves"] and not torch[64]["halves"]:
+        half = jax[32]["halves"][0]
+        judgement.error = {**half, "kind": "half"}
+        what = f"in float32, it computes in {half['dtype']}, which torch does not"
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, what
+        return _conclude(judgement, VerdictKind.DIFFERENT, what)
+    reused = [d for problems in result["draws"].values() for d in problems if d["kind"] == "reuse"]
+    if reused and any(len(tape) > 1 for tape in torch[64]["tapes"].values()):
+        judgement.error = reused[0]
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, reused[0]["text"]
+        return _conclude(judgement, VerdictKind.DIFFERENT, reused[0]["text"])
+    if result["observed"].get("draws", {}).get("frozen"):
+        verdict.stages["numeric"].result = Result.FAIL
+        verdict.stages["numeric"].reason = "it draws the same random numbers in every call under jit"
+        return _conclude(judgement, VerdictKind.DIFFERENT, verdict.stages["numeric"].reason)
+    if last == "behavioral":
+        judgement.steps_part = bool(behavioral.differences)
+        if conditioning.ill and behavioral.differences:
+            judgement.undecided.append(f"torch's own float32 and float64 part, and {describe(behavioral.differences)}")
+            behavioral.differences = []
+        _behavioral(judgement, behavioral, bool(torch[64]["parameters"]))
+        _generation(judgement, generated(torch, jax[64], moved))
+    if verdict.verdict is VerdictKind.EQUIVALENT and initial:
+        judgement.difference = initial[0]
+        return _different(judgement, list(initial))
+    if verdict.verdict is VerdictKind.EQUIVALENT:
+        reasons += judgement.undecided
+        reasons += [f"{s}: {r.reason}" for s, r in verdict.stages.items() if r.reason == NOTHING]
+        if reasons:
+            return _conclude(judgement, VerdictKind.UNCHECKED, "; ".join(reasons))
+    return judgement
+
+
+def _spec(verdict: ObjectVerdict, form: list[Difference], initial: Sequence[Difference] | None) -> None:
+    observed = ["construction", "parameter and buffer names and shapes", "output structure, shapes and dtypes"]
+    observed += [] if initial is None else ["distributions of initial values"]
+    failed = [*form, *(initial or ())]
+    reason = describe(failed) if failed else None
+    verdict.stages["spec"] = StageResult(Result.FAIL if failed else Result.PASS, reason, observed=observed)
+
+
+def _not_trained(torch: dict[str, Any], observed: dict[str, dict[str, Any]]) -> list[Difference]:
+    """Parameters that torch trains and the conversion does not."""
+    for phase, found in observed.items():
+        if phase.startswith("train"):
+            names = [n for n, trained in torch["parameters"].items() if trained]
+            missing = [n for n in names if f"gradient of parameter: {n}" not in found]
+            what = "is trained in torch and is no nnx.Param in JAX"
+            return [Difference(f"gradient of parameter: {n}", what, "structure") for n in missing]
+    return []
+
+
+def _compared(stage: str, torch: dict[str, Any], jax: dict[str, Any], skip: set[str], allowed: Allowed) -> Comparison:
+    """The comparison of one stage's observations in every phase of the JAX side."""
+    wanted = {name: tree for name, tree in torch["observed"].items() if stage_of(name) == stage}
+    phases = [observed for phase, observed in jax["observed"].items() if phase not in ("construct", "draws")]
+    return merge(compare_all(wanted, observed, skip, allowed) for observed in phases)
+
+
+def _uncontrolled(torch: dict[str, Any]) -> tuple[set[str], list[str]]:
+    """Observations with randomness that can't be replayed, and why there is no verdict on them."""
+    skip: set[str] = set()
+    reasons = []
+    for mode, uncontrolled in torch["uncontrolled"].items():
+        if uncontrolled:
+            skip |= {n for n in torch["observed"] if mode_of(n) == mode}
+            reasons.append(f"its random numbers in {mode} mode can't be replayed, so only the rest was compared")
+    return skip, reasons
+
+
+def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Conditioning) -> None:
+    """Takes away differences where torch's own float32 and float64 part: there rounding alone may decide a branch."""
+    doubtful = [d for d in comparison.differences if d.kind not in _FORM and conditioning.is_ill(d.name)]
+    if doubtful:
+        comparison.differences = [d for d in comparison.differences if d not in doubtful]
+        doubtful = [d for d in doubtful if not is_variant(d.name)]
+    if doubtful:
+        judgement.undecided.append(f"torch's own float32 and float64 part on these inputs, where {describe(doubtful)}")
+
+
+def _precision(
+    torch: dict[int, Any], jax: dict[int, Any], skip: set[str], conditioning: Conditioning
+) -> list[Difference]:
+    """Differences in the user's precision: dtypes, and values much farther from the truth than torch's."""
+    found: list[Difference] = []
+    for phase, observed in jax[32]["observed"].items():
+        if phase in ("construct", "draws"):
+            continue
+        found += compare_dtypes(torch[32]["observed"], observed, jax[32]["x64"])
+        numeric = {n: v for n, v in torch[64]["observed"].items() if stage_of(n) == "numeric"}
+        found += compare_all(numeric, observed, skip, conditioning.precision).differences
+    return [Difference(f"in float32, {d.name}", d.what, d.kind) for d in found]
+
+
+def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -> None:
+    verdict = judgement.verdict
+    if not trainable:
+        verdict.stages["behavioral"] = StageResult(reason="nothing to train")
+        return
+    verdict.stages["behavioral"] = stage_result(comparison)
+    if comparison.differences:
+        judgement.difference = comparison.differences[0]
+        _different(judgement, comparison.differences)
+
+
+def _generation(judgement: Judgement, found: Generation | None) -> None:
+    """Adds what `generate` returned, or why it was not compared, to the stage."""
+    stage = judgement.verdict.stages["behavioral"]
+    if found is None or judgement.verdict.verdict is not VerdictKind.EQUIVALENT:
+        return
+    judgement.undecided += found.undecided
+    if found.comparison.observed:
+        together(stage, stage_result(found.comparison))
+    if found.reasons and stage.reason != NOTHING:
+        how = "only partly compared" if found.comparison.observed else "not compared"
+        stage.reason = "; ".join([*filter(None, [stage.reason]), f"generate was {how}: {'; '.join(found.reasons)}"])
+    if found.comparison.differences:
+        judgement.difference = found.comparison.differences[0]
+        _different(judgement, found.comparison.differences)
+    elif found.error is not None and "type" in found.error:
+        _failed(judgement, "behavioral", "generate fails", found.error)
+    elif found.error is not None:
+        judgement.error, stage.result, stage.reason = found.error, Result.FAIL, f"in generate, {found.error['text']}"
+        _conclude(judgement, VerdictKind.DIFFERENT, stage.reason)
+
+
+def _different(judgement: Judgement, differences: list[Difference], causes: Sequence[str] = ()) -> Judgement:
+    judgement.differences = differences
+    return _conclude(judgement, VerdictKind.DIFFERENT, "; ".join([*causes, describe(differences)]))
+
+
+def _failed(judgement: Judgement, stage: str, what: str, error: dict[str, Any]) -> Judgement:
+    """An error on the JAX side: a failure of the conversion, or the reason why nothing can be said."""
+    text = f"{what}: {error['type']}: {error['message']}" if error["message"] else f"{what}: {error['type']}"
+    judgement.error = error
+    reason = cannot_say(error)
+    if reason is not None:
+        judgement.verdict.stages[stage] = StageResult(reason=reason)
+        return _conclude(judgement, VerdictKind.UNCHECKED, reason)
+    result = judgement.verdict.stages[stage]
+    result.result, result.reason = Result.FAIL, text
+    return _conclude(judgement, VerdictKind.DIFFERENT, text)
+
+
+def _conclude(judgement: Judgement, kind: VerdictKind, reason: str) -> Judgement:
+    judgement.verdict.verdict = kind
+    judgement.verdict.reason = reason
+    return judgement

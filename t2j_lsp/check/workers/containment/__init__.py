@@ -1,0 +1,1 @@
+"""How a worker is shut in: namespaces, Landlock, seccomp, folders, limits."""

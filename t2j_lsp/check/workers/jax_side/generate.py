@@ -1,0 +1,60 @@
+"""Calls the ``generate`` of a converted module as torch's was called, and records what it returns."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from flax import nnx
+
+from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.protocol import plain
+from t2j_lsp.check.workers.serve import describe
+
+from . import random as jax_random
+from .build import takes_rngs, to_array
+
+if TYPE_CHECKING:
+    from .observe import Session
+
+
+def generation(session: Session) -> dict[str, Any] | None:
+    """What ``generate`` returns for each of torch's calls, in ``observed``; ``reasons`` for what can't be called.
+
+    An error that it raises is in ``error``, with the name of the ``call``; ``draws`` are random draws that the torch
+    side did not make, by call. None where nothing is asked for, or the module itself fails.
+    """
+    calls: dict[str, Any] = session.request.get("generate") or {}
+    if not calls or session.errors:
+        return None
+    found: dict[str, Any] = {"observed": {}, "draws": {}, "reasons": [], "error": None}
+    if not callable(getattr(session.model, "generate", None)):
+        return found | {"reasons": ["its conversion has none"]}
+    for name, call in calls.items():
+        session.take(Arguments.from_plain(call["inputs"]))
+        model = session.fresh(train=False)
+        try:
+            inspect.signature(model.generate).bind(*session.args, **_keywords(session, model))
+        except TypeError as error:
+            found["reasons"].append(f"its conversion's takes other arguments: {error}")
+            continue
+        try:
+            with jax_random.replaying(call["tape"], session.request["seed"]) as tape:
+                found["observed"][name] = plain(called(session, model), to_array)
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            found["error"] = describe(error) | {"call": name}
+            break
+        if tape is not None and tape.problems:
+            found["draws"][name] = tape.problems
+    return found
+
+
+def called(session: Session, model: Any) -> Any:
+    """What one call of a model's ``generate`` returns, with the session's inputs."""
+    jax_random.rewind(session.request["seed"])
+    output = model.generate(*session.args, **_keywords(session, model))
+    return list(output) if inspect.isgenerator(output) else output
+
+
+def _keywords(session: Session, model: Any) -> dict[str, Any]:
+    return {**session.kwargs, **({"rngs": nnx.Rngs(0)} if takes_rngs(model.generate) else {})}

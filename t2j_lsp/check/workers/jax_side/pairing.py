@@ -1,0 +1,211 @@
+"""Which parameter of hand-written JAX is which of torch's, and parameters that a function takes as a tree.
+
+A converted module keeps torch's names. Code that a person wrote has names of its own, and a pure function takes its
+parameters as an argument. Both become modules here whose state has torch's names and layouts: as the ``# t2j:``
+comment says, or by name, shape and order. A pairing by order alone is not sure.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from t2j_lsp.check.arguments.pairing import COUNTER, Pair, Pairing, inferred
+from t2j_lsp.check.protocol import NdArray
+from t2j_lsp.weights import torch_layout, torch_names
+from t2j_lsp.weights.names import TorchEntry
+
+_MODES = {"train": False, "training": False, "is_training": False, "deterministic": True, "inference": True}
+"""Parameters that say the mode, and whether they are true in evaluation."""
+_KEYS = {"key", "rng", "rng_key", "prng", "prng_key"}
+
+
+class ParameterFunction(nnx.Module):
+    """A function of parameters and inputs, as a module that holds the parameters."""
+
+    def __init__(self, function: Callable[..., Any], tree: Any) -> None:
+        leaves, self.treedef = jax.tree.flatten(tree)
+        self.values = nnx.List([_variable(leaf) for leaf in leaves])
+        self.function = function
+        self.deterministic = False
+        numbers = dict(_walk(jax.tree.unflatten(self.treedef, list(range(len(leaves)))), ""))
+        self.names = tuple((name, numbers[name]) for name, _ in _walk(tree, ""))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function with its parameters as the tree that it takes."""
+        tree = jax.tree.unflatten(self.treedef, [v.get_value() for v in self.values])
+        for name in inspect.signature(self.function).parameters:
+            if name in _MODES and name not in kwargs:
+                kwargs[name] = self.deterministic == _MODES[name]
+            elif name in _KEYS and name not in kwargs:
+                kwargs[name] = jax.random.key(0)
+        return self.function(tree, *args, **kwargs)
+
+
+def _variable(leaf: Any) -> nnx.Variable[Any]:
+    array = jnp.asarray(leaf)
+    return nnx.Param(array) if jnp.issubdtype(array.dtype, jnp.inexact) else nnx.Variable(array)
+
+
+def _walk(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The leaves of a tree by their dotted paths, in the order in which it was written."""
+    if not isinstance(tree, Mapping | list | tuple):
+        yield prefix, tree
+        return
+    fields = getattr(tree, "_fields", None)
+    pairs: Any = zip(fields, tree, strict=True) if fields else tree.items() if isinstance(tree, Mapping) else None
+    for key, value in pairs if pairs is not None else enumerate(tree):
+        yield from _walk(value, f"{prefix}.{key}" if prefix else str(key))
+
+
+def parameter_function(function: Callable[..., Any], request: dict[str, Any], arguments: dict[str, Any]) -> Any:
+    """The function as a module. ``request`` holds ``init`` (functions to make the tree) and ``weights``, if given.
+
+    ``arguments`` are the torch constructor's, by name. Raises ValueError where the tree can't be made.
+    """
+    problems = []
+    for init in request["init"]:
+        try:
+            return ParameterFunction(function, _made(init, arguments))
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything; the next one may do
+            problems.append(f"{init.__name__}: {type(error).__name__}: {error}")
+    if request["weights"]:
+        return ParameterFunction(function, _nested(dict.fromkeys(request["weights"], np.zeros(()))))
+    tried = f" (tried: {problems[0]})" if problems else ""
+    raise ValueError(
+        f'no parameters for {function.__name__}; write above it: # t2j: weights={{"w1": "fc1.weight.T"}}{tried}'
+    )
+
+
+def _made(init: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    values = iter([v for v in arguments.values()])
+    given: dict[str, Any] = {}
+    for name, parameter in inspect.signature(init).parameters.items():
+        if name in _KEYS or name == "rngs":
+            given[name] = nnx.Rngs(0) if name == "rngs" else jax.random.key(0)
+        elif name in arguments:
+            given[name] = arguments[name]
+        elif parameter.default is parameter.empty:
+            given[name] = next(values)
+    return init(**given)
+
+
+def _nested(flat: Mapping[str, Any]) -> Any:
+    """``{"layers.0.w": a}`` as dictionaries, with a list where all keys are numbers."""
+    tree: dict[str, Any] = {}
+    for path, value in flat.items():
+        *above, last = path.split(".")
+        place = tree
+        for key in above:
+            place = place.setdefault(key, {})
+        place[last] = value
+
+    def listed(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        inner = {k: listed(v) for k, v in node.items()}
+        return [inner[k] for k in sorted(inner, key=int)] if inner and all(k.isdigit() for k in inner) else inner
+
+    return listed(tree)
+
+
+# Torch's names for a model's state ----------------------------------------------------------------------------------
+
+
+def own_entries(model: nnx.Module) -> dict[str, TorchEntry]:
+    """The state of a model by its own names, without counters; a module's in torch's layouts."""
+    if not isinstance(model, ParameterFunction):
+        return {n: e for n, e in torch_names(model).items() if e.variables}
+    found = {}
+    for name, number in model.names:
+        variable = model.values[number]
+        kind: Any = "parameter" if isinstance(variable, nnx.Param) else "buffer"
+        found[name] = TorchEntry(name, kind, (("values", number),), (variable,), lambda a: a, lambda a: (a,))
+    return found
+
+
+def value_of(entry: TorchEntry) -> NdArray:
+    """The present value in torch's layout. JAX would compile a program for each shape that is transposed."""
+    return np.asarray(entry.to_torch(*(np.asarray(variable.get_value()) for variable in entry.variables)))
+
+
+def names_of(model: nnx.Module) -> dict[str, TorchEntry]:
+    """The state of a model by torch's names, through its pairing where it has one."""
+    pairs: tuple[Pair, ...] | None = getattr(model, "t2j_pairs", None)
+    if pairs is None:
+        return torch_names(model)
+    own = own_entries(model)
+    return {torch: _permuted(replace(own[here], name=torch), axes) for torch, here, axes in pairs}
+
+
+def _permuted(entry: TorchEntry, axes: tuple[int, ...] | None) -> TorchEntry:
+    if axes is None:
+        return entry
+    back = tuple(int(i) for i in np.argsort(axes))
+    return replace(
+        entry,
+        to_torch=lambda *arrays: entry.to_torch(*arrays).transpose(back),
+        from_torch=lambda array: entry.from_torch(array.transpose(axes)),
+    )
+
+
+def layout_of(model: nnx.Module, state: Any) -> dict[str, Any]:
+    """The arrays of a state with the model's paths (gradients), by torch's names and in torch's layouts."""
+    if getattr(model, "t2j_pairs", None) is None:
+        return torch_layout(model, state)
+    flat = nnx.to_flat_state(nnx.State(state))
+    values = {path: leaf.get_value() if isinstance(leaf, nnx.Variable) else leaf for path, leaf in flat}
+    graph = nnx.iter_graph(model)
+    held = {id(node): values[path] for path, node in graph if isinstance(node, nnx.Variable) and path in values}
+    entries = names_of(model).items()
+    return {n: e.to_torch(*(held[id(v)] for v in e.variables)) for n, e in entries if id(e.variables[0]) in held}
+
+
+def load_paired(model: nnx.Module, state: Mapping[str, NdArray], weights: Mapping[str, str]) -> bool:
+    """Pairs the model's state with torch's and loads it. False where no pairing takes in everything."""
+    pairing = _given(model, state, weights) if weights else inferred(state, _shapes(model), _order(model))
+    if pairing is None:
+        return False
+    vars(model)["t2j_pairs"], vars(model)["t2j_pairs_sure"] = pairing.pairs, pairing.sure
+    for name, entry in names_of(model).items():
+        for variable, part in zip(entry.variables, entry.from_torch(state[name]), strict=True):
+            variable.set_value(jnp.array(part, copy=True))
+    return True
+
+
+def _shapes(model: nnx.Module) -> dict[str, tuple[int, ...]]:
+    return {name: entry.shape for name, entry in own_entries(model).items()}
+
+
+def _order(model: nnx.Module) -> bool:
+    """Whether the layouts of the model's arrays are its own affair, and not known from its layers."""
+    return isinstance(model, ParameterFunction)
+
+
+def _given(model: nnx.Module, state: Mapping[str, Any], weights: Mapping[str, str]) -> Pairing:
+    """The pairing of the user's comment: ``{"w1": "fc1.weight.T"}``. Raises ValueError where it can't be."""
+    own, pairs = own_entries(model), []
+    by_path = {".".join(map(str, e.paths[0])): name for name, e in own.items()}
+    for here, text in weights.items():
+        match = re.fullmatch(r"([\w.]+?)(?:\.T|\.(?:permute|transpose)\(([\d, ]+)\))?", text)
+        name = match[1] if match else text
+        if match is None or name not in state:
+            raise ValueError(f"weights: torch has no {name!r}; it has {', '.join(state)}")
+        if here not in own and here not in by_path:
+            raise ValueError(f"weights: the JAX code has no {here!r}; it has {', '.join(own)}")
+        rank = state[name].ndim
+        axes = tuple(map(int, match[2].split(","))) if match[2] else None
+        axes = tuple(range(rank))[::-1] if text.endswith(".T") else axes
+        pairs.append((name, here if here in own else by_path[here], axes))
+    missing = {n for n in state if not n.endswith(COUNTER)} - {name for name, _, _ in pairs}
+    if missing:
+        raise ValueError(f"weights: nothing is said of torch's {', '.join(sorted(missing))}")
+    return Pairing(tuple(pairs), True)

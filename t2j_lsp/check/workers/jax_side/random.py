@@ -1,0 +1,220 @@
+"""Common random numbers, JAX's side: while a tape runs, JAX's draws are those that torch's side recorded.
+
+``install`` replaces functions of ``jax.random`` before flax is imported, since flax keeps references to them. A draw
+takes the next recorded one of its kind whose shape fits; a draw that finds none is random, and is reported.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from t2j_lsp.check.workers import host_random
+
+
+class Tape:
+    """Recorded draws, to be taken again from the start at each call of the model."""
+
+    def __init__(self, entries: list[dict[str, Any]]) -> None:
+        self.entries = entries
+        self.taken: set[int] = set()
+        self.problems: list[dict[str, Any]] = []
+        self.keys: list[Any] = []
+
+    def rewind(self) -> None:
+        self.taken.clear()
+        self.keys.clear()
+
+    def use(self, key: Any) -> None:
+        """Notes that a draw is made with a key. Two draws with one key are not independent, as torch's are."""
+        if any(_same_key(key, other) for other in self.keys):
+            self._report("reuse", "JAX draws twice with the same key", traceback.extract_stack())
+        self.keys.append(key)
+
+    def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
+        """The next unused draw of a kind that fits, in the wanted shape; None if there is none."""
+        for index, entry in enumerate(self.entries):
+            if index in self.taken or entry["kind"] != kind:
+                continue
+            values = fit(np.asarray(entry["values"]), shape)
+            if values is None:
+                continue
+            self.taken.add(index)
+            self._compare(entry["p"], p)
+            return values
+        alike = [tuple(np.shape(e["values"])) for e in self.entries if e["kind"] == kind]
+        if alike or not self.entries:
+            shapes = ", ".join(map(str, alike)) or "none"
+            self._report("shape", f"JAX draws {kind} numbers of shape {shape}, and torch {shapes}")
+        else:
+            kinds = ", ".join(sorted({e["kind"] for e in self.entries}))
+            self._report("kind", f"JAX draws {kind} numbers, and torch only {kinds}")
+        return None
+
+    def _compare(self, torch_p: Any, p: Any) -> None:
+        if torch_p is not None and isinstance(p, int | float) and abs(torch_p - p) > 1e-6:
+            self._report("probability", f"JAX keeps with probability {p:g}, and torch with {torch_p:g}")
+
+    def _report(self, kind: str, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:
+        if all(p["text"] != text for p in self.problems):
+            frames = [[f.filename, f.lineno or 0, f.name] for f in stack]
+            self.problems.append({"kind": kind, "text": text, "frames": frames})
+
+
+def _same_key(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, jax.core.Tracer) or isinstance(other, jax.core.Tracer):
+        return False
+    a, b = (jax.random.key_data(k) if jnp.issubdtype(k.dtype, jax.dtypes.prng_key) else k for k in (one, other))
+    return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+
+
+def fit(values: Any, shape: tuple[int, ...]) -> Any | None:
+    """Values in another shape: the same, with axes of length 1 more or less, or with the channel axis moved."""
+    if values.shape == shape:
+        return values
+    if [n for n in values.shape if n != 1] == [n for n in shape if n != 1]:
+        return values.reshape(shape)
+    if values.ndim == len(shape) >= 3:
+        for source, target in ((1, -1), (-1, 1), (-3, -1)):
+            moved = np.moveaxis(values, source, target)
+            if moved.shape == shape:
+                return moved
+    return None
+
+
+_tape: Tape | None = None
+
+
+@contextmanager
+def replaying(entries: list[dict[str, Any]] | None, seed: int) -> Iterator[Tape | None]:
+    """Draws come from the entries; with None, they are JAX's own."""
+    global _tape
+    outer, _tape = _tape, None if entries is None else Tape(entries)
+    host_random.seed(seed)
+    try:
+        yield _tape
+    finally:
+        _tape = outer
+
+
+def rewind(seed: int) -> None:
+    """Starts the tape again, at the start of each call of a model."""
+    if _tape is not None:
+        _tape.rewind()
+    host_random.seed(seed)
+
+
+def _replaced(kind: str, use: Callable[[Tape, dict[str, Any]], Any]) -> Callable[[Any], Any]:
+    def decorate(original: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(original)
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if _tape is None:
+                return original(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            _tape.use(bound.arguments["key"])
+            found = use(_tape, bound.arguments)
+            return original(*args, **kwargs) if found is None else found
+
+        return call
+
+    return decorate
+
+
+def _float(values: Any, dtype: Any) -> Any:
+    return jnp.asarray(values, jax.dtypes.canonicalize_dtype(float if dtype is None else dtype))
+
+
+def _shape(arguments: dict[str, Any], *others: Any) -> tuple[int, ...]:
+    shape = arguments.get("shape")
+    if shape is None:
+        return tuple(np.broadcast_shapes(*(jnp.shape(o) for o in others)))
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def _bernoulli(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("bernoulli", _shape(arguments, arguments["p"]), arguments["p"])
+    return None if found is None else jnp.asarray(found)
+
+
+def _uniform(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("uniform", _shape(arguments))
+    if found is None:
+        return None
+    low, high = arguments["minval"], arguments["maxval"]
+    return _float(low + (high - low) * _float(found, arguments["dtype"]), arguments["dtype"])
+
+
+def _normal(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("normal", _shape(arguments))
+    return None if found is None else _float(found, arguments["dtype"])
+
+
+def _randint(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("integers", _shape(arguments))
+    return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
+
+
+def _permutation(tape: Tape, arguments: dict[str, Any]) -> Any:
+    x, axis = arguments["x"], arguments.get("axis", 0)
+    size = int(x) if jnp.ndim(x) == 0 else x.shape[axis]
+    found = tape.take("permutation", (size,))
+    if found is None:
+        return None
+    return jnp.asarray(found) if jnp.ndim(x) == 0 else jnp.take(x, jnp.asarray(found), axis=axis)
+
+
+def _exponential(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("exponential", _shape(arguments))
+    return None if found is None else _float(found, arguments["dtype"])
+
+
+def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("exponential", _shape(arguments))
+    return None if found is None else -jnp.log(_float(found, arguments["dtype"]))
+
+
+def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
+    """The index of the largest sum of a logit and a Gumbel number, as without a tape; None without replacement."""
+    logits, axis = jnp.asarray(arguments["logits"]), arguments["axis"]
+    axis -= logits.ndim if axis >= 0 else 0
+    batch = [n for i, n in enumerate(logits.shape) if i != axis % logits.ndim]
+    shape = _shape(arguments, jnp.zeros(batch))
+    whole = list(shape[len(shape) - len(batch) :])
+    whole.insert(axis % logits.ndim, logits.shape[axis])
+    found = tape.take("exponential", (*shape[: len(shape) - len(batch)], *whole)) if arguments["replace"] else None
+    return None if found is None else jnp.argmax(logits - jnp.log(_float(found, logits.dtype)), axis)
+
+
+def _host(kind: str, shape: tuple[int, ...]) -> Any:
+    """A draw of Python's or numpy's global generator."""
+    return None if _tape is None else _tape.take(kind, shape)
+
+
+def install() -> None:
+    """Replaces JAX's drawing functions. Called once, before flax is imported."""
+    uses = {
+        "bernoulli": _bernoulli,
+        "uniform": _uniform,
+        "normal": _normal,
+        "randint": _randint,
+        "permutation": _permutation,
+        "exponential": _exponential,
+        "gumbel": _gumbel,
+        "categorical": _categorical,
+    }
+    host_random.install(_host)
+    for name, use in uses.items():
+        setattr(jax.random, name, _replaced(name, use)(getattr(jax.random, name)))

@@ -1,0 +1,15 @@
+"""Unit tests of a converted program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t2j_lsp.check.workers.unit_tests import Outcomes, run_tests
+
+from .build import program
+
+
+def tests(request: dict[str, Any]) -> list[Outcomes]:
+    """The outcomes of the slice's tests, in ``repeat`` runs."""
+    with program({**request, "wide": False}) as (module, _):
+        return run_tests(module, lambda run: None, request["repeat"])

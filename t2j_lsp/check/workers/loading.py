@@ -1,0 +1,101 @@
+"""Runs a slice inside a worker: synthetic modules under the files' real names, found by a meta path finder."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.abc
+import importlib.machinery
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, ModuleType
+from typing import Any
+
+from t2j_lsp.check.arguments.command_line import GIVEN
+from t2j_lsp.check.program.marks import MARK, RAN, marked
+from t2j_lsp.check.program.slice import Slice, SlicedModule
+
+Transform = Callable[[ast.Module, str], ast.Module]
+
+
+def slice_tree(module: SlicedModule) -> ast.Module:
+    """The statements of a file to run."""
+    tree = ast.parse(module.text)
+    body: list[ast.stmt] = []
+    for index, names in module.keep:
+        statement = tree.body[index]
+        if names is not None and isinstance(statement, ast.Import | ast.ImportFrom):
+            statement = _narrow(statement, set(names))
+        body.append(statement)
+    return ast.Module(body=body, type_ignores=[])
+
+
+def _narrow(statement: ast.Import | ast.ImportFrom, names: set[str]) -> ast.stmt:
+    """The import of just ``names``; a star becomes these names."""
+    if statement.names[0].name == "*":
+        statement.names = [ast.copy_location(ast.alias(n), statement.names[0]) for n in sorted(names)]
+    else:
+        statement.names = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) in names]
+    return statement
+
+
+def compile_slice(module: SlicedModule, transform: Transform | None = None) -> CodeType:
+    """The code of a file's part, with marks (see `marks`). Line numbers are the file's."""
+    tree = marked(slice_tree(module))
+    if transform is not None:
+        tree = transform(tree, module.path)
+    return compile(ast.fix_missing_locations(tree), module.path, "exec", dont_inherit=True)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, modules: dict[str, SlicedModule], transform: Transform | None, names: dict[str, Any]) -> None:
+        self.modules = modules
+        self.transform = transform
+        self.names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        module = self.modules.get(fullname)
+        if module is None:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, origin=module.path, is_package=module.package)
+        # Nothing but the slice is to be found inside the package.
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        part = self.modules[module.__name__]
+        linecache.cache[part.path] = (len(part.text), None, part.text.splitlines(keepends=True), part.path)
+        module.__dict__.update(self.names)
+        module.__dict__[MARK] = RAN.reporter(part.path)
+        exec(compile_slice(part, self.transform), module.__dict__)
+
+
+@contextmanager
+def loaded(
+    part: Slice, transform: Transform | None = None, names: dict[str, Any] | None = None
+) -> Iterator[ModuleType]:
+    """The module that holds the slice's object, while the context lasts.
+
+    ``names`` are put into every module before it runs. Modules that the slice shadows are put back afterwards. What
+    ran since then is in `marks.RAN`.
+    """
+    RAN.marks.clear()
+    GIVEN.clear()
+    modules = {m.name: m for m in part.modules}
+    hidden = {name: sys.modules.pop(name) for name in modules if name in sys.modules}
+    finder = _Finder(modules, transform, names or {})
+    sys.meta_path.insert(0, finder)
+    try:
+        yield importlib.import_module(part.module)
+    finally:
+        sys.meta_path.remove(finder)
+        for name in modules:
+            sys.modules.pop(name, None)
+        sys.modules.update(hidden)

@@ -1,0 +1,36 @@
+"""How long a torch program takes for one call, in evaluation mode and the user's precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.workers.clock import median_of
+
+from .build import build, program, realise
+from .observe import set_state, state_of
+
+
+def clock(request: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of calls with the request's ``inputs``, and the ``state`` with which they were made."""
+    rng = np.random.default_rng(request["seed"])
+    inputs = Arguments.from_plain(request["inputs"])
+    with program(request) as (module, target):
+        model = build(target, Arguments.from_plain(request["init"]), vars(module), False, rng)
+        is_module = isinstance(model, nn.Module)
+        if is_module:
+            set_state(model, None, rng, False)
+            model.eval()
+
+        def arguments() -> tuple[Any, Any]:
+            return realise(inputs.args, vars(module), False), realise(inputs.kwargs, vars(module), False)
+
+        def call(given: tuple[Any, Any]) -> None:
+            with torch.set_grad_enabled(not is_module):  # A function may train something.
+                model(*given[0], **given[1])
+
+        return {"seconds": median_of(call, arguments), "state": state_of(model)}

@@ -1,0 +1,89 @@
+"""Where torch runs: on the CPU, or on a CUDA card that it shares with JAX; and float32 that is float32 there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from t2j_lsp.check.process.processes import DEVICE, GPU_SHARE
+from t2j_lsp.check.workers.precision import kernel, permutation, telling
+
+_held: list[torch.Tensor] = []
+
+
+def install() -> None:
+    """Makes the card the default device, where one is asked for and found. Called before torch's functions are
+    replaced, since torch looks up once which of them make tensors.
+    """
+    pin()
+    if os.environ.get(DEVICE) != "gpu" or missing():
+        return
+    torch.set_default_device("cuda")
+    torch.cuda.set_per_process_memory_fraction(GPU_SHARE)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    torch.empty(0)
+
+
+def pin() -> None:
+    """Takes back what a program has set: TF32 and sums in half precision, on a card and on the CPU."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cudnn.benchmark = False
+
+
+def missing() -> str | None:
+    """Why torch has no card, where it was to use one."""
+    if os.environ.get(DEVICE) != "gpu":
+        return None
+    if torch.version.cuda is None and torch.version.hip is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__} finds no CUDA device"
+    return None
+
+
+def on_card() -> bool:
+    """Whether tensors are made on a card."""
+    return torch.get_default_device().type == "cuda"
+
+
+def put(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor on the device in use."""
+    return tensor.to(torch.get_default_device())
+
+
+def memory(request: dict[str, Any]) -> dict[str, int]:
+    """Bytes that torch holds and may hold, and those of the card; nothing on the CPU.
+
+    ``hold`` is a share of what torch may have, to be kept from now on.
+    """
+    if not on_card():
+        return {}
+    free, total = torch.cuda.mem_get_info()
+    limit = int(total * GPU_SHARE)
+    _held.clear()
+    torch.cuda.empty_cache()
+    if request.get("hold"):
+        _held.append(torch.empty(int(limit * request["hold"]) - torch.cuda.memory_reserved(), dtype=torch.uint8))
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+    used, peak = torch.cuda.memory_reserved(), torch.cuda.max_memory_reserved()
+    return {"used": used, "peak": peak, "limit": limit, "free": free, "total": total}
+
+
+def precision(request: dict[str, Any]) -> dict[str, float]:
+    """How far float32 products of matrices and convolutions are from the right result, relative to it."""
+    a, b = telling(), permutation()
+    product = put(torch.from_numpy(a)) @ put(torch.from_numpy(b))
+    image, weight = a[None, :64].reshape(1, 64, 16, -1), kernel()
+    filtered = F.conv2d(put(torch.from_numpy(image)), put(torch.from_numpy(weight)), padding=1)
+    errors = {"matrix product": (product, a @ b), "convolution": (filtered, image)}
+    return {name: float(np.abs(found.cpu().numpy() / right - 1).max()) for name, (found, right) in errors.items()}

@@ -1,0 +1,39 @@
+"""Constructs a torch module several times and samples the initial values of its parameters and buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.verdict.initial import MAX_ELEMENTS, constructions, picked
+
+from .build import build, program, to_array
+
+
+def initial(request: dict[str, Any]) -> dict[str, Any]:
+    """``values``: by name, an array (constructions, elements); empty for a function or a large module."""
+    init = Arguments.from_plain(request["init"])
+    values: dict[str, list[Any]] = {}
+    with program(request) as (module, target):
+        count = 1
+        number = 0
+        while number < count:
+            torch.manual_seed(1000 + number)
+            model = build(target, init, vars(module), request["wide"], np.random.default_rng(0))
+            if not isinstance(model, nn.Module):
+                break
+            named = dict(model.named_parameters(remove_duplicate=False))
+            elements = sum(p.numel() for p in named.values())
+            if elements > MAX_ELEMENTS:
+                break
+            count = constructions(elements)
+            for name, tensor in [*named.items(), *model.named_buffers(remove_duplicate=False)]:
+                array = to_array(tensor)
+                if isinstance(array, np.ndarray):
+                    values.setdefault(name, []).append(picked(array))
+            number += 1
+    return {"values": {name: np.stack(arrays) for name, arrays in values.items()}, "count": count}

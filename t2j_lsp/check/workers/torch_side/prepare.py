@@ -1,0 +1,261 @@
+"""Finds arguments with which a torch program runs: tries the plans, and guesses inputs where a plan has none."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, Plan, draw, map_values
+from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
+
+from .build import build, program, realise, to_array
+from .guess import OUT_OF_ORDER, Guesser
+from .lengths import shrunk, unpaired
+from .parts import Parts
+from .smaller import SLOW, smaller
+
+_MOST_PLANS = 24
+_SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
+
+
+DRAWS, SMALL = 4, 20_000
+"""So often other values are drawn for inputs that have fewer elements."""
+FAR = 512.0
+
+
+def prepare(request: dict[str, Any]) -> dict[str, Any]:
+    """The first plan that runs, with its inputs drawn; or why none does.
+
+    The request holds ``slice``, ``plans``, ``seed``, ``wide``, ``seconds`` and ``small``: whether inputs are to be made
+    smaller even where the program does not take long. The answer also holds ``parts``, how the run built and called
+    other classes of the user's, and ``smaller``, which inputs became smaller.
+    """
+    problems: list[str] = []
+    deadline = time.monotonic() + request["seconds"]
+    plans = [Plan.from_plain(data) for data in request["plans"]]
+    for plan in plans:
+        with program(request) as (module, target), Parts(request["slice"]) as parts:
+            rng = np.random.default_rng(request["seed"])
+            try:
+                init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
+                model = build(target, init, vars(module), request["wide"], rng)
+            except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
+                problems.append(f"{target.__name__}({plan.init}): {_text(error)}")
+                plans += _as_sequence(plan, error, plans)
+                continue
+            for inputs, guesser in _tries(model, plan):
+                try:
+                    values = _computed(_evaluated(inputs, vars(module)), vars(module))
+                    drawn = drawn_arguments(values, rng)
+                    parts.watch(model)
+                    began = time.process_time()
+                    run(model, drawn, vars(module), request["wide"])
+                    slow = time.process_time() - began > SLOW or request["small"]
+                except Exception as error:  # noqa: BLE001 - so may its forward
+                    problems.append(f"with {inputs}: {_text(error)}")
+                    plans += _repaired(plan, error, plans)
+                    if guesser is not None:
+                        guesser.failed(error)
+                    if time.monotonic() > deadline:
+                        return {"problems": problems}
+                    continue
+                found = parts.found()
+                change = _smaller(model, values, vars(module), request, deadline) if slow else None
+                shown = str(inputs)
+                if change is not None:
+                    shown, inputs = shown if inputs.call else str(change[0]), change[0]
+                    drawn = drawn_arguments(inputs, rng)
+                others = variants(model, inputs, plan, rng)
+                if time.monotonic() < deadline:
+                    others |= _other_lengths(model, inputs, plan.source == "the t2j comment", vars(module), request)
+                return {
+                    "init": init.to_plain(),
+                    "inputs": drawn.to_plain(),
+                    "variants": {name: a.to_plain() for name, a in others.items()},
+                    "shown": f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
+                    "source": plan.source,
+                    "parts": found,
+                    "smaller": change[1] if change is not None else None,
+                }
+    return {"problems": problems}
+
+
+def _smaller(
+    model: Any, inputs: Arguments, namespace: dict[str, Any], request: dict[str, Any], deadline: float
+) -> tuple[Arguments, str] | None:
+    """Smaller inputs that the program takes, and what became of which; None where there are none."""
+
+    def call(arguments: Arguments) -> None:
+        run(model, drawn_arguments(arguments, np.random.default_rng(request["seed"])), namespace, request["wide"])
+
+    return smaller(
+        model, inputs, call, lambda: time.monotonic() < deadline + request["seconds"], 0.0 if request["small"] else SLOW
+    )
+
+
+def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+    """Where a constructor says that a number must be a tuple or a list, the plan with one, as long as it says or 2."""
+    match = _SEQUENCE.search(str(error))
+    value = plan.init.kwargs.get(match[1]) if match else None
+    if match is None or not plan.source.startswith("its parameters") or value is None:
+        return []
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    longer = (values * int(match[3] or 2))[: int(match[3] or 2)]
+    init = Arguments([], plan.init.kwargs | {match[1]: longer if match[2] == "list" else tuple(longer)})
+    return [replace(plan, init=init)] if all(str(p.init) != str(init) for p in plans) else []
+
+
+def _repaired(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+    """Where a residual connection doesn't fit, the plan with as many channels going in as come out, or the reverse."""
+    match = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", str(error))
+    if match is None or not plan.source.startswith("its parameters"):
+        return []
+    sizes, found = (int(match[1]), int(match[2])), []
+    for old, new in (sizes, sizes[::-1]):
+        names = [name for name, value in plan.init.kwargs.items() if value == old and not isinstance(value, bool)]
+        found += [replace(plan, init=Arguments([], plan.init.kwargs | {name: new})) for name in names]
+    known = {str(p.init) for p in plans}
+    return [p for p in found[:2] if str(p.init) not in known and len(plans) < _MOST_PLANS]
+
+
+def _tries(model: Any, plan: Plan) -> Iterator[tuple[Arguments, Guesser | None]]:
+    if plan.inputs is not None:
+        known = plan.source == "the t2j comment" or plan.inputs.call is not None
+        for inputs in [plan.inputs] if known else shrunk(plan.inputs):
+            yield inputs, None
+        return
+    guesser = Guesser(model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)})
+    for inputs in guesser:
+        yield inputs, guesser
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
+
+
+def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
+    """Arguments given by a call such as ``get_inputs()``, as values."""
+    if arguments.call is None:
+        return arguments
+    value = plain(list(eval(arguments.call, dict(namespace))), to_array)
+    if any(isinstance(leaf, Opaque) for _, leaf in leaves(value)):
+        raise TypeError(f"{arguments.call} gives more than tensors and plain data")
+    if len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], dict):
+        return Arguments(value[0], value[1])
+    return Arguments(value)
+
+
+def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "") -> Arguments:
+    """Arguments in which expressions of the program's that give tensors or plain data are these values.
+
+    Only those that name ``naming``. The other side could not evaluate them, or would compute them in its own precision.
+    """
+
+    def leaf(item: Any) -> Any:
+        if not isinstance(item, Code) or naming not in item.text:
+            return item
+        value = plain(realise(item, namespace, False), to_array)
+        whole = all(not isinstance(v, Opaque | Record) for _, v in leaves(value))
+        return value if whole else item
+
+    return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf), arguments.call)
+
+
+def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator) -> dict[str, Arguments]:
+    """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise."""
+    found = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
+    specs: list[ArraySpec] = []
+    map_values((inputs.args, inputs.kwargs), lambda v: specs.append(v) if isinstance(v, ArraySpec) else None)
+    if inputs.call is not None or not specs:
+        return found
+    small = sum(np.prod(spec.shape) for spec in specs) < SMALL
+    for number in range(1, 1 + (DRAWS if small else 1)):
+        found[f"eval output (other values {number})"] = drawn_arguments(inputs, rng)
+    found["eval output (far from zero)"] = Arguments(
+        map_values(drawn_arguments(inputs, rng).args, _far), map_values(drawn_arguments(inputs, rng).kwargs, _far)
+    )
+    batch = specs[0].shape[0] if len(specs[0].shape) > 1 else 1
+
+    def one(item: Any) -> Any:
+        if isinstance(item, ArraySpec) and item.shape[:1] == (batch,):
+            return replace(item, shape=(1, *item.shape[1:]))
+        return item
+
+    if isinstance(model, nn.Module) and batch > 1:
+        single = Arguments(map_values(inputs.args, one), map_values(inputs.kwargs, one))
+        found["eval output (batch of 1)"] = drawn_arguments(single, rng)
+    return found
+
+
+def _other_lengths(
+    model: Any, inputs: Arguments, stated: bool, namespace: dict[str, Any], request: dict[str, Any]
+) -> dict[str, Arguments]:
+    """Where inputs have axes too short to tell, the first of those with longer ones that the program takes.
+
+    Inner axes that the user has ``stated`` stay: code may rest on them. Values are drawn apart from the others', which
+    so stay what they are.
+    """
+    rng = np.random.default_rng(request["seed"])
+    for longer in unpaired(inputs)[stated:] if inputs.call is None else []:
+        drawn = drawn_arguments(longer, rng)
+        with contextlib.suppress(Exception):
+            run(model, drawn, namespace, request["wide"])
+            return {BESIDE if stated else "eval output (other lengths)": drawn}
+    return {}
+
+
+def _far(item: Any) -> Any:
+    """Values whose mean is large beside their spread: what a variance by mean of squares is wrong for."""
+    far = isinstance(item, np.ndarray) and item.dtype == np.float32 and item.ndim > 1 and (item < 0).any()
+    return item + np.float32(FAR) if far else item
+
+
+def drawn_arguments(arguments: Arguments, rng: np.random.Generator) -> Arguments:
+    """Specifications replaced by values."""
+
+    def leaf(item: Any) -> Any:
+        if not isinstance(item, ArraySpec):
+            return item
+        array = draw(item, rng)
+        if item.dtype == "bfloat16":
+            return RawArray("bfloat16", (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+        return array
+
+    return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf))
+
+
+def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
+    """One call in training mode, then one in evaluation mode."""
+    output = None
+    with mock.patch.object(functional, "embedding_bag", _in_order(functional.embedding_bag)):
+        for train in (True, False):
+            if isinstance(model, nn.Module):
+                model.train(train)
+            args = realise(inputs.args, namespace, wide)
+            kwargs = realise(inputs.kwargs, namespace, wide)
+            output = model(*args, **kwargs)
+    return output
+
+
+def _in_order(embedding_bag: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, refusing bags out of order: torch takes them, and what it computes then means nothing."""
+
+    @functools.wraps(embedding_bag)
+    def checked(input: Any, weight: Any, offsets: Any = None, *args: Any, **kwargs: Any) -> Any:
+        whole = isinstance(offsets, torch.Tensor) and offsets.dtype in (torch.int32, torch.int64)
+        if whole and offsets.ndim == 1 and bool((offsets.diff() < 0).any()):
+            raise ValueError(OUT_OF_ORDER)
+        return embedding_bag(input, weight, offsets, *args, **kwargs)
+
+    return checked

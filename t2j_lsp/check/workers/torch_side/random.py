@@ -1,0 +1,232 @@
+"""Common random numbers, torch's side: while a tape runs, torch's draws come from numpy and are recorded.
+
+The functions that draw are replaced once, at the worker's start, before any user code could take a reference to
+them; without a tape they do what they always did. The same seed gives the same draws in float32 and float64, which
+torch's own generator does not. What is not replaced here (LSTM's inner dropout, several numbers of one multinomial)
+stays random, and is found by calling twice with other seeds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from t2j_lsp.check.workers import host_random
+
+_EXACT_BITS = 24
+
+
+class Tape:
+    """The draws of one call, in order: ``{"kind", "values", "p"}``."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.entries: list[dict[str, Any]] = []
+
+    def add(self, kind: str, values: Any, p: float | None = None) -> Any:
+        self.entries.append({"kind": kind, "values": values, "p": p})
+        return values
+
+    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
+        """Numbers in (0, 1), exact in float32."""
+        draws = (self.rng.integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
+        return self.add(kind, draws.astype(np.float32).clip(2.0**-25, 1 - 2.0**-24))
+
+    def normal(self, shape: tuple[int, ...]) -> Any:
+        return self.add("normal", np.asarray(self.rng.standard_normal(shape), np.float32))
+
+    def keep(self, shape: tuple[int, ...], probability: float) -> Any:
+        """A mask that is True with a probability."""
+        return self.add("bernoulli", np.asarray(self.rng.random(shape) < probability), probability)
+
+
+_tape: Tape | None = None
+
+
+@contextmanager
+def recording(seed: int) -> Iterator[Tape]:
+    """Draws come from a new tape; Python's and numpy's global generators are seeded too."""
+    global _tape
+    outer, _tape = _tape, Tape(seed)
+    host_random.seed(seed)
+    try:
+        yield _tape
+    finally:
+        _tape = outer
+
+
+def _put(tensor: torch.Tensor, values: Any) -> torch.Tensor:
+    with torch.no_grad():
+        tensor.copy_(torch.from_numpy(np.array(values)))
+    return tensor
+
+
+def _filled(draw: Callable[[Tape, torch.Tensor, tuple[Any, ...], dict[str, Any]], Any]) -> Any:
+    """Wraps a function whose result has the right shape and dtype, and then gets the tape's values."""
+
+    def decorate(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> torch.Tensor:
+            if _tape is None:
+                return original(*args, **kwargs)
+            tensor = original(*args, **kwargs)
+            return _put(tensor, draw(_tape, tensor, args, kwargs))
+
+        return call
+
+    return decorate
+
+
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str, default: Any) -> Any:
+    return args[index] if len(args) > index else kwargs.get(name, default)
+
+
+def _array(value: Any) -> Any:
+    return value.detach().cpu().double().numpy() if isinstance(value, torch.Tensor) else value
+
+
+def _uniform(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return tape.uniform(tuple(tensor.shape))
+
+
+def _uniform_between(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    low, high = _argument(args, kwargs, 1, "from", 0.0), _argument(args, kwargs, 2, "to", 1.0)
+    return low + (high - low) * tape.uniform(tuple(tensor.shape)).astype(np.float64)
+
+
+def _standard_normal(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return tape.normal(tuple(tensor.shape))
+
+
+def _normal_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    mean, std = _argument(args, kwargs, 1, "mean", 0.0), _argument(args, kwargs, 2, "std", 1.0)
+    return mean + std * tape.normal(tuple(tensor.shape)).astype(np.float64)
+
+
+def _normal_of(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    mean, std = _argument(args, kwargs, 0, "mean", 0.0), _argument(args, kwargs, 1, "std", 1.0)
+    return _array(mean) + _array(std) * tape.normal(tuple(tensor.shape)).astype(np.float64)
+
+
+def _integers(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    bounds = [a for a in args if isinstance(a, int) and not isinstance(a, bool)][:2]
+    low = kwargs.get("low", bounds[0] if len(bounds) == 2 else 0)
+    high = kwargs.get("high", bounds[-1] if bounds else 1)
+    return tape.add("integers", tape.rng.integers(low, high, tuple(tensor.shape)))
+
+
+def _permutation(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return tape.add("permutation", tape.rng.permutation(tensor.numel()))
+
+
+def _bernoulli(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = _argument(args, kwargs, 1, "p", None)
+    probability = _array(args[0] if given is None else given)
+    return tape.add("bernoulli", np.asarray(tape.rng.random(tuple(tensor.shape)) < probability))
+
+
+def _bernoulli_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    probability = _array(_argument(args, kwargs, 1, "p", 0.5))
+    return tape.add("bernoulli", np.asarray(tape.rng.random(tuple(tensor.shape)) < probability))
+
+
+def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    rate = _argument(args, kwargs, 1, "lambd", 1.0)
+    draws = -np.log(tape.rng.random(tuple(tensor.shape))).astype(np.float32)
+    return tape.add("exponential", draws).astype(np.float64) / rate
+
+
+def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One index of each row, by exponentials as torch and JAX choose it; several are torch's own."""
+    if tensor.shape[-1:] != (1,):
+        return tensor.cpu().numpy()
+    weights = _array(_argument(args, kwargs, 0, "input", None))
+    draws = -np.log(tape.rng.random(weights.shape)).astype(np.float32)
+    return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
+
+
+def _dropout(channels: bool, batched: int) -> Any:
+    """Dropout by a recorded mask; ``channels`` drops whole channels of inputs with at least ``batched`` axes."""
+
+    def decorate(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        @functools.wraps(original)
+        def call(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
+            if _tape is None or not training or not 0 < p <= 1:
+                return original(input, p, training, inplace)
+            shape = tuple(input.shape)
+            if channels:
+                kept = 2 if input.ndim >= batched else 1
+                shape = shape[:kept] + (1,) * (input.ndim - kept)
+            mask = torch.from_numpy(_tape.keep(shape, 1 - p)).to(input.device)
+            scale = mask.to(input.dtype) / (1 - p) if p < 1 else torch.zeros_like(mask, dtype=input.dtype)
+            return input.mul_(scale) if inplace else input * scale
+
+        return call
+
+    return decorate
+
+
+def _attention(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(original)
+    def call(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    ) -> torch.Tensor:  # fmt: skip
+        if _tape is None or dropout_p == 0:
+            return original(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        # The form in torch's documentation, with dropout by the recorded mask.
+        if enable_gqa:
+            repeats = query.size(-3) // key.size(-3)
+            key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
+        scores = query @ key.transpose(-2, -1) * (query.size(-1) ** -0.5 if scale is None else scale)
+        if is_causal:
+            attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        return F.dropout(scores.softmax(-1), dropout_p) @ value
+
+    return call
+
+
+def _host(kind: str, shape: tuple[int, ...]) -> Any:
+    """A draw of Python's or numpy's global generator."""
+    if _tape is None:
+        return None
+    return _tape.normal(shape) if kind == "normal" else _tape.uniform(shape)
+
+
+def install() -> None:
+    """Replaces torch's drawing functions. Called once, before user code is loaded."""
+    host_random.install(_host)
+    replacements: list[tuple[Any, str, Any]] = [
+        (torch, "rand", _filled(_uniform)),
+        (torch, "rand_like", _filled(_uniform)),
+        (torch, "randn", _filled(_standard_normal)),
+        (torch, "randn_like", _filled(_standard_normal)),
+        (torch, "normal", _filled(_normal_of)),
+        (torch, "randint", _filled(_integers)),
+        (torch, "randperm", _filled(_permutation)),
+        (torch, "bernoulli", _filled(_bernoulli)),
+        (torch.Tensor, "bernoulli", _filled(_bernoulli)),
+        (torch, "multinomial", _filled(_multinomial)),
+        (torch.Tensor, "multinomial", _filled(_multinomial)),
+        (torch.Tensor, "bernoulli_", _filled(_bernoulli_in_place)),
+        (torch.Tensor, "uniform_", _filled(_uniform_between)),
+        (torch.Tensor, "normal_", _filled(_normal_in_place)),
+        (torch.Tensor, "exponential_", _filled(_exponential)),
+        (F, "dropout", _dropout(False, 0)),
+        (F, "dropout1d", _dropout(True, 3)),
+        (F, "dropout2d", _dropout(True, 3)),
+        (F, "dropout3d", _dropout(True, 5)),
+        (F, "scaled_dot_product_attention", _attention),
+    ]
+    for owner, name, decorate in replacements:
+        setattr(owner, name, decorate(getattr(owner, name)))

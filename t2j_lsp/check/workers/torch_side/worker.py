@@ -1,0 +1,64 @@
+"""The operations of the torch worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from t2j_lsp.check.workers.serve import Handler
+
+from . import device as torch_device
+from . import exact as torch_exact
+from . import random as torch_random
+from . import tests as torch_tests
+from . import ties as torch_ties
+from .clock import clock
+from .initial import initial
+from .observe import observe
+from .prepare import prepare
+from .trace import owners, trace
+from .training import train
+
+
+def hello() -> dict[str, Any]:
+    """What runs here, and on which device."""
+    device = torch.cuda.get_device_name() if torch_device.on_card() else "cpu"
+    return {"framework": f"torch {torch.__version__}", "device": device, "missing": torch_device.missing()}
+
+
+def settings() -> tuple[Any, ...]:
+    """What a program may set for all that runs after it."""
+    return (
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.is_grad_enabled(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_num_threads(),
+        torch.get_float32_matmul_precision(),
+        torch.is_anomaly_enabled(),
+        np.geterr(),
+    )
+
+
+torch_device.install()
+torch_random.install()
+torch_ties.install()
+torch_exact.install()
+torch.set_num_threads(1)
+torch.backends.mha.set_fastpath_enabled(False)
+
+HANDLERS: dict[str, Handler] = {
+    "prepare": prepare,
+    "observe": observe,
+    "trace": trace,
+    "owners": owners,
+    "initial": initial,
+    "train": train,
+    "clock": clock,
+    "tests": torch_tests.tests,
+    "values": torch_tests.values,
+    "memory": torch_device.memory,
+    "precision": torch_device.precision,
+}

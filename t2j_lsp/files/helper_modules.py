@@ -1,0 +1,127 @@
+"""The module beside converted files that holds their helpers: where it stands, how it is imported, and its text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "torch_helpers"
+DOCSTRING = '"""PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."""'
+
+
+def home(path: Path, top: Path) -> tuple[Path, str]:
+    """The folder for the helper module of the file at ``path``, and its name in the file's import.
+
+    Files of one package share a module in the outermost folder of the package, at most ``top``, and import it
+    relatively; files outside of packages, and notebooks, which are in none, import the module that stands beside them.
+    """
+    folder = path.parent
+    if path.suffix == ".ipynb" or not (folder / "__init__.py").exists():
+        return folder, NAME
+    dots = "."
+    while folder != top and (folder.parent / "__init__.py").exists():
+        folder = folder.parent
+        dots += "."
+    return folder, dots + NAME
+
+
+def module_source(names: Iterable[str]) -> str:
+    """The text of a module that defines these helpers and all they use."""
+    # The translator is loaded where a text is made: who only wants to know the name does without.
+    from t2j_lsp.translate.output.imports import sort_imports
+    from t2j_lsp.translate.source.helpers import closure
+
+    helpers = closure(set(names))
+    imports = "\n".join(sort_imports({line for helper in helpers for line in helper.imports}))
+    blocks = [f"{DOCSTRING}\n\n{imports}", *(helper.text.rstrip("\n") for helper in helpers)]
+    return "\n\n\n".join(blocks) + "\n"
+
+
+def helpers_in(text: str) -> set[str]:
+    """The helpers that a module defines; none where it can't be parsed."""
+    from t2j_lsp.translate.source.helpers import helper_names
+
+    tree = _parsed(text)
+    return _bound(tree) & helper_names() if tree is not None else set()
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A module that gets helpers."""
+
+    fresh: str
+    """The module as t2j writes it, with what it had and what it gets."""
+    kept: str
+    """The module as it is, with what it lacked behind it; everything that stands there stays."""
+    complete: bool
+    """Whether it lacked nothing."""
+    as_written: bool
+    """Whether it is as t2j writes it, by whomever it was put there."""
+
+
+def extended(text: str, names: Iterable[str]) -> Extended:
+    """A module's text with these helpers and all they use. Raises SyntaxError where it can't be parsed."""
+    from t2j_lsp.translate.output.imports import sort_imports
+    from t2j_lsp.translate.source.helpers import closure
+
+    tree = ast.parse(text)
+    own, bound = helpers_in(text), _bound(tree)
+    fresh = module_source(own | set(names))
+    as_written = bool(own) and text.replace("\r\n", "\n") == module_source(own)
+    lacking = [helper for helper in closure(set(names)) if helper.name not in bound]
+    if not lacking:
+        return Extended(fresh, text, True, as_written)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    imports = _imports(tree)
+    lines = sort_imports({line for helper in lacking for line in helper.imports if _imports(ast.parse(line)) - imports})
+    own_lines = text.replace("\r\n", "\n").split("\n")
+    place = _behind_imports(tree)
+    gap = [""] if lines and place and not imports else []
+    parts = [*own_lines[:place], *gap, *lines, *own_lines[place:]]
+    blocks = ["\n".join(parts).rstrip(), *(helper.text.rstrip("\n") for helper in lacking)]
+    kept = "\n\n\n".join(blocks) + "\n"
+    return Extended(fresh, kept.replace("\n", newline), False, as_written)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that a module binds at its top level."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return names
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """Every import at the top level, one name each."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {ast.unparse(ast.Import([alias])) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {ast.unparse(ast.ImportFrom(node.module, [alias], node.level)) for alias in node.names}
+    return found
+
+
+def _behind_imports(tree: ast.Module) -> int:
+    """The number of lines up to the last import at the top of a module, or its docstring."""
+    last = 0
+    for index, node in enumerate(tree.body):
+        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not docstring and not isinstance(node, ast.Import | ast.ImportFrom):
+            break
+        last = node.end_lineno or last
+    return last

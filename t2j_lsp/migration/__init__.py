@@ -1,0 +1,1 @@
+"""How far a code base is converted: state, kept verdicts, coverage and its page."""

@@ -1,0 +1,23 @@
+"""Where a loss is differentiated."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Tensor
+
+from .context import Context
+
+
+def differentiates(context: Context, node: ast.AST) -> bool:
+    """Whether a node is PyTorch's ``loss.backward()``: not a method of that name that returns, or of another class."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"):
+        return False
+    owner = context.fact(node.func.value)
+    if isinstance(owner, Tensor):
+        return True
+    known = owner != UNKNOWN and not isinstance(owner, Parameter)
+    if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
+        return False
+    return isinstance(context.parents.get(node), ast.Expr)

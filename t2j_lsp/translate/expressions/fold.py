@@ -1,0 +1,55 @@
+"""Conditions whose value is known in JAX: there is no TorchScript, and no tracing that code can ask about."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import canonical, is_torch
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .context import Context
+
+_ALWAYS = {
+    "torch.jit.is_scripting": False,
+    "torch.jit.is_tracing": False,
+    "torch.compiler.is_compiling": False,
+    "torch.compiler.is_dynamo_compiling": False,
+    "torch._dynamo.is_compiling": False,
+    "torch.onnx.is_in_onnx_export": False,
+    "torch.overrides.has_torch_function": False,
+    "torch.overrides.has_torch_function_unary": False,
+    "torch.overrides.has_torch_function_variadic": False,
+}
+
+
+def _has_rule(owner: ast.expr, name: str, context: Context) -> bool | None:
+    """``hasattr(F, "scaled_dot_product_attention")`` asks for PyTorch's version: a name with a rule is there."""
+    fact = context.fact(owner)
+    if not isinstance(fact, Qual) or not is_torch(fact.name):
+        return None
+    full = canonical(f"{fact.name}.{name}")
+    rule = REGISTRY.get(full)
+    return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
+
+
+def fold(node: ast.expr, context: Context) -> bool | None:
+    """The value of a condition if it is known whatever the inputs; None otherwise."""
+    match node:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
+            return _has_rule(owner, name, context)
+        case ast.Call():
+            fact = context.fact(node.func)
+            return _ALWAYS.get(fact.name) if isinstance(fact, Qual) else None
+        case ast.UnaryOp(op=ast.Not()):
+            inner = fold(node.operand, context)
+            return None if inner is None else not inner
+        case ast.BoolOp():
+            values = [fold(value, context) for value in node.values]
+            stop = isinstance(node.op, ast.Or)
+            if stop in values:
+                return stop
+            return None if None in values else not stop
+        case _:
+            return None

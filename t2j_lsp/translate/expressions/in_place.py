@@ -1,0 +1,235 @@
+"""In-place operations as values that are bound again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from t2j_lsp.translate.rule.facts import Scalar, Tensor, layer_names
+from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
+
+from .context import Context, Statement
+
+
+class InPlace:
+    """In-place writes, for the renderer."""
+
+    ctx: Context
+
+    if TYPE_CHECKING:
+        rendered: dict[ast.expr, Piece]
+        picked: dict[ast.expr, str]
+        picks: set[tuple[int, str]]
+
+        def render(self, node: ast.expr) -> Piece: ...
+        def need(self, name: str) -> str: ...
+        def copy_arguments(self, node: ast.Call) -> Piece: ...
+        def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None: ...
+
+    def in_place(self, node: ast.Call, receiver: ast.expr, value: Callable[[], Piece | None]) -> Piece | None:
+        """``x.add_(y)``: the new value, bound to what held the old one."""
+        receiver = _written_through(receiver)
+        statement = self.ctx.statement
+        alone = statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
+        raw = self._in_kernel_layout(node, receiver)
+        piece = value()
+        if piece is None:
+            return self.copy_arguments(node)
+        before = self.ctx.fact(receiver)
+        if isinstance(before, Tensor) and _yields_bool(node) and before.dtype != "bool":
+            self._unseen(node, "an in-place comparison keeps the tensor's dtype in PyTorch")
+            return self.copy_arguments(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            # A flag that JAX does not have: the array is what it was.
+            if alone and statement is not None and not self.ctx.quiet:
+                self.ctx.delete(statement.node)
+                return Piece(self.ctx.source.segment(node))
+            return piece
+        if alone:
+            done = self.assign_to(receiver, piece, node, raw)
+            return done if done is not None else Piece(self.ctx.source.segment(node))
+        if not isinstance(receiver, ast.Name) and _is_link(statement, node):
+            return piece
+        if isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare) or (
+            isinstance(receiver, ast.Call) and not _is_view(receiver)
+        ):
+            return piece
+        bound_again = (
+            statement is not None
+            and isinstance(receiver, ast.Name)
+            and isinstance(statement.node, ast.Assign)
+            and statement.node.value is node
+            and len(statement.node.targets) == 1
+            and isinstance(statement.node.targets[0], ast.Name)
+            and statement.node.targets[0].id == receiver.id
+        )
+        if bound_again or (
+            isinstance(receiver, ast.Name) and statement is not None and isinstance(statement.node, ast.Return)
+        ):
+            return piece
+        if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
+            statement.before.append(f"{receiver.id} = {piece.text}")
+            return Piece(receiver.id)
+        self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
+        return self.copy_arguments(node)
+
+    def _in_kernel_layout(self, node: ast.Call, receiver: ast.expr) -> bool:
+        """Render a kernel as it is, not in PyTorch's layout, where the operation treats all its elements alike."""
+        facts = [self.ctx.fact(a) for a in [*node.args, *(k.value for k in node.keywords)]]
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ELEMENTWISE:
+            return False
+        parameter = self.parameter(receiver, constant=True)
+        if parameter is None or not parameter[1] or not all(isinstance(fact, Scalar) for fact in facts):
+            return False
+        self.rendered[receiver] = Piece(f"{parameter[0]}[...]")
+        return True
+
+    def assign_to(self, target: ast.expr, piece: Piece, node: ast.expr, raw: bool = False) -> Piece | None:
+        """The statement that binds ``piece`` to what ``target`` names; None after reporting why it can't.
+
+        ``raw``: the value of a kernel has Flax's layout already, and not PyTorch's.
+        """
+        while isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        parameter = self.parameter(target, constant=raw)
+        if parameter is not None:
+            text, flax_layout = parameter
+            value = self.in_flax_layout(target, piece) if flax_layout and not raw else piece.text
+            if value is None:
+                self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
+                return None
+            return Piece(f"{text}[...] = {value}", ANY)
+        match target:
+            case ast.Name():
+                return Piece(f"{target.id} = {piece.text}", ANY)
+            case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
+                return Piece(f"{self.render(target.value).text}.{target.attr} = {piece.text}", ANY)
+            case ast.Subscript(value=ast.Name() | ast.Attribute()):
+                return self._assign_to_part(target, piece, node)
+            case _:
+                self._unseen(node, "an in-place operation on a view or temporary value is not seen by its owner in JAX")
+                return None
+
+    def _assign_to_part(self, target: ast.Subscript, piece: Piece, node: ast.expr) -> Piece | None:
+        base = self.ctx.fact(target.value)
+        index = self.splice_index(target)
+        variable = self.parameter(target.value)
+        if variable is not None:
+            if variable[1]:
+                self._unseen(node, f"{variable[0]} has Flax's layout; assign to its part explicitly")
+                return None
+            return Piece(f"{variable[0]}[{index}] = {piece.text}", ANY)
+        holder = bracket(self.render(target.value), ATOM)
+        if isinstance(base, Tensor) and not base.variable:
+            return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
+        return Piece(f"{holder}[{index}] = {piece.text}", ANY)
+
+    def _unseen(self, node: ast.expr, reason: str) -> None:
+        self.ctx.gap(node, "in-place", "in-place", reason)
+
+    def in_flax_layout(self, target: ast.expr, piece: Piece) -> str | None:
+        """A weight in PyTorch's layout as the kernel that ``target`` names; None if which layer's isn't known."""
+        while isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        if not isinstance(target, ast.Attribute):
+            return None
+        if layer_names(self.ctx.fact(target.value)) <= {"torch.nn.Linear", "torch.nn.LazyLinear"}:
+            return f"{bracket(piece, ATOM)}.T"
+        return f"{self.need('jnp')}.moveaxis({bracket(piece, 1)}, (0, 1), (-1, -2))"
+
+    def splice_index(self, target: ast.Subscript) -> str:
+        """The index of a subscript, rendered."""
+        start, end = self.ctx.source.span(target.slice)
+        text = self.render(target.slice).text
+        if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
+            return f"({text})"
+        return text
+
+
+# In-place methods that do the same to every element, and draw the same whatever the layout.
+_ELEMENTWISE = frozenset(
+    {
+        "zero_",
+        "fill_",
+        "normal_",
+        "uniform_",
+        "exponential_",
+        "bernoulli_",
+        "cauchy_",
+        "geometric_",
+        "log_normal_",
+        "random_",
+        "mul_",
+        "div_",
+        "add_",
+        "sub_",
+        "pow_",
+        "clamp_",
+        "clamp_min_",
+        "clamp_max_",
+        "abs_",
+        "neg_",
+        "sign_",
+        "sqrt_",
+        "exp_",
+        "tanh_",
+        "sigmoid_",
+        "relu_",
+        "round_",
+        "floor_",
+        "ceil_",
+    }
+)
+
+
+def _is_link(statement: Statement | None, node: ast.Call) -> bool:
+    """Whether a statement's last in-place method goes on from this one: ``x.mul_(0.9)`` of ``x.mul_(0.9).add_(y)``."""
+    outer = statement.node.value if statement is not None and isinstance(statement.node, ast.Expr) else None
+    while isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute):
+        if not outer.func.attr.endswith("_") or outer.func.attr.endswith("__"):
+            return False
+        outer = outer.func.value
+        if outer is node:
+            return True
+    return False
+
+
+def _written_through(node: ast.expr) -> ast.expr:
+    """What a chain of in-place methods writes into: ``x`` of ``x.mul_(2).add_(1)``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if not name.endswith("_") or name.endswith("__"):
+            break
+        node = node.func.value
+    return node
+
+
+def _yields_bool(node: ast.Call) -> bool:
+    """Whether the operation's own value is boolean (``eq_``, ``logical_not_``)."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in {"eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_"} or name.startswith("logical_")
+
+
+def _is_view(node: ast.Call) -> bool:
+    """Whether the call returns a view of its receiver, so that a write through it changes the receiver."""
+    views = {
+        "view",
+        "reshape",
+        "transpose",
+        "permute",
+        "t",
+        "squeeze",
+        "unsqueeze",
+        "narrow",
+        "select",
+        "expand",
+        "detach",
+    }
+    return isinstance(node.func, ast.Attribute) and node.func.attr in views | {
+        "flatten",
+        "diagonal",
+        "unbind",
+        "chunk",
+        "split",
+    }

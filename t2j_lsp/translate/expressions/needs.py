@@ -1,0 +1,174 @@
+"""What the output asks for: imports and helpers, found by their names, with clashes resolved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.symbols import Comprehension, Scope, scopes_around
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.heads import import_block_end
+from t2j_lsp.translate.source.helpers import Helper, defines, helper_names
+
+from .context import Context
+
+IMPORTS = {
+    "jax": ("import jax", "jax"),
+    "jnp": ("import jax.numpy as jnp", "jax.numpy"),
+    "lax": ("from jax import lax", "jax.lax"),
+    "np": ("import numpy as np", "numpy"),
+    "nnx": ("from flax import nnx", "flax.nnx"),
+    "optax": ("import optax", "optax"),
+    "functools": ("import functools", "functools"),
+    "math": ("import math", "math"),
+    "einops": ("import einops", "einops"),
+    "torch_state": ("from t2j_lsp import torch_state", "t2j_lsp.torch_state"),
+    "load_torch_state": ("from t2j_lsp import load_torch_state", "t2j_lsp.load_torch_state"),
+}
+"""Import roots that templates may use: the line, and what it binds."""
+
+_ANNOTATIONS = {
+    "Any": "typing.Any",
+    "NamedTuple": "typing.NamedTuple",
+    **{n: f"collections.abc.{n}" for n in ("Callable", "Iterable", "Iterator", "Mapping", "Sequence")},
+}
+MEANINGS = {root: target for root, (_, target) in IMPORTS.items()} | _ANNOTATIONS
+"""What each name means that an import line of the output or of a helper binds."""
+
+
+@dataclass
+class Known:
+    """What only rendering a file shows, and what its start has to know: when it grew, the file is rendered again."""
+
+    renames: dict[str, str] = field(default_factory=dict)
+    """Names of the output that the user's code has taken, and what they are called instead."""
+    drawing: set[ast.AST] = field(default_factory=set)
+    """Functions that turned out to need ``rngs``."""
+
+    @property
+    def size(self) -> int:
+        return len(self.renames) + len(self.drawing)
+
+
+@dataclass
+class Needs:
+    """Names the output may use, and what they are called where the user's code has taken them."""
+
+    helpers: frozenset[str]
+    known: Known = field(default_factory=Known)
+    claimed: set[str] = field(default_factory=set)
+    """Names that a rule has written; the output may still have dropped them."""
+
+    @property
+    def renames(self) -> dict[str, str]:
+        return self.known.renames
+
+    def claim(self, names: frozenset[str], ctx: Context) -> None:
+        """Say that the statement at hand uses names of the output; those that mean something else here are renamed."""
+        self.claimed |= names
+        around: list[Scope] | None = None
+        for name in names:
+            if name in self.renames or (name not in self.helpers and name not in IMPORTS):
+                continue
+            if around is None:
+                around = scopes(ctx)
+            if taken(name, around, ctx) or taken_inside(name, ctx):
+                self.renames[name] = free_name(name, ctx)
+
+    def claim_copied(self, copied: Iterable[Helper], ctx: Context) -> None:
+        """Say that the file gets these helpers, with the imports that they need."""
+        for helper in copied:
+            for name in (helper.name, *map(bound_by, helper.imports)):
+                if name not in self.renames and taken(name, (), ctx):
+                    self.renames[name] = free_name(name, ctx)
+
+    def text(self, name: str) -> str:
+        """A dotted name as it must be written here."""
+        root, dot, rest = name.partition(".")
+        return self.renames.get(root, root) + dot + rest
+
+
+def scopes(ctx: Context) -> list[Scope]:
+    """The scopes that the statement at hand stands in, innermost first."""
+    around: list[Scope] = [f.node for f in reversed(ctx.functions)]
+    if ctx.class_info is not None and not ctx.functions:
+        around.insert(0, ctx.class_info.node)
+    if ctx.statement is not None:
+        around += [s for s in scopes_around(ctx.statement.node, ctx.parents) if s not in around]
+    return around
+
+
+def taken(name: str, around: Sequence[Scope], ctx: Context) -> bool:
+    """Whether a name of the output means something else in the user's code, at a place inside these scopes."""
+    symbols = ctx.source.symbols
+    if name not in symbols.names:
+        return _brought(name, ctx)
+    home = symbols.home(name, around)
+    if home is None and name not in symbols.module:
+        return _brought(name, ctx)
+    targets = symbols.imports(home).get(name)
+    if targets is not None:
+        return not all(means(name, target) for target in targets)
+    if home is None and name in helper_names() and defines(ctx.source.tree.body, name):
+        return False
+    fact = ctx.inference.env.get(name) if home is None else None
+    return not (isinstance(fact, Qual) and is_torch(fact.name) and fact.name.endswith(f".{name}"))
+
+
+def taken_inside(name: str, ctx: Context) -> bool:
+    """Whether a lambda or comprehension of the statement at hand binds a name.
+
+    Which of its expressions is being written isn't known, so all of them count.
+    """
+    symbols = ctx.source.symbols
+    if ctx.statement is None or name not in symbols.names:
+        return False
+    return any(name in symbols.bound(scope) for scope in _inner_scopes(ctx.statement.node))
+
+
+def _inner_scopes(node: ast.AST) -> Iterator[Scope]:
+    """The lambdas and comprehensions of a statement, not those of statements inside it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt):
+            if isinstance(child, ast.Lambda | Comprehension):
+                yield child
+            yield from _inner_scopes(child)
+
+
+def means(name: str, target: str) -> bool:
+    """Whether an import binds what the output means by a name, or something of torch's, which goes."""
+    if is_torch(target) or target == MEANINGS.get(name):
+        return True
+    module, _, last = target.rpartition(".")
+    if last != name:
+        return False
+    if name in helper_names():
+        return module.startswith("t2j_lsp.rules.helpers.") or module.lstrip(".") == "torch_helpers"
+    return {module, MEANINGS.get(name, "").rpartition(".")[0]} <= {"typing", "collections.abc"}
+
+
+def _brought(name: str, ctx: Context) -> bool:
+    """Whether an ``import *`` brings a name that nothing else binds: it does, or it may and would be the last to."""
+    stars = [s for s in ctx.source.symbols.stars if s.level or not is_torch(s.module or "")]
+    if not stars or name in MEANINGS:
+        return False
+    fact = ctx.inference.env.get(name)
+    if fact is not None:
+        return not (isinstance(fact, Qual) and is_torch(fact.name))
+    head = import_block_end(ctx.source.tree.body)
+    return name in ctx.source.symbols.unbound or any(s.lineno > head for s in stars)
+
+
+def free_name(name: str, ctx: Context) -> str:
+    """What a name is called where the user's code has taken it. No ``import *`` brings names that begin with ``_``."""
+    new = f"_{name}" if ctx.source.symbols.stars else f"{name}_"
+    while new in ctx.names or new in ctx.reserved:
+        new += "_"
+    return new
+
+
+def bound_by(line: str) -> str:
+    """The name that an import line binds."""
+    return line.split()[-1].partition(".")[0]

@@ -1,0 +1,109 @@
+"""Calls that hand arrays to what still wants PyTorch's tensors: compiled extensions, packages, classes that stayed."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from t2j_lsp.translate.rule.classes import ClassInfo
+from t2j_lsp.translate.rule.facts import Class, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.names import is_torch
+
+from .context import Context
+
+TORCH_PACKAGES = frozenset(
+    (
+        *(
+            "torchvision",
+            "torchaudio",
+            "torchmetrics",
+            "torch_scatter",
+            "torch_sparse",
+            "torch_cluster",
+            "torch_geometric",
+        ),
+        *(
+            "flash_attn",
+            "xformers",
+            "apex",
+            "kornia",
+            "fvcore",
+            "mmcv",
+            "detectron2",
+            "pytorch3d",
+            "spconv",
+            "fairscale",
+        ),
+        *("causal_conv1d", "mamba_ssm", "bitsandbytes", "deepspeed", "pytorch_lightning", "lightning"),
+    )
+)
+"""Packages whose functions take PyTorch's tensors."""
+_COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
+"""Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
+
+
+def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
+    """The name of what is called and the reason why it can't take the arrays it is given; None where it can."""
+    arguments = [*node.args, *(k.value for k in node.keywords)]
+    if not any(_is_array(ctx.fact(a.value if isinstance(a, ast.Starred) else a)) for a in arguments):
+        return None
+    fact = ctx.fact(node.func)
+    if isinstance(fact, Qual):
+        return _library(ctx, fact.name)
+    info = _class(ctx, node.func, fact)
+    base = torch_base(ctx, info) if info is not None else None
+    if info is None or base is None or info in (ctx.class_info, getattr(ctx.function, "owner", None)):
+        return None
+    return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
+
+
+def _is_array(fact: Fact) -> bool:
+    """Whether a value is surely a tensor in PyTorch and so an array in JAX, or holds such values."""
+    match fact:
+        case Tensor():
+            return fact.sure
+        case Tuple():
+            return any(map(_is_array, fact.items))
+        case ListOf():
+            return _is_array(fact.item)
+        case _:
+            return False
+
+
+def _library(ctx: Context, name: str) -> tuple[str, str] | None:
+    if is_torch(name):
+        return None
+    root, *parts = name.lstrip(".").split(".")
+    if root in TORCH_PACKAGES and not _own(ctx, root):
+        return name, f"{root} takes PyTorch's tensors, and no JAX arrays"
+    compiled = next((part for part in (root, *parts[:-1]) if _COMPILED.fullmatch(part)), None)
+    if compiled is not None:
+        return name, f"{compiled} is compiled for PyTorch's tensors, and takes no JAX arrays"
+    return None
+
+
+def _own(ctx: Context, package: str) -> bool:
+    """Whether the file belongs to a package itself, which is converted with it."""
+    return ctx.options.resolve is not None and ctx.options.resolve(0, package) is not None
+
+
+def _class(ctx: Context, func: ast.expr, fact: Fact) -> ClassInfo | None:
+    """The class of the file that a call makes an instance of, calls an instance of, or calls a method of."""
+    if isinstance(fact, Function):
+        return fact.info.owner if isinstance(func, ast.Attribute) else None
+    if not isinstance(fact, Class | Instance) and isinstance(func, ast.Attribute):
+        fact = ctx.fact(func.value)
+    if isinstance(fact, Instance):
+        fact = fact.cls
+    return fact.info if isinstance(fact, Class) else None
+
+
+def torch_base(ctx: Context, info: ClassInfo) -> str | None:
+    """The base that keeps a class PyTorch's; None for modules and classes that have nothing of PyTorch."""
+    for one in info.ancestry():
+        for base in one.bases:
+            if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
+                package = base.name.partition(".")[0]
+                if is_torch(base.name) or package in TORCH_PACKAGES and not _own(ctx, package):
+                    return base.name
+    return None

@@ -1,0 +1,126 @@
+"""Facts from type annotations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    AnyModule,
+    Class,
+    Fact,
+    Instance,
+    Layer,
+    ListOf,
+    ModuleClass,
+    Object,
+    Qual,
+    Shape,
+    Tuple,
+    is_module,
+    join,
+)
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
+
+_PLAIN = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE}
+_SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "frozenset", "deque", "Collection"}
+_MAPPINGS = {"dict", "Dict", "Mapping", "OrderedDict", "MutableMapping", "DefaultDict", "defaultdict"}
+_OBJECTS = {
+    "torch.device": Object("device"),
+    "torch.dtype": Object("dtype"),
+    "torch.Generator": Object("generator"),
+    "torch.Size": Shape(),
+    "torch.nn.Parameter": TENSOR,
+    "torch.Tensor": TENSOR,
+    "torch.FloatTensor": TENSOR,
+    "torch.LongTensor": TENSOR,
+    "torch.BoolTensor": TENSOR,
+    "torch.nn.Module": AnyModule(),
+    "torch.optim.Optimizer": Object("optimizer"),
+    "torch.utils.data.DataLoader": Object("loader", "torch.utils.data.DataLoader"),
+    "torch.utils.data.Dataset": Object("dataset"),
+    "torch.optim.lr_scheduler.LRScheduler": Object("scheduler"),
+    "torch.optim.lr_scheduler._LRScheduler": Object("scheduler"),
+}
+
+
+def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) -> Fact:
+    """The fact that an annotation states. ``look_up`` gives the fact of a name or attribute in scope."""
+    if node is None:
+        return UNKNOWN
+    match node:
+        case ast.Constant(value=None):
+            return NONE
+        case ast.Constant(value=str() as text):
+            try:
+                return annotation_fact(ast.parse(text.strip(), mode="eval").body, look_up)
+            except SyntaxError:
+                return UNKNOWN
+        case ast.BinOp(op=ast.BitOr()):
+            return join(annotation_fact(node.left, look_up), annotation_fact(node.right, look_up))
+        case ast.Name() | ast.Attribute():
+            return _named(node, look_up)
+        case ast.Subscript():
+            return _generic(node, look_up)
+        case _:
+            return UNKNOWN
+
+
+def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) -> Fact:
+    fact = look_up(node)
+    match fact:
+        case Qual() if fact.name in _OBJECTS:
+            return _OBJECTS[fact.name]
+        case Qual() if fact.name in LAYERS:
+            return Layer(fact.name)
+        case Qual() if fact.name.partition(".")[0] in ARRAY_LIBRARIES:
+            return Object("array", fact.name)
+        case Class():
+            return Instance(fact)
+        case _:
+            pass
+    if isinstance(node, ast.Name):
+        if node.id in _PLAIN and fact == UNKNOWN:
+            return _PLAIN[node.id]
+        if node.id in ("list", "tuple", "dict", "Sequence", "Tuple", "List"):
+            return ListOf(UNKNOWN)
+    return UNKNOWN
+
+
+def _generic(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact:
+    name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+    def inner(index: int) -> Fact:
+        return annotation_fact(parts[index], look_up) if index < len(parts) else UNKNOWN
+
+    if name == "Optional":
+        return inner(0)
+    if name == "Union":
+        out = inner(0)
+        for index in range(1, len(parts)):
+            out = join(out, inner(index))
+        return out
+    if name in ("tuple", "Tuple"):
+        if len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is Ellipsis:
+            return ListOf(inner(0))
+        return Tuple(tuple(inner(i) for i in range(len(parts))))
+    if name in _SEQUENCES:
+        return ListOf(inner(0))
+    if name in _MAPPINGS:
+        return ListOf(inner(1), inner(0))
+    if name in ("type", "Type"):
+        return ModuleClass() if is_module(inner(0)) else UNKNOWN
+    if name == "Callable" and len(parts) == 2 and is_module(annotation_fact(parts[1], look_up)):
+        return ModuleClass()
+    if name in ("Final", "ClassVar", "Annotated"):
+        return inner(0)
+    return UNKNOWN

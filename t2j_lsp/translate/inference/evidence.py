@@ -1,0 +1,105 @@
+"""What the use of a parameter tells of it: a tensor, a size, a class of modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from t2j_lsp.translate.rule.binding import bind
+from t2j_lsp.translate.rule.classes import FunctionInfo
+from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Qual, Tensor, is_module_class
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .state import InferenceState, Parameter, join_all
+
+_SIZES = frozenset(
+    {
+        "in_features", "out_features", "in_channels", "out_channels", "num_embeddings", "embedding_dim", "num_features",
+        "num_channels", "num_groups", "input_size", "hidden_size", "num_layers", "embed_dim", "num_heads", "d_model",
+        "nhead", "dim_feedforward", "groups",
+    }
+)  # fmt: skip
+"""Parameters of layers that take one int and nothing else."""
+
+_CLASS_NAME = re.compile(
+    r"(^|_)(layer|block|norm|act|activation|conv|module)(_?(layer|block|cls|class|klass|fn|type))?$"
+)
+_OTHER_ARRAYS = {"numpy", "pandas", "jax", "cupy", "tensorflow", "scipy", "h5py"}
+
+
+class Evidence(InferenceState):
+    """Evidence of parameters; what is found makes the function be inferred again, knowing it."""
+
+    def _evidence(self, fact: Fact, kind: Fact = TENSOR) -> None:
+        """The value was used where only a tensor can stand, or only another ``kind`` of value."""
+        if not isinstance(fact, Parameter):
+            return
+        self.weak.discard(fact.name)
+        if isinstance(self.evidence.get(fact.name), Parameter | None):
+            self.evidence[fact.name] = kind
+
+    def _weak_evidence(self, fact: Parameter) -> None:
+        """A method was called on the value that tensors have, but other objects may have too."""
+        if not fact.foreign and fact.name not in self.evidence:
+            self.evidence[fact.name] = TENSOR
+            self.weak.add(fact.name)
+
+    def _foreign(self, fact: Parameter) -> None:
+        """A method that tensors don't have was called on the value: it is a tensor only if something else says so."""
+        if fact.name in self.weak or fact.name not in self.evidence:
+            self.weak.discard(fact.name)
+            self.evidence[fact.name] = Parameter(fact.name, foreign=True)
+
+    def _in_module(self) -> bool:
+        return self.current is not None and self.current.owner is not None and self.current.owner.is_module
+
+    def _indexed_as_tensor(self, owner: Fact, index: ast.expr) -> None:
+        """``x[:, None]`` and ``x[..., 0]``: tensors, unless the file has other arrays too."""
+        parts = index.elts if isinstance(index, ast.Tuple) else []
+        if not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts):
+            return
+        if isinstance(owner, Parameter):
+            if self.arrays_imported is None:
+                roots = {f.name.partition(".")[0] for f in self.env.values() if isinstance(f, Qual)}
+                self.arrays_imported = bool(roots & _OTHER_ARRAYS)
+            if self._in_module() or not self.arrays_imported:
+                self._evidence(owner)
+
+    def _sizes(self, node: ast.Call, name: str) -> None:
+        """``nn.Linear(dim, 4 * dim)``: dim is an int."""
+        bound = bind(LAYERS[name].signature, node, None) or {}
+        for parameter in bound.keys() & _SIZES:
+            self._evidence(self.facts.get(bound[parameter][0], UNKNOWN), INT)
+
+    def _passed(self, callee: FunctionInfo | None, node: ast.Call, skip: int) -> None:
+        """An argument is what the callee's own use of its parameter tells."""
+        if callee is None or not callee.learned:
+            return
+        arguments = callee.node.args
+        names: list[str | None] = [a.arg for a in (arguments.posonlyargs + arguments.args)[skip:]]
+        pairs = [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
+        for name, value in pairs:
+            if name in callee.learned:
+                self._evidence(self.facts.get(value, UNKNOWN), callee.learned[name])
+
+    def _given_class(self, facts: list[Fact]) -> Fact:
+        """``norm_layer or nn.LayerNorm``: a class, whatever was passed."""
+        for fact in facts:
+            self._evidence(fact, ModuleClass())
+        known = all(fact == NONE or is_module_class(fact, LAYERS) for fact in facts)
+        return join_all(facts) if known else ModuleClass()
+
+    def _default_given(self, test: ast.expr, before: dict[str, Fact], after: dict[str, Fact]) -> None:
+        """``if norm is None: norm = nn.LayerNorm``: what is passed is of the same kind."""
+        match test:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+                fact = after.get(name, UNKNOWN)
+                if is_module_class(fact, LAYERS):
+                    self._evidence(before.get(name, UNKNOWN), ModuleClass())
+                elif isinstance(fact, Tensor) and fact.sure:
+                    self._evidence(before.get(name, UNKNOWN))
+
+    def _builds_by_name(self, function: Parameter, node: ast.Call) -> bool:
+        """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
+        building = self.current is not None and self.current.name == "__init__" and self._in_module()
+        return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None

@@ -1,0 +1,74 @@
+"""What a true condition tells of the names in it."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .state import InferenceState, class_names, dotted
+
+
+class Narrowing(InferenceState):
+    """Narrowing by isinstance and by the type's identity."""
+
+    def narrow(self, test: ast.expr, env: dict[str, Fact]) -> None:
+        """What a true condition tells: ``isinstance(m, nn.Conv2d)``, also inside ``and``."""
+        match test:
+            case ast.BoolOp(op=ast.And()):
+                for value in test.values:
+                    self.narrow(value, env)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
+                key = dotted(target)
+                fact = self.facts.get(cls, UNKNOWN)
+                names = frozenset(class_names(fact))
+                if not key:
+                    return
+                if isinstance(fact, Class):
+                    env[key] = Instance(fact)
+                elif names and names <= set(LAYERS):
+                    env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
+                elif "torch.Tensor" in names and len(names) == 1:
+                    env[key] = TENSOR
+            case ast.BoolOp(op=ast.Or()):
+                self._narrow_any(test, env)
+            case (
+                ast.Compare(
+                    left=ast.Call(
+                        func=ast.Attribute(value=name, attr="find"), args=[ast.Constant(value=str() as part)]
+                    ),
+                    ops=[ast.NotEq()],
+                    comparators=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))],
+                )
+                | ast.Compare(left=ast.Constant(value=str() as part), ops=[ast.In()], comparators=[name])
+            ):
+                self._narrow_named(name, part, env)
+            case ast.Compare(
+                left=ast.Call(func=ast.Name(id="type"), args=[ast.Name() as target]), ops=[ast.Is() | ast.Eq()]
+            ):
+                names = frozenset(class_names(self.facts.get(test.comparators[0], UNKNOWN)))
+                if len(names) == 1 and names <= set(LAYERS):
+                    env[target.id] = Layer(next(iter(names)))
+
+    def _narrow_named(self, name: ast.expr, part: str, env: dict[str, Fact]) -> None:
+        """``"Conv" in m.__class__.__name__``: a layer whose class, before and after conversion, is named so."""
+        fact = self.facts.get(name, UNKNOWN)
+        names = frozenset(n for n in LAYERS if part in n.rpartition(".")[2])
+        kept = all(part in LAYERS[n].base and part in LAYERS[n].helper and not LAYERS[n].function for n in names)
+        if isinstance(fact, Object) and fact.kind == "class name" and fact.name and names and kept:
+            env[fact.name] = AnyModule(names) if len(names) > 1 else Layer(next(iter(names)))
+
+    def _narrow_any(self, test: ast.BoolOp, env: dict[str, Fact]) -> None:
+        """``isinstance(m, A) or isinstance(m, B)`` says that m is one of the two."""
+        names: set[str] = set()
+        targets: set[str] = set()
+        for value in test.values:
+            match value:
+                case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
+                    names |= class_names(self.facts.get(cls, UNKNOWN))
+                    targets.add(dotted(target))
+                case _:
+                    return
+        if len(targets) == 1 and names and names <= set(LAYERS):
+            env[targets.pop()] = AnyModule(frozenset(names))

@@ -1,0 +1,136 @@
+"""Where random keys come from: which functions take ``rngs`` and which modules keep their own.
+
+JAX has no global generator. Constructors get a keyword ``rngs``, and so does every function that builds modules or
+draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
+
+from .file import Inference
+from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
+
+
+def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> None:
+    """Decide ``takes_rngs`` of every function and ``keeps_rngs`` of every class, here and in imported files."""
+    planned = set() if planned is None else planned
+    planned.add(inference)
+    for other in inference.imported.values():
+        if other is not None and other not in planned:
+            plan_rngs(other, planned)
+    functions = list(inference.functions.values())
+    for info in functions:
+        info.called_by = caller_of(info, inference)
+        if seeds_all(info, inference):
+            info.seeds, info.draws = False, True
+    changed = True
+    while changed:
+        changed = False
+        for info in functions:
+            kept = info.owner is not None and info.owner.keeps_rngs and not info.static
+            if not info.takes_rngs and not kept and _decide(info):
+                changed = True
+        changed |= _spread_overrides(inference)
+    for cls in inference.classes.values():
+        if cls.is_module:
+            init = cls.methods.get("__init__")
+            if init is not None:
+                init.takes_rngs = True
+
+
+def _spread_overrides(inference: Inference) -> bool:
+    """A method that takes rngs takes them in every class that overrides it; whether something changed."""
+    changed = False
+    for info in inference.classes.values():
+        for name, method in info.methods.items():
+            for base in info.ancestry()[1:]:
+                other = base.methods.get(name)
+                if name != "__init__" and other is not None and other.takes_rngs != method.takes_rngs:
+                    method.takes_rngs = other.takes_rngs = changed = True
+    return changed
+
+
+def _decide(info: FunctionInfo) -> bool:
+    """Whether something changed."""
+    if not _needs(info) or info.seeds:
+        return False
+    if info.outer is not None:
+        # A nested function sees the rngs of the one around it.
+        if not info.outer.builds:
+            info.outer.builds = True
+            return True
+        return False
+    if info.called_by == "own" or info.called_by and _set_up_of(info) is not None:
+        info.seeds = info.makes_rngs = True
+        return True
+    owner = info.owner
+    if owner is not None and owner.is_module:
+        if info.name == "__init__":
+            info.takes_rngs = True
+            return True
+        if info.static or info.name in build_methods(owner):
+            info.takes_rngs = True
+            return True
+        if not owner.keeps_rngs:
+            owner.keeps_rngs = True
+            return True
+        return False
+    info.takes_rngs = True
+    return True
+
+
+def _set_up_of(info: FunctionInfo) -> FunctionInfo | None:
+    """The method that runs before a test of the same class, where it needs random numbers: they share a stream."""
+    methods = info.owner.methods if info.owner is not None and info.called_by else {}
+    found = next((method for name, method in methods.items() if name in INSTANCE_SET_UP), None)
+    return found if found is not None and (found.seeds or _needs(found)) else None
+
+
+def start_of_rngs(info: FunctionInfo, generator: str) -> str:
+    """The statement that gives a test or its set-up the generator."""
+    if info.name in INSTANCE_SET_UP and info.owner is not None and info.called_by:
+        return f"rngs = self.rngs = {generator}"
+    return "rngs = self.rngs" if info.makes_rngs and _set_up_of(info) is not None else f"rngs = {generator}"
+
+
+def _needs(info: FunctionInfo) -> bool:
+    if info.builds or info.draws:
+        return True
+    for callee in info.callees:
+        if isinstance(callee, FunctionInfo):
+            if callee.takes_rngs and not callee.seeds:
+                return True
+        elif not callee.is_module:
+            init = callee.method("__init__")
+            if init is not None and init.takes_rngs:
+                return True
+    if info.owner is not None:
+        for name in info.self_calls:
+            method = info.owner.method(name)
+            if method is not None and method.takes_rngs:
+                return True
+    return False
+
+
+def build_methods(owner: ClassInfo) -> set[str]:
+    """Methods that only run while the module is being built: reached from ``__init__`` and from nowhere else."""
+    built = _reach(owner, ["__init__"])
+    called = _reach(owner, [n for c in owner.ancestry() for n in c.methods if n not in built])
+    return built - called - {"__init__"}
+
+
+def _reach(owner: ClassInfo, start: list[str]) -> set[str]:
+    seen: set[str] = set()
+    queue = list(start)
+    while queue:
+        name = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for info in owner.ancestry():
+            method = info.methods.get(name)
+            if method is not None:
+                queue.extend(method.self_calls)
+                queue.extend(c.name for c in method.callees if isinstance(c, FunctionInfo) and c.owner is not None)
+    return seen

@@ -1,0 +1,210 @@
+"""In-place writes that another name can see.
+
+``y = x[0]; y += 1`` changes ``x`` in PyTorch and leaves it alone in JAX. This pass follows, in source order, which
+names of a function share storage, and finds the writes after which a sharing name is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.names import is_torch
+
+from .file import Inference
+
+VIEW_METHODS = frozenset(
+    [
+        "view",
+        "view_as",
+        "reshape",
+        "transpose",
+        "permute",
+        "t",
+        "squeeze",
+        "unsqueeze",
+        "narrow",
+        "select",
+        "expand",
+        "expand_as",
+        "detach",
+        "flatten",
+        "diagonal",
+        "unbind",
+        "chunk",
+        "split",
+        "contiguous",
+        "swapaxes",
+        "movedim",
+        "unflatten",
+        "data",
+        "T",
+        "mT",
+        "to",
+    ]
+)
+VIEW_FUNCTIONS = frozenset(f"torch.{name}" for name in VIEW_METHODS)
+
+
+def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
+    """Statements that write into storage which another, later read name shares, with that name."""
+    found: dict[ast.stmt, str] = {}
+    for info in inference.functions.values():
+        found.update(_Function(inference, info.node).find())
+    return found
+
+
+class _Function:
+    """The sharing of names in one function."""
+
+    def __init__(self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.inference = inference
+        self.ids = count()
+        self.group: dict[str, int] = {}
+        self.statements = list(_flatten(node.body))
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                self.group[argument.arg] = next(self.ids)
+
+    def find(self) -> dict[ast.stmt, str]:
+        found: dict[ast.stmt, str] = {}
+        for index, node in enumerate(self.statements):
+            for written in self._written(node):
+                shared = self._read_later(written, node, self.statements[index + 1 :])
+                if shared is not None:
+                    found[node] = shared
+            self._bind(node)
+        return found
+
+    def _bind(self, node: ast.stmt) -> None:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            for name in _stored(node):
+                if not isinstance(node, ast.AugAssign):
+                    self.group[name] = next(self.ids)
+            return
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        base = self._base(node.value)
+        for target in targets:
+            for stored in ast.walk(target):
+                if isinstance(stored, ast.Name) and isinstance(stored.ctx, ast.Store):
+                    shares = base is not None and base in self.group
+                    self.group[stored.id] = self.group[base] if shares and base is not None else next(self.ids)
+
+    def _base(self, node: ast.expr) -> str | None:
+        """The name whose storage the value of an expression may share."""
+        match node:
+            case ast.Name():
+                return node.id if isinstance(self.inference.facts.get(node), Tensor) else None
+            case ast.Attribute() if node.attr in VIEW_METHODS:
+                return self._base(node.value)
+            case ast.Subscript() if _basic_index(node.slice):
+                return self._base(node.value)
+            case ast.Call(func=ast.Attribute() as func) if func.attr in VIEW_METHODS:
+                fact = self.inference.facts.get(func)
+                if isinstance(fact, Qual):
+                    return self._base(node.args[0]) if fact.name in VIEW_FUNCTIONS and node.args else None
+                return self._base(func.value)
+            case ast.Call() if works_in_place(node, self.inference.facts):
+                return self._base(node.args[0]) if node.args else None
+            case _:
+                return None
+
+    def _written(self, node: ast.stmt) -> Iterator[str]:
+        """Names whose storage a statement writes into."""
+        target = node.target if isinstance(node, ast.AugAssign) else None
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+        if target is not None:
+            name = self._base(target.value if isinstance(target, ast.Subscript) else target)
+            if name is not None:
+                yield name
+        for call in _calls(node):
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
+                name = self._base(func.value)
+                if name is not None and not isinstance(self.inference.facts.get(func), Qual):
+                    yield name
+            if works_in_place(call, self.inference.facts) and call.args:
+                name = self._base(call.args[0])
+                if name is not None:
+                    yield name
+
+    def _read_later(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
+        """A name that shares storage with ``written`` and is read after ``node`` before it is bound again."""
+        group = self.group.get(written)
+        rebound = {t.id for t in getattr(node, "targets", []) if isinstance(t, ast.Name)}
+        for name, other in self.group.items():
+            if other != group or name in rebound or (name == written and not self._rebinds_elsewhere(node, name)):
+                continue
+            for later in rest:
+                own = [later] if not hasattr(later, "body") else list(_header(later))
+                if any(_loads(part, name) for part in own):
+                    return name
+                if name in _stored(later):
+                    break
+        return None
+
+    def _rebinds_elsewhere(self, node: ast.stmt, name: str) -> bool:
+        """Whether the in-place value goes to another name only: ``out = self.relu(x)`` while ``x`` is read later."""
+        return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id != name
+
+
+def _flatten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements in source order, without those of nested functions and classes."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                yield from _flatten(inner)
+        for handler in getattr(node, "handlers", []):
+            yield from _flatten(handler.body)
+
+
+def _header(node: ast.stmt) -> Iterator[ast.AST]:
+    for _, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.expr | ast.withitem):
+                yield child
+
+
+def _calls(node: ast.stmt) -> Iterator[ast.Call]:
+    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
+    for part in parts:
+        yield from (n for n in ast.walk(part) if isinstance(n, ast.Call))
+
+
+def _loads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+
+
+def _stored(node: ast.stmt) -> set[str]:
+    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
+    return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
+    """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
+    if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
+        function = facts.get(node.func)
+        return isinstance(function, Qual) and is_torch(function.name) and bool(node.args)
+    layer = facts.get(node.func)
+    if isinstance(layer, Layer) and layer.node is not None:
+        return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
+            layer.name in ("torch.nn.ReLU", "torch.nn.ReLU6", "torch.nn.SiLU") and any(map(_true, layer.node.args))
+        )
+    return False
+
+
+def _true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _basic_index(index: ast.expr) -> bool:
+    """Whether indexing gives a view: numbers, slices, None and Ellipsis do, index arrays and masks do not."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(isinstance(p, ast.Slice | ast.Constant | ast.UnaryOp) for p in parts)

@@ -1,0 +1,1 @@
+"""Which values of a file are held channels-last."""

@@ -1,0 +1,314 @@
+"""The marks of one class: which of its layers and expressions are channels-last."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.classes import ClassInfo
+from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor
+
+RANKS = {f"torch.nn.{kind}{rank}d": rank for kind in ("Conv", "BatchNorm", "MaxPool", "AvgPool") for rank in (1, 2, 3)}
+NORMS = {f"torch.nn.BatchNorm{rank}d" for rank in (1, 2, 3)}
+CONVS = {f"torch.nn.Conv{rank}d" for rank in (1, 2, 3)}
+CLASSES = CONVS | NORMS
+_ELEMENTWISE = (
+    "relu relu6 gelu silu mish elu selu celu leaky_relu hardswish hardsigmoid sigmoid tanh softplus logsigmoid"
+)
+ELEMENTWISE_CALLS = {f"torch.nn.functional.{n}" for n in _ELEMENTWISE.split()} | {
+    f"torch.{n}" for n in ("relu", "sigmoid", "tanh", "selu")
+}
+ELEMENTWISE_LAYERS = {
+    f"torch.nn.{n}"
+    for n in [
+        "ReLU",
+        "ReLU6",
+        "GELU",
+        "SiLU",
+        "Mish",
+        "ELU",
+        "SELU",
+        "CELU",
+        "LeakyReLU",
+        "Hardswish",
+        "Hardsigmoid",
+        "Sigmoid",
+        "Tanh",
+        "Softplus",
+        "Identity",
+    ]
+}
+ELEMENTWISE_METHODS = {"relu", "sigmoid", "tanh"}
+
+
+@dataclass
+class Layout:
+    """The marks. ``rank`` gives the number of spatial axes of a marked expression."""
+
+    natural: dict[ast.expr, int] = field(default_factory=dict)
+    wanted: dict[ast.expr, int] = field(default_factory=dict)
+    channels_last: set[ast.Call] = field(default_factory=set)
+    """Constructor calls that take their channels-last form."""
+
+    def wrap(self, node: ast.expr, text: str, jnp: str) -> str | None:
+        """The text with the move it needs here; None if it needs none."""
+        natural, wanted = self.natural.get(node), self.wanted.get(node)
+        if natural is not None and wanted is None:
+            return f"{jnp}.moveaxis({text}, -1, {-natural - 1})"
+        if wanted is not None and natural is None:
+            return f"{jnp}.moveaxis({text}, {-wanted - 1}, -1)"
+        return None
+
+
+class ClassLayout:
+    """The layout of one class."""
+
+    def __init__(
+        self,
+        inference: Inference,
+        info: ClassInfo,
+        buildable: set[ast.Call],
+        parents: dict[ast.AST, ast.AST],
+        layout: Layout,
+        lone: bool,
+    ) -> None:
+        self.inference, self.info, self.parents, self.layout = inference, info, parents, layout
+        self.lone = lone
+        """Whether a convolution may be channels-last though no neighbour is."""
+        self.buildable = buildable
+        self.ranks: dict[str, int] = {}
+        """Attributes that take channels-last values."""
+        self.natural: dict[ast.expr, int] = {}
+        self.wanted: dict[ast.expr, int] = {}
+        self.last_names: dict[str, int] = {}
+
+    def plan(self) -> None:
+        constructors = self._candidates()
+        while any(self._is_conv(calls) for calls in constructors.values()):
+            self.ranks = {name: rank for name, (_, rank, _) in constructors.items()}
+            self.natural, self.wanted = {}, {}
+            for method in self.info.methods.values():
+                if method.name != "__init__":
+                    self._block(method.node.body, top=True)
+            lonely = [
+                n
+                for n, entry in constructors.items()
+                if not (self._is_conv(entry) and (self.lone or len(entry[2]) > 1)) and not self._pays(n)
+            ]
+            if not lonely:
+                self.layout.natural.update(self.natural)
+                self.layout.wanted.update(self.wanted)
+                for _, _, calls in constructors.values():
+                    self.layout.channels_last |= calls
+                return
+            for name in lonely:
+                del constructors[name]
+
+    def _is_conv(self, entry: tuple[bool, int, set[ast.Call]]) -> bool:
+        return entry[0]
+
+    # --- which attributes -----------------------------------------------------------------------------------------
+
+    def _candidates(self) -> dict[str, tuple[bool, int, set[ast.Call]]]:
+        """Attributes that hold one known spatial layer and are only ever called: (has a convolution, rank, calls)."""
+        found: dict[str, tuple[bool, int, set[ast.Call]]] = {}
+        counts: dict[str, int] = {}
+        init = self.info.methods.get("__init__")
+        if init is None or self.info.layer_base is not None:
+            return found
+        for node in ast.walk(init.node):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+                target = node.targets[0]
+                if isinstance(self.inference.facts.get(target.value), Instance):
+                    counts[target.attr] = counts.get(target.attr, 0) + 1
+                    described = self._spatial(node.value)
+                    if described is not None:
+                        found[target.attr] = described
+        return {n: d for n, d in found.items() if counts[n] == 1 and self._only_called(n)}
+
+    def _spatial(self, node: ast.expr) -> tuple[bool, int, set[ast.Call]] | None:
+        fact = self.inference.facts.get(node)
+        if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
+            return None
+        if fact.name in RANKS:
+            return (fact.name in CONVS, RANKS[fact.name], {node}) if node in self.buildable else None
+        if fact.name != "torch.nn.Sequential" or node in self.inference.indexed or self.inference.indexes_any:
+            return None
+        return self._sequential(node)
+
+    def _sequential(self, node: ast.Call) -> tuple[bool, int, set[ast.Call]] | None:
+        """A Sequential whose children are spatial or elementwise, with a convolution among them."""
+        ranks: set[int] = set()
+        calls: set[ast.Call] = set()
+        conv = False
+        for child in node.args:
+            fact = self.inference.facts.get(child)
+            if isinstance(fact, Layer) and fact.name in ELEMENTWISE_LAYERS and isinstance(child, ast.Call):
+                continue
+            described = self._spatial(child)
+            if described is None:
+                return None
+            conv |= described[0]
+            ranks.add(described[1])
+            calls |= described[2]
+        if len(ranks) != 1 or not conv or node.keywords:
+            return None
+        return conv, ranks.pop(), calls
+
+    def _only_called(self, name: str) -> bool:
+        """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
+        reads = self.inference.attribute_reads
+        if (None, name) in reads:
+            return False
+        used = False
+        for node in reads.get((self.info, name), ()):
+            owner = self.inference.facts[node.value]
+            if not isinstance(owner, Instance) or owner.cls.info is not self.info:
+                return False
+            call = self.parents.get(node)
+            if not isinstance(call, ast.Call) or call.func is not node or len(call.args) != 1 or call.keywords:
+                return False
+            if isinstance(call.args[0], ast.Starred):
+                return False
+            used = True
+        return used
+
+    # --- which expressions ----------------------------------------------------------------------------------------
+
+    def _block(self, body: list[ast.stmt], top: bool) -> None:
+        """Mark a block's statements in order; names that are channels-last do not outlive it."""
+        saved, self.last_names = self.last_names, {}
+        for index, node in enumerate(body):
+            if (
+                isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.AugAssign)
+                and node.value is not None
+            ):
+                rank = self._mark(node.value)
+                target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+                if isinstance(target, ast.Name):
+                    self.last_names.pop(target.id, None)
+                    if rank is not None and self._stays_last(target.id, body[index + 1 :], top):
+                        self.wanted[node.value] = rank
+                        self.last_names[target.id] = rank
+                elif isinstance(node, ast.AugAssign):
+                    for name in ast.walk(node.target):
+                        if isinstance(name, ast.Name):
+                            self.last_names.pop(name.id, None)
+                continue
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self._mark(child)
+            for part in ("body", "orelse", "finalbody"):
+                inner = getattr(node, part, None)
+                if isinstance(inner, list) and not isinstance(node, ast.ClassDef | ast.FunctionDef):
+                    self._block(inner, False)
+            for handler in getattr(node, "handlers", []):
+                self._block(handler.body, False)
+        self.last_names = saved
+
+    def _mark(self, node: ast.expr) -> int | None:
+        """Mark an expression and those in it; its rank if its value is channels-last."""
+        if isinstance(node, ast.Name):
+            rank = self.last_names.get(node.id)
+            if rank is not None and isinstance(node.ctx, ast.Load):
+                self.natural[node] = rank
+                return rank
+            return None
+        if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            return None
+        if isinstance(node, ast.Call):
+            return self._mark_call(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+            left, right = self._mark(node.left), self._mark(node.right)
+            if left is not None and left == right:
+                self.natural[node] = self.wanted[node.left] = self.wanted[node.right] = left
+                return left
+            return None
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._mark(child)
+            elif isinstance(child, ast.keyword):
+                self._mark(child.value)
+        return None
+
+    def _mark_call(self, node: ast.Call) -> int | None:
+        attribute = self._layer_attribute(node)
+        if attribute in self.ranks:
+            rank = self.ranks[attribute]
+            self._mark(node.args[0])
+            self.wanted[node.args[0]] = rank
+            self.natural[node] = rank
+            return rank
+        argument = self._elementwise(node)
+        inner: int | None = None
+        for child in [*node.args, *(k.value for k in node.keywords)]:
+            marked = self._mark(child)
+            if child is argument:
+                inner = marked
+        if argument is not None and argument not in node.args and isinstance(node.func, ast.Attribute):
+            inner = self._mark(argument)
+        elif isinstance(node.func, ast.Attribute):
+            self._mark(node.func.value)
+        if argument is not None and inner is not None:
+            self.wanted[argument] = inner
+            self.natural[node] = inner
+            return inner
+        return None
+
+    def _layer_attribute(self, node: ast.Call) -> str:
+        if isinstance(node.func, ast.Attribute):
+            owner = self.inference.facts.get(node.func.value)
+            if isinstance(owner, Instance) and owner.cls.info is self.info:
+                return node.func.attr
+        return ""
+
+    def _elementwise(self, node: ast.Call) -> ast.expr | None:
+        """The argument of a call that treats all axes alike."""
+        fact = self.inference.facts.get(node.func)
+        if isinstance(fact, Qual) and fact.name in ELEMENTWISE_CALLS and node.args:
+            return node.args[0]
+        if isinstance(fact, Layer) and fact.name in ELEMENTWISE_LAYERS and len(node.args) == 1:
+            return node.args[0]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ELEMENTWISE_METHODS and not node.args:
+            if isinstance(self.inference.facts.get(node.func.value), Tensor):
+                return node.func.value
+        return None
+
+    def _stays_last(self, name: str, rest: list[ast.stmt], top: bool) -> bool:
+        """Whether every later read of the name, up to its next binding, takes a channels-last value."""
+        for node in rest:
+            reads = [
+                n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            ]
+            stores = [
+                n
+                for n in ast.walk(node)
+                if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+            ]
+            simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
+            if (reads or stores) and not simple:
+                return False
+            if any(not self._consumed(read) for read in reads):
+                return False
+            if stores:
+                return isinstance(node, ast.Assign) and node.targets[0] in stores and len(node.targets) == 1
+        return top
+
+    def _consumed(self, read: ast.Name) -> bool:
+        """Whether a read of a name is the argument of something that takes channels-last values."""
+        parent = self.parents.get(read)
+        if isinstance(parent, ast.Call) and read in parent.args[:1]:
+            return self._layer_attribute(parent) in self.ranks or self._elementwise(parent) is read
+        if isinstance(parent, ast.Attribute):
+            call = self.parents.get(parent)
+            return isinstance(call, ast.Call) and call.func is parent and self._elementwise(call) is read
+        return False
+
+    def _pays(self, name: str) -> bool:
+        """Whether a layer saves a move somewhere: its argument or its value is channels-last in any case."""
+        for node in ast.walk(self.info.node):
+            if isinstance(node, ast.Call) and self._layer_attribute(node) == name and node in self.natural:
+                if node.args[0] in self.natural or node in self.wanted:
+                    return True
+        return False

@@ -1,0 +1,94 @@
+"""Which values are held channels-last, so that standard nnx layers stand where PyTorch's channels-first ones stood.
+
+Every module keeps PyTorch's axes at its border. Inside a ``forward``, a convolution that is only ever called there
+becomes ``nnx.Conv``: its argument is moved to channels-last and its value back, and between neighbours the two moves
+cancel. The pass marks expressions: ``natural`` ones have a channels-last value, ``wanted`` ones stand where one is
+taken. Where both hold nothing is written; where one holds, ``jnp.moveaxis`` is.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
+from t2j_lsp.translate.rule.facts import UNKNOWN, Layer, Qual
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.record import Call
+
+from .marks import CLASSES, CONVS, NORMS, RANKS, ClassLayout, Layout
+
+
+def shared_base(name: str, inference: Inference) -> str | None:
+    """``nnx.Conv`` where ``isinstance`` asks for the only kind of convolution in the file; likewise batch norms."""
+    for kinds, base in ((CONVS, "nnx.Conv"), (NORMS, "nnx.BatchNorm")):
+        if name in kinds and kinds & inference.mentioned == {name}:
+            return base
+    return None
+
+
+def plan_layout(inference: Inference) -> Layout:
+    """Mark the whole file."""
+    layout = Layout()
+    if not CONVS & inference.mentioned or (
+        len(CONVS & inference.mentioned) > 1 and CONVS & inference.isinstance_classes
+    ):
+        return layout
+    buildable = buildable_calls(inference)
+    parents = {c: p for p in inference.source.nodes for c in ast.iter_child_nodes(p)}
+    for lone in (True, False):
+        layout = Layout()
+        for info in inference.classes.values():
+            if info.is_module and info.node in inference.classes:
+                ClassLayout(inference, info, buildable, parents, layout, lone).plan()
+        if not _helper_needed(inference, parents, layout):
+            break
+    return layout
+
+
+def _helper_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> bool:
+    """Whether a convolution outside the layout needs the channels-first class: a lone one may then use it too."""
+    for node, fact in inference.facts.items():
+        if isinstance(fact, Qual) and fact.name in CONVS:
+            call = parents.get(node)
+            built = isinstance(call, ast.Call) and call.func is node
+            if built and call not in layout.channels_last:
+                return True
+            if not built and not _asked(node, parents):
+                return True
+    return False
+
+
+def _asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a class is only named in an annotation or an ``isinstance``."""
+    while not isinstance(node, ast.stmt):
+        parent = parents[node]
+        if isinstance(parent, ast.arg | ast.AnnAssign) and getattr(parent, "annotation", None) is node:
+            return True
+        if isinstance(parent, ast.FunctionDef) and parent.returns is node:
+            return True
+        if isinstance(parent, ast.Call):
+            return isinstance(parent.func, ast.Name) and parent.func.id == "isinstance"
+        node = parent
+    return False
+
+
+def buildable_calls(inference: Inference) -> set[ast.Call]:
+    """Constructor calls whose channels-last form is exact, by trying it."""
+    found: set[ast.Call] = set()
+    for node, fact in inference.facts.items():
+        if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.name in RANKS and fact.node is node:
+            layer = LAYERS[fact.name]
+            bound = bind(layer.signature, node, None)
+            if bound is None or layer.channels_last is None or layer.name in inference.isinstance_classes - CLASSES:
+                continue
+            arguments = arguments_of(
+                layer.signature,
+                bound,
+                lambda n: Piece(inference.source.segment(n), precedence(n)),
+                lambda n: inference.facts.get(n, UNKNOWN),
+            )
+            if isinstance(layer.channels_last(Call(layer.signature, arguments, SilentSite(), node)), Piece):
+                found.add(node)
+    return found

@@ -1,0 +1,1 @@
+"""The output as a whole: imports and copied helpers, long lines, what is left of torch, what became of each place."""

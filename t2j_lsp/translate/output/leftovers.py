@@ -1,0 +1,79 @@
+"""The last look at the source: a use of PyTorch that stays in the output is a gap, or somebody decided that it stays.
+
+Rules and planners report what they leave. What none of them looked at (a place where the rewriting doesn't go, a value
+that no rule takes) would otherwise stay PyTorch in silence.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from itertools import accumulate
+
+from t2j_lsp.contract import Finding
+from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
+from t2j_lsp.translate.rule.names import is_torch
+
+
+def report_leftovers(context: Context, claimed: set[str]) -> None:
+    """Report uses of torch that no edit replaces, no finding covers and no planner keeps.
+
+    ``claimed`` are the names that the output binds itself: a helper may be called as PyTorch's class is.
+    """
+    replaced = sorted((e.start, e.end) for e in context.edits if e.end > e.start)
+    starts = [start for start, _ in replaced]
+    reach = list(accumulate((end for _, end in replaced), max))
+    for node in context.source.nodes:
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
+            continue
+        fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
+        if not isinstance(fact, Qual) or not is_torch(fact.name):
+            continue
+        use, name = _whole_name(context, node, fact.name)
+        start, end = context.source.span(use)
+        at = bisect_right(starts, start)
+        if at and reach[at - 1] >= end:
+            continue
+        statement = _statement(context, use)
+        if statement is None or _marked(context, statement) or any(_covers(f, statement) for f in context.findings):
+            continue
+        saved, context.statement = context.statement, Statement(statement)
+        context.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
+        context.statement = saved
+
+
+def _whole_name(context: Context, node: ast.Name, name: str) -> tuple[ast.expr, str]:
+    """``nn.init.uniform_`` for its ``nn``, and its qualified name."""
+    use: ast.expr = node
+    while isinstance(parent := context.parents.get(use), ast.Attribute):
+        use, name = parent, f"{name}.{parent.attr}"
+    return use, name
+
+
+def _statement(context: Context, use: ast.AST) -> ast.stmt | None:
+    """The statement around a use; None where it is kept on purpose, and in annotations, which nothing computes."""
+    found: ast.stmt | None = None
+    inner, place = use, context.parents.get(use)
+    while place is not None:
+        if inner in context.kept or place in context.kept:
+            return None
+        if inner in (getattr(place, "annotation", None), getattr(place, "returns", None)):
+            return None
+        if found is None and isinstance(place, ast.stmt):
+            found = place
+        inner, place = place, context.parents.get(place)
+    return found
+
+
+def _marked(context: Context, statement: ast.stmt) -> bool:
+    """Whether an earlier conversion said above a statement what stays."""
+    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+    return first > 1 and context.source.line_text(first - 1).lstrip().startswith("# TODO(t2j)")
+
+
+def _covers(finding: Finding, statement: ast.stmt) -> bool:
+    """Whether a finding is about a simple statement, or about the head of one that holds others."""
+    body = getattr(statement, "body", None)
+    last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno or statement.lineno
+    return finding.span.line <= max(last, statement.lineno) and finding.span.end_line >= statement.lineno

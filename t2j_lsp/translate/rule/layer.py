@@ -1,0 +1,128 @@
+"""What a layer rule is: how a ``torch.nn`` class becomes a Flax NNX layer.
+
+A layer has up to three forms. The **direct** form is what an expert writes where the constructor is called in plain
+sight: ``nnx.Linear(3, 4, ..., rngs=rngs)``. The **helper** form is a class with torch's constructor signature, for
+places where the class travels as a value (``norm_layer=nn.BatchNorm2d``) and for layers that no standard nnx layer
+matches.
+The **channels_last** form is the standard nnx layer that wants its channels on the last axis; the layout pass uses it
+where it can move the axes at the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from t2j_lsp.contract import Fidelity, RuleDoc
+
+from . import facts
+from .precedence import Piece
+from .record import EXACT, Call, Refusal, RuleError, Signature, _subject, parse_signature
+from .template import compile_template
+
+Build = Callable[[Call], "Piece | Refusal | None"]
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """How one ``torch.nn`` class converts."""
+
+    signature: Signature
+    helper: str
+    """Name of the helper class with torch's signature."""
+    direct: Build | None
+    channels_last: Build | None
+    base: str
+    """The class for ``isinstance`` and annotations: ``nnx.Conv``, or the helper."""
+    attributes: Mapping[str, str]
+    """torch attribute to nnx attribute: ``{"weight": "kernel"}``."""
+    result: facts.Fact
+    random: bool
+    """Whether its helper takes ``rngs`` because it has parameters or draws."""
+    function: bool
+    """Whether the direct form is a plain function (``nnx.relu``), which ``isinstance`` can't see."""
+    fidelity: Fidelity
+    note: str | None
+    jax: str
+    subject: str = "layers"
+    on_linear: Build | None = None
+    """The direct form of a table that a Linear's parameter replaces at once: with the Linear's initial values."""
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    def doc(self) -> RuleDoc:
+        return RuleDoc(
+            name=self.name,
+            signature=self.signature.text,
+            jax=self.jax,
+            fidelity=self.fidelity,
+            note=self.note,
+            subject=self.subject,
+            helpers=(self.helper,),
+        )
+
+
+LAYERS: dict[str, LayerRule] = {}
+
+
+def layer(
+    torch: str,
+    direct: str | Build | None = None,
+    *,
+    helper: str | None = None,
+    channels_last: str | Build | None = None,
+    base: str | None = None,
+    attributes: Mapping[str, str] | None = None,
+    result: facts.Fact = facts.TENSOR,
+    random: bool = True,
+    function: bool = False,
+    fidelity: Fidelity = EXACT,
+    note: str | None = None,
+    jax: str | None = None,
+    on_linear: str | Build | None = None,
+) -> LayerRule:
+    """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
+
+    A function answers None where its form isn't exact for this call; the helper form is taken then.
+    """
+    signature = parse_signature(torch)
+    if signature.name in LAYERS:
+        raise RuleError(f"{signature.name} is registered twice")
+    name = helper or signature.name.rpartition(".")[2]
+    shown = jax or (direct if isinstance(direct, str) else f"{name}(...)")
+    made = LayerRule(
+        signature=signature,
+        helper=name,
+        direct=_build(direct),
+        channels_last=_build(channels_last),
+        base=base or name,
+        attributes=attributes or {},
+        result=result,
+        random=random,
+        function=function,
+        fidelity=fidelity,
+        note=note,
+        jax=shown,
+        subject=_subject(),
+        on_linear=_build(on_linear),
+    )
+    LAYERS[signature.name] = made
+    facts._LAYERS.add(signature.name)
+    return made
+
+
+def _build(form: str | Build | None) -> Build | None:
+    if form is None or not isinstance(form, str):
+        return form
+    mentioned = {hole.name for hole in compile_template(form).holes}
+
+    def build(call: Call) -> Piece | None:
+        for name in call.arguments:
+            if call.given(name) and name not in mentioned | {"inplace", "device"}:
+                return None
+        extra = {"rngs": call.site.rngs()} if "rngs" in mentioned else {}
+        return call.emit(form, **extra)
+
+    return build

@@ -1,0 +1,315 @@
+"""What a rule is: the record that states one equation between PyTorch and JAX.
+
+Rules live in ``rules/<subject>.py`` and are found by a walk; registering a name twice raises. The torch text is the
+signature, and the engine binds positional, keyword and default arguments by it::
+
+    Row("torch.cat(tensors, dim=0)", "jnp.concatenate({tensors}, axis={dim?})")
+    Row("torch.Tensor.mT", "{self}.mT")
+    refuse("torch.Tensor.register_hook", "JAX arrays carry no hooks; use jax.custom_vjp on the function instead.")
+
+    @rule("torch.Tensor.view(self, *shape)", jax="x.reshape(shape)")
+    def view(call: Call) -> Piece | None: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.contract import Fidelity, RuleDoc
+
+from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
+from .facts import Fact
+from .precedence import Piece
+from .signature import Parameter, RuleError, Signature, parse_signature
+from .template import Template, compile_template
+
+EXACT, CLOSE, MANUAL = Fidelity.EXACT, Fidelity.CLOSE, Fidelity.MANUAL
+
+IGNORED = frozenset({"device", "pin_memory", "layout", "non_blocking", "memory_format", "inplace", "generator"})
+"""Arguments without a JAX counterpart that never change a value. ``generator`` is dropped with a note."""
+
+
+Emit = Callable[[Call], "Piece | Refusal | None"]
+ResultSpec = str | Callable[[Call], Fact]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One registered equation. ``Row``, ``refuse`` and ``@rule`` make these."""
+
+    signatures: tuple[Signature, ...]
+    emit: Emit | None
+    fidelity: Fidelity = EXACT
+    note: str | None = None
+    reason: str | None = None
+    jax: str | None = None
+    result: ResultSpec = "tensor"
+    random: bool = False
+    template: Template | None = None
+    subject: str = ""
+    aliases: tuple[str, ...] = ()
+    method: bool = False
+    ignore: frozenset[str] = frozenset()
+    drop: bool = False
+    example: str | None = None
+    """A call to drive the rule with in tests, when the derived ones can't run; see tests/rules."""
+    value: str | None = None
+    """The function with torch's keywords that stands where the name is passed as a value."""
+
+    @property
+    def name(self) -> str:
+        return self.signatures[0].name
+
+    def names(self) -> Iterator[str]:
+        """Every qualified name this rule answers to."""
+        yield self.name
+        yield from self.aliases
+        if self.method:
+            yield "torch.Tensor." + self.name.rpartition(".")[2]
+
+    def doc(self) -> RuleDoc:
+        return RuleDoc(
+            name=self.name,
+            signature=" | ".join(s.text for s in self.signatures),
+            jax=self.jax,
+            fidelity=self.fidelity,
+            note=self.note,
+            reason=self.reason,
+            subject=self.subject,
+        )
+
+
+@dataclass
+class Registry:
+    """All rules by qualified name. A name registered twice raises."""
+
+    rules: dict[str, Rule] = field(default_factory=dict)
+    prefixes: dict[str, Rule] = field(default_factory=dict)
+    """Refusals of whole packages: ``torch.distributed.*``."""
+
+    def add(self, new: Rule) -> Rule:
+        for name in new.names():
+            table, key = (self.prefixes, name[:-2]) if name.endswith(".*") else (self.rules, name)
+            if key in table:
+                raise RuleError(f"{name} is registered twice")
+            table[key] = new
+        return new
+
+    def get(self, name: str) -> Rule | None:
+        found = self.rules.get(name)
+        while found is None and "." in name:
+            name = name.rpartition(".")[0]
+            found = self.prefixes.get(name)
+        return found
+
+    def __iter__(self) -> Iterator[Rule]:
+        seen: set[int] = set()
+        for one in (*self.rules.values(), *self.prefixes.values()):
+            if id(one) not in seen:
+                seen.add(id(one))
+                yield one
+
+
+REGISTRY = Registry()
+
+
+def Row(  # noqa: N802 - reads as the record it makes
+    torch: str,
+    jax: str,
+    *,
+    method: bool = False,
+    aliases: Sequence[str] = (),
+    fidelity: Fidelity = EXACT,
+    note: str | None = None,
+    result: ResultSpec = "tensor",
+    random: bool = False,
+    ignore: Sequence[str] = (),
+    example: str | None = None,
+) -> Rule:
+    """An equation that a template can say.
+
+    ``method=True`` also answers ``x.name(...)``, with ``x`` as the first parameter. Arguments that the template does
+    not mention may only be given at their default, or be in ``ignore`` or ``IGNORED``; else the call is left alone.
+    ``result`` is the fact of the value: ``tensor``, ``same`` (rank and dtype of the first argument), ``scalar``
+    (0-d tensor), ``bool tensor``, ``int tensor``, ``float tensor``, ``int``, ``float``, ``bool``, ``shape``, ``dtype``,
+    ``device``, ``none``, ``tensors`` (a tuple or list of tensors), ``function`` or a function of the call.
+    """
+    signature = parse_signature(torch)
+    template = compile_template(jax)
+    known = set(signature.by_name) | {"rngs"} | ({"self"} if signature.parameters is None else set())
+    unknown = {h.name for h in template.holes} - known
+    if unknown:
+        raise RuleError(f"{torch}: template names {sorted(unknown)}, the signature does not")
+    if any(h.optional and signature.by_name[h.name].default is None for h in template.holes):
+        raise RuleError(f"{torch}: an optional hole needs a default in the signature")
+    uses_rngs = template.uses("rngs") > 0
+
+    def emit(call: Call) -> Piece | Refusal | None:
+        mentioned = {h.name for h in template.holes} | set(ignore) | IGNORED
+        for name in call.arguments:
+            if call.given(name) and name not in mentioned:
+                return Refusal(f"no rule for the argument {name!r} of {signature.name}")
+        return call.emit(jax, **({"rngs": call.site.rngs()} if uses_rngs else {}))
+
+    return REGISTRY.add(
+        Rule(
+            signatures=(signature,),
+            emit=emit,
+            fidelity=fidelity,
+            note=note,
+            jax=jax,
+            result=result,
+            random=random or uses_rngs,
+            template=template,
+            aliases=tuple(aliases),
+            method=method,
+            ignore=frozenset(ignore),
+            subject=_subject(),
+            example=example,
+        )
+    )
+
+
+def refuse(torch: str, reason: str, *, aliases: Sequence[str] = (), result: ResultSpec = "unknown") -> Rule:
+    """A name without a sure JAX form: left alone, marked, reported with ``reason``. ``torch.x.*`` is a package."""
+    return REGISTRY.add(
+        Rule(
+            signatures=(Signature(torch, torch, None),),
+            emit=None,
+            fidelity=MANUAL,
+            reason=reason,
+            aliases=tuple(aliases),
+            result=result,
+            subject=_subject(),
+        )
+    )
+
+
+def drop(torch: str, note: str, *, aliases: Sequence[str] = ()) -> Rule:
+    """A statement that JAX has no use for (``torch.cuda.empty_cache()``): it goes, and ``note`` says so once."""
+    return REGISTRY.add(
+        Rule(
+            signatures=(Signature(torch, torch, None),),
+            emit=None,
+            fidelity=EXACT,
+            note=note,
+            jax="(removed)",
+            result="none",
+            aliases=tuple(aliases),
+            subject=_subject(),
+            drop=True,
+        )
+    )
+
+
+def keep(torch: str, note: str, *, result: ResultSpec = "unknown") -> Rule:
+    """A name that stays PyTorch's in the output (``torch.utils.data.DataLoader``), and what becomes of its values."""
+    return REGISTRY.add(
+        Rule(
+            signatures=(Signature(torch, torch, None),),
+            emit=None,
+            fidelity=CLOSE,
+            note=note,
+            reason=note,
+            jax="(stays)",
+            result=result,
+            subject=_subject(),
+        )
+    )
+
+
+STOCK: dict[str, str] = {}
+"""Why the stock function of JAX, Flax or optax does not do where a helper stands, by the helper's name."""
+
+
+def instead(why: str, *helpers: str) -> None:
+    """Say why helpers stand where JAX, Flax or optax have something alike; hovers show it."""
+    for helper in helpers:
+        if helper in STOCK:
+            raise RuleError(f"{helper} has a reason already")
+        STOCK[helper] = why
+
+
+def rule(
+    *torch: str,
+    jax: str,
+    method: bool = False,
+    aliases: Sequence[str] = (),
+    fidelity: Fidelity = EXACT,
+    note: str | None = None,
+    result: ResultSpec = "tensor",
+    random: bool = False,
+    ignore: Sequence[str] = (),
+    example: str | None = None,
+    value: str | None = None,
+) -> Callable[[Emit], Emit]:
+    """Register a function for what a template can't say. ``jax`` is the form shown in hover and docs.
+
+    Several signatures are overloads: the first that binds is taken. The function returns the JAX piece (usually
+    ``call.emit(template)``), ``call.refuse(reason)``, or None for "not sure". A call that gives an argument which the
+    function never looks at is left alone, unless the argument is in ``ignore``.
+    """
+
+    def register(emit: Emit) -> Emit:
+        REGISTRY.add(
+            Rule(
+                signatures=tuple(map(parse_signature, torch)),
+                emit=emit,
+                fidelity=fidelity,
+                note=note,
+                jax=jax,
+                result=result,
+                random=random,
+                aliases=tuple(aliases),
+                method=method,
+                ignore=frozenset(ignore),
+                subject=_subject(),
+                example=example,
+                value=value,
+            )
+        )
+        return emit
+
+    return register
+
+
+def _subject() -> str:
+    """The rule file's own name, for the docs page: the module that called ``Row``, ``rule`` or ``refuse``."""
+    import sys
+
+    module: str = sys._getframe(2).f_globals.get("__name__", "")
+    return module.rpartition(".")[2]
+
+
+__all__ = [
+    "CLOSE",
+    "EXACT",
+    "IGNORED",
+    "MANUAL",
+    "NO_LITERAL",
+    "REGISTRY",
+    "STOCK",
+    "Argument",
+    "Call",
+    "CannotHoist",
+    "Emit",
+    "Fidelity",
+    "Parameter",
+    "Piece",
+    "Refusal",
+    "Registry",
+    "Row",
+    "Rule",
+    "RuleError",
+    "Signature",
+    "Site",
+    "drop",
+    "instead",
+    "is_simple",
+    "parse_signature",
+    "refuse",
+    "renamed",
+    "rule",
+    "shape_text",
+]

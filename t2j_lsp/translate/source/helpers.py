@@ -1,0 +1,152 @@
+"""The helper sources as text: which helper stands where, what it needs, how it is copied."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from t2j_lsp.plugins import helper_sources
+from t2j_lsp.symbols import scopes_around
+
+from .text import Edit, Source, apply_edits
+
+IMPORT_ROOTS = ("jax", "jnp", "lax", "np", "nnx", "optax", "functools", "math", "einops")
+"""Names that templates and helpers import under."""
+
+
+@dataclass(frozen=True)
+class Helper:
+    """One top-level definition of ``rules/helpers``."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+    uses: tuple[str, ...]
+    """Other helpers it names."""
+    imports: tuple[str, ...]
+    """Import lines it needs."""
+
+
+@cache
+def helpers() -> dict[str, Helper]:
+    """All helpers by name."""
+    out: dict[str, Helper] = {}
+    for file, text in helper_sources().items():
+        tree = ast.parse(text)
+        lines = text.splitlines(keepends=True)
+        imports = _import_lines(tree)
+        for node in tree.body:
+            name = _defined(node)
+            if name is None:
+                continue
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            while first > 1 and lines[first - 2].startswith("#"):
+                first -= 1
+            assert node.end_lineno is not None
+            body = "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
+            loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}
+            loaded |= {
+                n.value.id for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+            }
+            loaded |= _string_annotations(node)
+            out[name] = Helper(
+                name,
+                file,
+                first,
+                body,
+                tuple(sorted(loaded)),
+                tuple(sorted({line for bound, line in imports.items() if bound in loaded})),
+            )
+    return out
+
+
+@cache
+def helper_names() -> frozenset[str]:
+    return frozenset(helpers())
+
+
+def closure(names: set[str]) -> list[Helper]:
+    """The helpers with everything they use, each before its users where definition order matters."""
+    known = helpers()
+    ordered: list[str] = []
+    visiting: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in ordered or name in visiting or name not in known:
+            return
+        visiting.add(name)
+        for used in known[name].uses:
+            visit(used)
+        ordered.append(name)
+
+    for name in sorted(names, key=lambda n: (known[n].file, known[n].line) if n in known else ("", 0)):
+        visit(name)
+    return [known[name] for name in ordered]
+
+
+def defines(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements define a name once, as the helper of that name: an earlier conversion wrote it."""
+    found = [node for node in body if _defined(node) == name]
+    return len(found) == 1 and ast.dump(found[0]) == _dump(name)
+
+
+@cache
+def _dump(name: str) -> str:
+    return ast.dump(ast.parse(helpers()[name].text).body[0])
+
+
+def renamed(text: str, renames: Mapping[str, str]) -> str:
+    """A helper's text with other names for itself, other helpers and imports; its own variables keep theirs."""
+    if not renames or not any(name in text for name in renames):
+        return text
+    source = Source(text)
+    parents = {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
+    edits: list[Edit] = []
+    for node in source.nodes:
+        start, end = source.span(node) if hasattr(node, "lineno") else (0, 0)
+        match node:
+            case ast.Name() if node.id in renames:
+                if source.symbols.home(node.id, scopes_around(node, parents)) is None:
+                    edits.append(Edit(start, end, 0, renames[node.id]))
+            case ast.FunctionDef() | ast.ClassDef() if node in source.tree.body and node.name in renames:
+                at = text.index(node.name, text.index(" ", start))
+                edits.append(Edit(at, at + len(node.name), 0, renames[node.name]))
+    return apply_edits(text, edits, 0, len(text))
+
+
+def _defined(node: ast.stmt) -> str | None:
+    match node:
+        case ast.FunctionDef() | ast.ClassDef():
+            return node.name
+        case ast.Assign(targets=[ast.Name() as target]) if target.id != "__all__":
+            return target.id
+        case ast.AnnAssign(target=ast.Name() as target):
+            return target.id
+        case _:
+            return None
+
+
+def _import_lines(tree: ast.Module) -> dict[str, str]:
+    """What each import of a helper file binds, and the line that does it. Imports of other helpers are left out."""
+    out: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                line = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+                out[alias.asname or alias.name.partition(".")[0]] = line
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module != "__future__":
+            for alias in node.names:
+                line = f"from {node.module} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+                out[alias.asname or alias.name] = line
+    return out
+
+
+def _string_annotations(node: ast.stmt) -> set[str]:
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
+            found.add(inner.value)
+    return found & set(IMPORT_ROOTS)

@@ -1,0 +1,219 @@
+"""The text being converted: positions, segments, comments, and edits that leave the rest as it was."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from t2j_lsp.contract import SourceError, SourceMapEntry, Span
+from t2j_lsp.symbols import Symbols
+
+from .fstrings import repair_positions
+
+MAX_DEPTH = 200
+"""Nesting beyond which a file is refused: recursion over its tree would not be safe."""
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace ``text[start:end]`` by ``new``. Edits with an empty range insert, in order of ``priority``."""
+
+    start: int
+    end: int
+    priority: int
+    new: str
+
+
+class Source:
+    """A parsed text. Raises SourceError, with line and column, if it isn't Python that this interpreter parses."""
+
+    def __init__(self, text: str) -> None:
+        self.bom = "\ufeff" if text.startswith("\ufeff") else ""
+        self.text = text[len(self.bom) :]
+        self._ascii: dict[int, bool] = {}
+        self._columns: dict[int, list[int]] = {}
+        self.starts = [0] + [m.end() for m in _LINE_BREAK.finditer(self.text)]
+        try:
+            self.tree = ast.parse(self.text)
+        except SyntaxError as error:
+            where = f"line {error.lineno}: " if error.lineno else ""
+            column = (error.offset or 1) - 1
+            raise SourceError(f"{where}{error.msg}", error.lineno, column) from None
+        except ValueError as error:
+            raise SourceError(str(error)) from None
+        except (RecursionError, MemoryError):
+            raise SourceError("the code is nested too deeply to be parsed") from None
+        deep = _too_deep(self.tree)
+        if deep is not None:
+            raise SourceError(f"line {deep}: the code is nested more than {MAX_DEPTH} levels deep", deep)
+        if sys.version_info < (3, 12):
+            repair_positions(self)
+        self._spans: dict[ast.AST, tuple[int, int]] = {}
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree, as ``ast.walk`` finds them."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Which scope binds which name. Raises SourceError if the text uses names as Python does not allow."""
+        try:
+            return Symbols(self.text, self.tree)
+        except SyntaxError as error:
+            where = f"line {error.lineno}: " if error.lineno else ""
+            raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
+
+    @cached_property
+    def newline(self) -> str:
+        """The line break that the text uses first."""
+        match = _LINE_BREAK.search(self.text)
+        return match.group() if match else "\n"
+
+    def line_text(self, line: int) -> str:
+        """Line ``line`` (1-based) without its line break."""
+        start = self.starts[line - 1]
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+    def offset(self, line: int, byte_column: int) -> int:
+        """Index into the text of an ``ast`` position, whose columns count UTF-8 bytes."""
+        start = self.starts[line - 1]
+        ascii_line = self._ascii.get(line)
+        if ascii_line is None:
+            ascii_line = self._ascii[line] = self.line_text(line).isascii()
+        if ascii_line:
+            return start + byte_column
+        columns = self._columns.get(line)
+        if columns is None:
+            columns = self._columns[line] = _byte_columns(self.line_text(line))
+        return start + bisect_right(columns, byte_column) - 1
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Start and end index of a node."""
+        found = self._spans.get(node)
+        if found is None:
+            found = (
+                self.offset(node.lineno, node.col_offset),  # type: ignore[attr-defined]
+                self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
+            )
+            self._spans[node] = found
+        return found
+
+    def segment(self, node: ast.AST) -> str:
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def line_of(self, index: int) -> int:
+        """1-based line of a text index."""
+        return bisect_right(self.starts, index)
+
+    def indent(self, line: int) -> str:
+        """The white space that a line starts with."""
+        text = self.line_text(line)
+        return text[: len(text) - len(text.lstrip())]
+
+    def contract_span(self, node: ast.AST) -> Span:
+        start, end = self.span(node)
+        first, last = self.line_of(start), self.line_of(end)
+        return Span(first, start - self.starts[first - 1], last, end - self.starts[last - 1])
+
+    @cached_property
+    def comments(self) -> tuple[tuple[int, str], ...]:
+        """Every comment as (index, text), in order."""
+        out: list[tuple[int, str]] = []
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline):
+                if token.type == tokenize.COMMENT:
+                    row, column = token.start
+                    out.append((self.starts[row - 1] + column, token.string))
+        except (tokenize.TokenError, IndentationError, SyntaxError):
+            return tuple(out)
+        return tuple(out)
+
+    def comments_between(self, start: int, end: int) -> Iterator[str]:
+        for index, text in self.comments:
+            if start <= index < end:
+                yield text
+
+    def apply(self, edits: Iterable[Edit]) -> tuple[str, list[SourceMapEntry]]:
+        """The text after ``edits``, and where every statement of the tree went."""
+        ordered = sorted(set(edits), key=lambda e: (e.start, e.end, e.priority))
+        out: list[str] = []
+        marks: list[tuple[int, int]] = [(0, 0)]
+        position = length = 0
+        for edit in ordered:
+            if edit.start < position:
+                continue
+            out.append(self.text[position : edit.start])
+            length += edit.start - position
+            marks.append((edit.start, length))
+            out.append(edit.new)
+            length += len(edit.new)
+            marks.append((edit.end, length))
+            position = edit.end
+        out.append(self.text[position:])
+        text = "".join(out)
+        return self.bom + text, self._map(text, marks)
+
+    def _map(self, text: str, marks: list[tuple[int, int]]) -> list[SourceMapEntry]:
+        starts = [0] + [m.end() for m in _LINE_BREAK.finditer(text)]
+        keys = [m[0] for m in marks]
+
+        def moved(index: int, end: bool) -> int:
+            at = bisect_right(keys, index) - 1
+            if end and keys[at] == index:
+                # The end of a statement lies after what replaced its text, but before what was inserted behind it.
+                first = bisect_left(keys, index)
+                at = min(first + 1, at) if first < at else at
+            source, target = marks[at]
+            return min(target + index - source, len(text))
+
+        entries = []
+        for node in self.nodes:
+            if isinstance(node, ast.stmt):
+                start, stop = self.span(node)
+                first = bisect_right(starts, moved(start, False))
+                last = max(first, bisect_right(starts, max(moved(stop, True) - 1, 0)))
+                entries.append(SourceMapEntry(node.lineno, node.end_lineno or node.lineno, first, last))
+        return sorted(entries, key=lambda e: (e.source_line, -e.source_end_line))
+
+
+def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
+    """The part ``start:end`` of a text after edits."""
+    out: list[str] = []
+    position = start
+    for edit in sorted(set(edits), key=lambda e: (e.start, e.end, e.priority)):
+        if edit.start >= position:
+            out += [text[position : edit.start], edit.new]
+            position = edit.end
+    return "".join(out) + text[position:end]
+
+
+def _byte_columns(line: str) -> list[int]:
+    """The byte at which each character of a line starts, and its end."""
+    columns = [0]
+    for character in line:
+        columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
+    return columns
+
+
+def _too_deep(tree: ast.Module) -> int | None:
+    """The line of code that is nested too deeply, if there is some; without recursion."""
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 0, 1)]
+    while stack:
+        node, depth, line = stack.pop()
+        line = getattr(node, "lineno", line)
+        if depth > MAX_DEPTH:
+            return line
+        stack.extend((child, depth + 1, line) for child in ast.iter_child_nodes(node))
+    return None

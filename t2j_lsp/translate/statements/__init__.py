@@ -1,0 +1,1 @@
+"""What statements, functions and classes become."""

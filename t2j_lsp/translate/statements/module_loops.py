@@ -1,0 +1,60 @@
+"""Loops over the modules and parameters of a module: ``for name, p in self.named_parameters():``."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.values import WALKS
+
+
+class ModuleLoops:
+    """``for`` loops over what a module holds, for the statement pass."""
+
+    ctx: Context
+    renderer: Renderer
+
+    def walks(self, node: ast.For | ast.AsyncFor) -> bool:
+        """Rewrite the head of such a loop; whether it was one."""
+        call = node.iter
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
+            return False
+        kind = call.func.attr.removeprefix("named_")
+        named = kind != call.func.attr
+        if kind not in WALKS or not is_module(self.ctx.fact(call.func.value)):
+            return False
+        if node.body[0].lineno == node.lineno:
+            return False
+        targets = node.target.elts if named and isinstance(node.target, ast.Tuple) else [node.target]
+        if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
+            return False
+        *name, item = [t.id for t in targets if isinstance(t, ast.Name)]
+        if kind == "children" and _calls(node, item):
+            return False  # in Flax's order, which is alphabetical
+        owner = self.renderer.render(call.func.value).text
+        self.renderer.need("nnx")
+        self.ctx.replace(call, WALKS[kind].format(owner))
+        self.ctx.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
+        self.ctx.converted += 1
+        return True
+
+    def _key(self, node: ast.For | ast.AsyncFor, name: str, kind: str, owner: str) -> str:
+        """The loop's first variable; where the body reads the name, it is made from the path."""
+        if not any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s)):
+            return "_"
+        if kind == "children":
+            return name
+        path = "path" if "path" not in self.ctx.names | self.ctx.reserved else self.ctx.fresh("path")
+        self.ctx.insert_before(node.body[0], [f"{name} = {self.renderer.need('torch_name')}({owner}, {path})"])
+        return path
+
+
+def _calls(node: ast.For | ast.AsyncFor, name: str) -> bool:
+    """Whether the body calls the loop's variable, so that the order matters."""
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name
+        for statement in node.body
+        for n in ast.walk(statement)
+    )

@@ -1,0 +1,152 @@
+"""Statements that only make sense inside a module: ``super().__init__()``, buffers, children, ``apply``."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.module_methods import registration
+from t2j_lsp.translate.expressions.site import rngs_expression
+from t2j_lsp.translate.rule.classes import ClassInfo
+from t2j_lsp.translate.rule.facts import Function, Instance, Qual, is_module, layer_names
+from t2j_lsp.translate.rule.precedence import ATOM, bracket
+
+from .block import Statements
+
+
+class ModuleStatements(Statements):
+    """Calls of nn.Module's methods for their effect."""
+
+    def module_statement(self, node: ast.Expr, call: ast.Call) -> bool:
+        """Statements that call a method of nn.Module for its effect; whether it was one."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return False
+        if is_super_init(call):
+            return self._super_init(node, call)
+        owner = self.ctx.fact(func.value)
+        if not is_module(owner):
+            return False
+        name = func.attr
+        if name in ("register_buffer", "register_parameter") and isinstance(owner, Instance):
+            return self._register(node, call, name)
+        if name in ("add_module", "register_module") and len(call.args) == 2:
+            return self._add_module(node, call, func)
+        if name == "apply" and len(call.args) == 1:
+            return self._apply(node, call, func)
+        if name in ("to", "cuda", "cpu", "float", "requires_grad_", "compile", "share_memory", "to_empty"):
+            if name == "requires_grad_" and call.args:
+                self.ctx.gap(
+                    node,
+                    "Module.requires_grad_",
+                    "refused",
+                    "freeze parameters with nnx.DiffState and an optimizer mask",
+                )
+                return True
+            piece = self.renderer.module_method(call, func, owner)
+            if piece is not None and piece.text == self.renderer.render(func.value).text:
+                self.ctx.delete(node)
+                self.ctx.converted += 1
+                return True
+        return False
+
+    def _super_init(self, node: ast.Expr, call: ast.Call) -> bool:
+        info = self.ctx.class_info
+        if info is None or not info.is_module:
+            return False
+        if self._super_does_nothing(info, call):
+            self._delete_super(node)
+            return True
+        if (
+            any(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
+            and not call.args
+            and not call.keywords
+        ):
+            mixins = [b for b in info.bases if not (isinstance(b, Qual) and b.name == "torch.nn.Module")]
+            if all(not hasattr(b, "info") or b.info.method("__init__") is None for b in mixins):
+                return True
+        return False
+
+    def _super_does_nothing(self, info: ClassInfo, call: ast.expr) -> bool:
+        """Whether this is ``super().__init__()`` of a class whose only base is nn.Module."""
+        plain = all(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
+        return plain and isinstance(call, ast.Call) and not call.args and not call.keywords
+
+    def _delete_super(self, node: ast.Expr) -> None:
+        """``super().__init__()`` does nothing in nnx.Module; the blank line behind it goes too."""
+        source = self.ctx.source
+        block = self.ctx.block_of(node)
+        self.ctx.delete(node)
+        if block is None or len(block) < 2 or node not in self.ctx.deleted:
+            return
+        line = node.lineno + 1
+        if (
+            block[0] is node
+            and line <= len(source.starts)
+            and not source.line_text(line).strip()
+            and line < len(source.starts)
+        ):
+            end = source.starts[line]
+            self.ctx.edit(source.starts[line - 1], end, "", -1)
+
+    def _register(self, node: ast.Expr, call: ast.Call, name: str) -> bool:
+        """``self.register_buffer("mask", value)`` is an assignment."""
+        parts = registration(call)
+        if parts is None:
+            return False
+        key, value, persistent = parts
+        text = self.renderer.registered(value, name, persistent)
+        assert isinstance(call.func, ast.Attribute)
+        holder = bracket(self.renderer.render(call.func.value), ATOM)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
+            self.ctx.replace(call, f"{holder}.{key.value} = {text}")
+        else:
+            self.ctx.replace(call, f"setattr({holder}, {self.renderer.render(key).text}, {text})")
+        self.ctx.converted += 1
+        return True
+
+    def _add_module(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
+        owner = bracket(self.renderer.render(func.value), ATOM)
+        value = self.renderer.render(call.args[1]).text
+        key = call.args[0]
+        container = layer_names(self.ctx.fact(func.value)) & {"torch.nn.Sequential", "torch.nn.ModuleDict"}
+        if container == {"torch.nn.Sequential"}:
+            return False
+        if container:
+            self.ctx.replace(call, f"{owner}[{self.renderer.render(key).text}] = {value}")
+            self.ctx.converted += 1
+            return True
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
+            self.ctx.replace(call, f"{owner}.{key.value} = {value}")
+        else:
+            self.ctx.replace(call, f"setattr({owner}, {self.renderer.render(key).text}, {value})")
+        self.ctx.converted += 1
+        return True
+
+    def _apply(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
+        """``self.apply(init)`` calls it on every submodule, children first, as nnx.iter_modules yields them."""
+        if not self.ctx.starts_line(node):
+            return False
+        owner = bracket(self.renderer.render(func.value), ATOM)
+        fact = self.ctx.fact(call.args[0])
+        function = bracket(self.renderer.render(call.args[0]), ATOM)
+        rngs = ""
+        if isinstance(fact, Function) and fact.info.takes_rngs:
+            rngs = f", rngs={rngs_expression(self.ctx)}"
+        indent = self.ctx.indent(node.lineno)
+        module = self.ctx.fresh("module")
+        header = f"for _, {module} in {self.renderer.need('nnx')}.iter_modules({owner}):"
+        text = f"{header}{self.ctx.source.newline}{indent}    "
+        self.ctx.replace(call, f"{text}{function}({module}{rngs})")
+        self.ctx.converted += 1
+        return True
+
+
+def is_super_init(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "__init__"
+        and isinstance(node.func.value, ast.Call)
+        and isinstance(node.func.value.func, ast.Name)
+        and node.func.value.func.id == "super"
+    )

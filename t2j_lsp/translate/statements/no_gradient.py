@@ -1,0 +1,112 @@
+"""``with torch.no_grad():`` inside a function: what is computed there must not carry a gradient to where it is read."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.rule.facts import Tensor, Tuple
+
+NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
+
+
+class NoGradient:
+    """Puts ``lax.stop_gradient`` around what leaves a block without gradients."""
+
+    ctx: Context
+    renderer: Renderer
+
+    def _stop_gradients(self, node: ast.With | ast.AsyncWith) -> None:
+        """Inside a function the values computed without gradient must not carry one later."""
+        if self.ctx.function is None or node in self.ctx.undifferentiated:
+            return
+        used_later = _loads_after(self.ctx.function.node, node)
+        names: list[str] = []
+        for inner in ast.walk(node):
+            if (
+                isinstance(inner, ast.Return)
+                and inner.value is not None
+                and _differentiable(self.ctx.fact(inner.value))
+            ):
+                self._wrap_return(inner)
+            if isinstance(inner, ast.Assign):
+                for target in inner.targets:
+                    if isinstance(target, ast.Name) and target.id in used_later and target.id not in names:
+                        if _differentiable(self.ctx.fact(target)):
+                            names.append(target.id)
+        names += [f"{text}[...]" for text in self._variables_written(node)]
+        if names:
+            stop = f"{self.renderer.need('lax')}.stop_gradient"
+            self._after(node, [f"{name} = {stop}({name})" for name in names])
+
+    def _variables_written(self, node: ast.With | ast.AsyncWith) -> list[str]:
+        """Buffers and parameters that get a value here which could carry a gradient to where they are read below."""
+        assert self.ctx.function is not None
+        read = _attributes_after(self.ctx.function.node, node)
+        found: dict[str, None] = {}
+        for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
+            for target, sources in _writes(inner):
+                variable = self.renderer.parameter(target) if ast.unparse(target) in read else None
+                facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
+                values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
+                if variable is not None and any(map(_differentiable, values)):
+                    found[variable[0]] = None
+        return list(found)
+
+    def _after(self, node: ast.With | ast.AsyncWith, lines: list[str]) -> None:
+        self.ctx.insert_after(node.body[-1], lines)
+
+    def _wrap_return(self, node: ast.Return) -> None:
+        assert node.value is not None
+        start, end = self.ctx.source.span(node.value)
+        self.ctx.edit(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
+        self.ctx.edit(end, end, ")", 1)
+
+
+def _differentiable(fact: object) -> bool:
+    if isinstance(fact, Tuple):
+        return any(map(_differentiable, fact.items))
+    return isinstance(fact, Tensor) and fact.dtype not in ("int", "bool")
+
+
+def _loads_after(function: ast.AST, node: ast.stmt) -> set[str]:
+    return {
+        n.id
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
+    }
+
+
+def _attributes_after(function: ast.AST, node: ast.stmt) -> set[str]:
+    """Attributes that are read behind a statement, as text."""
+    return {
+        ast.unparse(n)
+        for n in ast.walk(function)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
+    }
+
+
+def _writes(node: ast.stmt) -> list[tuple[ast.expr, list[ast.expr]]]:
+    """Attributes that a statement may write into, each with what the new value is made from."""
+    match node:
+        case ast.Assign():
+            pairs = [(t, [node.value]) for t in node.targets]
+        case ast.AugAssign():
+            pairs = [(node.target, [node.value])]
+        case ast.Expr(value=ast.Call(func=ast.Attribute()) as call):
+            sources: list[ast.expr] = []
+            place: ast.expr = call
+            while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
+                sources += [*place.args, *(k.value for k in place.keywords)]
+                place = place.func.value
+            pairs = [(place, sources)]
+        case _:
+            return []
+    out: list[tuple[ast.expr, list[ast.expr]]] = []
+    for target, sources in pairs:
+        while isinstance(target, ast.Subscript) or isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        if isinstance(target, ast.Attribute):
+            out.append((target, sources))
+    return out

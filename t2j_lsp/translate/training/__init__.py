@@ -1,0 +1,1 @@
+"""Training code: optimizers and schedules, and loops that become a compiled train step."""

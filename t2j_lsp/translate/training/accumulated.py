@@ -1,0 +1,168 @@
+"""Gradients that add up over several backward passes: they live in a variable of the loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.rule.facts import Qual
+
+from .protocol import Item, Protocol, Refused, blocks
+from .step import clip_lines, limits
+from .text import rendered
+from .update import NOT_ZEROED, Phase, Update, Updates
+
+if TYPE_CHECKING:
+    from .steps import Steps
+
+ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
+STORED = "It works on the gradients in .grad; in JAX they are values, which nnx.value_and_grad returns."
+
+
+@dataclass
+class Found:
+    """The training code of one block."""
+
+    block: Sequence[ast.stmt]
+    items: list[Item]
+    updates: list[Update] = field(default_factory=list)
+
+
+class AddedGradients:
+    """The part of a scope's plan that is about gradients which several backward passes add to."""
+
+    ctx: Context
+    steps: Steps
+    body: Sequence[ast.stmt]
+    updates: Updates
+
+    def _add_up(self, one: Found, phase: Phase, reason: str) -> None:
+        """An update whose gradients live in a variable, between the backward pass, clipping, step and zeroing."""
+        protocols = self._protocols()
+        steps = [p for p in protocols if p.kind == "step"]
+        zeros = [p for p in protocols if p.kind == "zero"]
+        if not steps or len({ast.unparse(p.subject) for p in steps}) != 1:
+            raise Refused(reason)
+        if not zeros:
+            raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
+        grads = self.ctx.fresh("grads")
+        update = self.updates.accumulated(one.items, phase, steps[0].subject, grads)
+        optimized = update.optimized[0]
+        for zero in zeros:
+            if not self.updates.zeroes(zero, [optimized]):
+                raise Refused(reason)
+        for clip in [p for p in protocols if p.kind == "clip"]:
+            self.updates.clip_target(clip, [optimized])
+        one.updates.append(update)
+        self._handle_parts(protocols, optimized.text, optimized.modules[0], grads)
+        self._start(one, zeros, optimized.modules[0], grads)
+
+    def _reads_gradients(self) -> bool:
+        """Whether the scope uses ``p.grad`` for more than clearing it."""
+        cleared = {i for p in self._protocols() if p.kind == "zero" for i in ast.walk(p.node)}
+        expressions = [i for block in blocks(self.body) for node in block for i in own_expressions(node)]
+        return any(
+            isinstance(n, ast.Attribute)
+            and n.attr == "grad"
+            and n not in cleared
+            and not isinstance(self.ctx.fact(n), Qual)
+            for n in expressions
+        )
+
+    def _protocols(self) -> list[Protocol]:
+        """Every part of a training step in the scope. Raises Refused."""
+        out = []
+        for block in blocks(self.body):
+            for node in block:
+                protocol = self.steps.reader.read(node)
+                if protocol is not None:
+                    out.append(protocol)
+        return out
+
+    def _roots(self) -> list[ast.stmt]:
+        """The outermost loops of the scope."""
+        out: list[ast.stmt] = []
+        stack = list(self.body)[::-1]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.For | ast.While | ast.AsyncFor):
+                out.append(node)
+            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for name in ("body", "orelse", "finalbody"):
+                    stack += list(getattr(node, name, []))[::-1]
+        return out
+
+    # --- gradients that add up ------------------------------------------------------------------------------------
+
+    def _handle_parts(self, protocols: list[Protocol], optimizer: str, module: str, grads: str) -> None:
+        """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
+        for protocol in protocols:
+            if not self.ctx.starts_line(protocol.node):
+                raise Refused("Several statements of the loop stand on one line.")
+            if protocol.kind != "backward":
+                self.ctx.statement_handlers[protocol.node] = self._part(protocol, optimizer, module, grads)
+                self.steps.used.add(protocol.node)
+
+    def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> Callable[[StatementRewriter], None]:
+        def handler(statements: StatementRewriter) -> None:
+            need = statements.renderer.need
+            self.ctx.converted += 1
+            match protocol.kind:
+                case "zero":
+                    lines = [f"{grads} = {need('zero_gradients')}({module})"]
+                case "clip":
+                    arguments = [rendered(statements, n, protocol.node)[1] for n in limits(protocol.call)]
+                    lines = clip_lines(self.ctx, protocol, arguments, grads, need)
+                case "step":
+                    lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
+                case _:
+                    self.ctx.delete(protocol.node)
+                    return
+            self.ctx.insert_before(protocol.node, lines[:-1])
+            self.ctx.replace(protocol.node, lines[-1])
+
+        return handler
+
+    def _start(self, one: Found, zeros: list[Protocol], module: str, grads: str) -> None:
+        """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
+        root = next((r for r in self._roots() if one.items[0].node in set(ast.walk(r))), None)
+        if root is None:
+            return
+        if any(self._comes_first(zero.node, one.items[0].node) for zero in zeros):
+            return
+        inner = self.ctx.statement_handlers.get(root)
+
+        def handler(statements: StatementRewriter) -> None:
+            self.ctx.insert_before(
+                root, [f"{grads} = {statements.renderer.need('zero_gradients')}({module})"], priority=-2
+            )
+            if inner is not None:
+                inner(statements)
+            else:
+                statements.dispatch(root)
+
+        self.ctx.statement_handlers[root] = handler
+
+    def _comes_first(self, zero: ast.stmt, node: ast.stmt) -> bool:
+        """Whether a statement is always run in front of another: it stands above it, or above a loop around it."""
+        block = self.ctx.block_of(zero) or []
+        place: ast.AST = node
+        while place not in block:
+            if place not in self.ctx.parents:
+                return False
+            place = self.ctx.parents[place]
+        return any(s is place for s in block[block.index(zero) + 1 :])
+
+
+def own_expressions(node: ast.stmt) -> list[ast.AST]:
+    """The expressions of a statement, without those of the statements inside it."""
+    out: list[ast.AST] = []
+    stack: list[ast.AST] = [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt)]
+    while stack:
+        one = stack.pop()
+        out.append(one)
+        stack += [c for c in ast.iter_child_nodes(one) if not isinstance(c, ast.stmt | ast.Lambda)]
+    return out

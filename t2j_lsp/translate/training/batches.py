@@ -1,0 +1,133 @@
+"""Batches: where a loop takes one from a PyTorch loader, it becomes JAX arrays."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Tensor
+from t2j_lsp.translate.rule.precedence import Piece
+
+from .data import as_arrays
+from .roles import batch_targets, is_loader, loader_of
+
+
+class Batches:
+    """Puts handlers on the loops that iterate a loader: ``x.to(device)`` becomes ``jnp.asarray(x)``."""
+
+    def __init__(self, context: Context) -> None:
+        self.ctx = context
+        self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
+        """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
+
+    def plan(self) -> None:
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.For) and self.iterates_batches(node):
+                self._loop(node)
+
+    def iterates_batches(self, loop: ast.For) -> bool:
+        """Whether a loop's iterable is a loader, or something unknown whose items are used as batches."""
+        fact = self.ctx.fact(loader_of(loop.iter))
+        if is_loader(fact):
+            return True
+        unknown = fact == UNKNOWN or isinstance(fact, Parameter)
+        targets = batch_targets(loop)
+        return unknown and any(t in self.ctx.inference.assumed for t in targets)
+
+    def _loop(self, loop: ast.For) -> None:
+        targets = [t for t in batch_targets(loop) if isinstance(self.ctx.fact(t), Tensor | ListOf)]
+        waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets}
+        if not waiting:
+            return
+        for statement in loop.body:
+            used = self._names(statement) & waiting.keys()
+            if not used:
+                continue
+            if self._moved(statement, used) or self._unpacked(statement, used):
+                for name in used:
+                    waiting.pop(name)
+            else:
+                break
+        if waiting:
+            self._insert(loop, waiting)
+
+    def _names(self, node: ast.AST) -> set[str]:
+        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+    # --- x = x.to(device) -----------------------------------------------------------------------------------------
+
+    def _moved(self, statement: ast.stmt, used: set[str]) -> bool:
+        """Whether a statement moves the batch to a device: the calls become ``jnp.asarray``."""
+        if not isinstance(statement, ast.Assign):
+            return False
+        moves = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and self._is_move(n)]
+        inside = {n for m in moves for n in ast.walk(m)}
+        for node in ast.walk(statement.value):
+            if isinstance(node, ast.Name) and node.id in used and node not in inside and not self._items(node, moves):
+                return False
+        if not moves:
+            return False
+        for move in moves:
+            self.ctx.expression_handlers[move] = lambda renderer, move=move: self._asarray(renderer, move)  # type: ignore[misc]
+        return True
+
+    def _items(self, node: ast.Name, moves: list[ast.Call]) -> bool:
+        """Whether a name stands as ``batch.items()`` in a comprehension that moves each item."""
+        place: ast.AST | None = node
+        while place is not None and not isinstance(place, ast.stmt):
+            if isinstance(place, ast.DictComp | ast.ListComp | ast.GeneratorExp):
+                return any(m in set(ast.walk(place)) for m in moves)
+            place = self.ctx.parents.get(place)
+        return False
+
+    def _is_move(self, node: ast.Call) -> bool:
+        """``x.to(device)``, ``batch["x"].cuda(non_blocking=True)``."""
+        func = node.func
+        if not isinstance(func, ast.Attribute) or func.attr not in ("to", "cuda"):
+            return False
+        receiver = func.value
+        while isinstance(receiver, ast.Subscript) and isinstance(receiver.slice, ast.Constant):
+            receiver = receiver.value
+        return isinstance(receiver, ast.Name)
+
+    def _asarray(self, renderer: Renderer, node: ast.Call) -> Piece:
+        assert isinstance(node.func, ast.Attribute)
+        receiver = self.ctx.source.segment(node.func.value)
+        dtype = next((k.value for k in node.keywords if k.arg == "dtype"), None)
+        for given in node.args:
+            fact = self.ctx.fact(given)
+            if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
+                dtype = given
+        self.ctx.converted += not self.ctx.quiet
+        options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
+        return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
+
+    # --- x, y = batch ---------------------------------------------------------------------------------------------
+
+    def _unpacked(self, statement: ast.stmt, used: set[str]) -> bool:
+        """``x, y = batch`` takes a list of tensors apart."""
+        match statement:
+            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
+                self.ctx.expression_handlers[value] = lambda renderer: as_arrays(renderer, name, False)
+                return True
+        return False
+
+    # --- in front of the first use --------------------------------------------------------------------------------
+
+    def _insert(self, loop: ast.For, waiting: dict[str, bool]) -> None:
+        """Convert the batch in the first line of the loop."""
+        self.inserted[loop.body[0]] = list(waiting.items())
+
+    def lines(self, statement: ast.stmt, renderer: Renderer) -> list[str]:
+        """What goes in front of a statement."""
+        batches = self.inserted.get(statement, [])
+        if not batches:
+            return []
+        names = [name for name, _ in batches]
+        return [f"{', '.join(names)} = {', '.join(as_arrays(renderer, n, one).text for n, one in batches)}"]
+
+
+def _is_dtype(renderer: Renderer, node: ast.expr) -> bool:
+    return renderer.render(node).text.startswith("jnp.") and isinstance(node, ast.Attribute)

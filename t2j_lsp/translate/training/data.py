@@ -1,0 +1,261 @@
+"""Data pipelines: ``torch.utils.data`` stays in PyTorch, with everything that feeds it; batches become JAX arrays.
+
+Datasets and loaders run in worker processes and on the CPU, so a program that trains in JAX keeps them. A value that
+one of them is built from is left in PyTorch too, and converted with ``jnp.asarray`` where JAX code reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.rule.classes import FunctionInfo
+from t2j_lsp.translate.rule.facts import (
+    Class,
+    Function,
+    Instance,
+    ListOf,
+    Object,
+    Qual,
+    Tensor,
+    Tuple,
+    element,
+    is_module,
+)
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .objects import Objects, Scope
+from .roles import bound_arguments
+
+PIPELINE = "torch.utils.data."
+PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")
+SURROUNDINGS = ("torch.cuda.", "torch.backends.")
+DATASETS = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
+
+
+class Data:
+    """Finds what stays in PyTorch and puts handlers on it."""
+
+    def __init__(self, context: Context, objects: Objects) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.kept = context.kept
+        self.names: set[tuple[str, ast.AST | None]] = set()
+        """Variables of the kept code, with the function they belong to."""
+        self._queue: list[tuple[ast.AST, Scope]] = []
+
+    def plan(self) -> None:
+        for node in self.ctx.source.nodes:
+            if (
+                isinstance(node, ast.ClassDef)
+                and self._is_dataset(node)
+                or isinstance(node, ast.Name | ast.Attribute | ast.Call)
+                and self._is_pipeline(node)
+            ):
+                self._keep(node)
+        while self._queue:
+            self._follow(*self._queue.pop())
+        self._convert_uses()
+
+    # --- what stays -----------------------------------------------------------------------------------------------
+
+    def _is_dataset(self, node: ast.ClassDef) -> bool:
+        info = self.ctx.inference.classes.get(node)
+        return info is not None and any(b.startswith((PIPELINE, *DATASETS)) for b in info.torch_bases)
+
+    def _is_pipeline(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
+        if isinstance(node, ast.Call) and isinstance(fact, Class):
+            return any(b.startswith((PIPELINE, *DATASETS)) for b in fact.info.torch_bases)
+        if isinstance(node, ast.Call) and isinstance(fact, Qual) and fact.name.startswith(DATASETS):
+            return True
+        return isinstance(fact, Qual) and fact.name.startswith(PIPELINE)
+
+    def _keep(self, node: ast.AST) -> None:
+        if node in self.kept or any(a in self.kept for a in self._around(node)):
+            return
+        self.kept.add(node)
+        self._queue.append((node, self.objects.scope(node)))
+        if isinstance(node, ast.stmt):
+            self.ctx.statement_handlers[node] = _leave
+        elif isinstance(node, ast.expr):
+            text = self.ctx.source.segment(node)
+            self.ctx.expression_handlers[node] = lambda renderer: self._kept_expression(renderer, node, text)
+
+    def _kept_expression(self, renderer: Renderer, node: ast.expr, text: str) -> Piece:
+        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.quiet:
+            self.ctx.note(node, fact.name, "kept", rule.note)
+            self.ctx.converted += 1
+        return Piece(text)
+
+    def _around(self, node: ast.AST) -> Iterator[ast.AST]:
+        found = self.ctx.parents.get(node)
+        while found is not None:
+            yield found
+            found = self.ctx.parents.get(found)
+
+    def _follow(self, node: ast.AST, scope: Scope) -> None:
+        """Keep what the names in kept code come from."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and self.ctx.bound_in(inner, node):
+                    continue
+                self._follow_name(inner, scope)
+            elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):
+                self._follow_attribute(inner, scope)
+
+    def _follow_name(self, node: ast.Name, scope: Scope) -> None:
+        fact = self.ctx.fact(node)
+        if isinstance(fact, Function):
+            if not fact.info.external and self._uses_torch(fact.info.node):
+                self._keep(fact.info.node)
+            return
+        if isinstance(fact, Class):
+            if not fact.info.external and not fact.info.is_module and self._uses_torch(fact.info.node):
+                self._keep(fact.info.node)
+            return
+        if is_module(fact) or isinstance(fact, Object) and fact.kind in ("dtype", "optimizer"):
+            return
+        self._follow_variable(node.id, self.objects.home(node.id, scope))
+
+    def _follow_attribute(self, node: ast.Attribute, scope: Scope) -> None:
+        """``self.x`` of a class that isn't a dataset itself."""
+        owner = self.ctx.fact(node.value)
+        if isinstance(owner, Instance) and not owner.cls.info.is_module and owner.cls.info.node not in self.kept:
+            for method in owner.cls.info.methods.values():
+                for statement in self.objects.statements(Scope(method)):
+                    if isinstance(statement, ast.Assign) and any(
+                        isinstance(t, ast.Attribute) and t.attr == node.attr for t in statement.targets
+                    ):
+                        self._keep_if_torch(statement)
+
+    def _follow_variable(self, name: str, home: Scope) -> None:
+        if (name, home.node) in self.names:
+            return
+        self.names.add((name, home.node))
+        assigned = False
+        for statement in self.objects.statements(home):
+            if self._writes(statement, name):
+                assigned = True
+                self._keep_if_torch(statement)
+        if not assigned and home.function is not None:
+            self._follow_argument(home.function, name)
+
+    def _writes(self, statement: ast.stmt, name: str) -> bool:
+        targets: list[ast.expr] = []
+        match statement:
+            case ast.Assign():
+                targets = statement.targets
+            case ast.AugAssign() | ast.AnnAssign():
+                targets = [statement.target]
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
+                return receiver == name and (method in ("append", "extend", "update") or method.endswith("_"))
+        for target in targets:
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and node.id == name:
+                    return True
+        return False
+
+    def _keep_if_torch(self, statement: ast.stmt) -> None:
+        if self._uses_torch(statement) and not self._only_pipeline(statement):
+            self._keep(statement)
+
+    def _follow_argument(self, info: FunctionInfo, name: str) -> None:
+        for call in self.objects.calls(info):
+            for parameter, value in bound_arguments(call, info):
+                if parameter.arg == name:
+                    scope = self.objects.scope(call)
+                    if isinstance(value, ast.Call) and self._uses_torch(value) and not self._only_pipeline(value):
+                        self._keep(value)
+                    self._follow(value, scope)
+
+    def _uses_torch(self, node: ast.AST) -> bool:
+        """Whether code makes or handles tensors."""
+        for inner in ast.walk(node):
+            fact = self.ctx.fact(inner)
+            if isinstance(fact, Qual) and is_torch(fact.name) and not fact.name.startswith((PIPELINE, *SURROUNDINGS)):
+                if fact.name not in PACKAGES:
+                    return True
+            if isinstance(fact, Tensor) and isinstance(inner, ast.expr):
+                return True
+        return False
+
+    def _only_pipeline(self, node: ast.AST) -> bool:
+        """Whether the tensors of a statement are all inside expressions that are kept already."""
+        return any(isinstance(i, ast.Call) and self._is_pipeline(i) for i in ast.walk(node)) and not any(
+            isinstance(f := self.ctx.fact(i), Qual) and is_torch(f.name) and f.name not in PACKAGES
+            for i in self._outside(node)
+        )
+
+    def _outside(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes of a statement that are not inside a call of the pipeline."""
+        stack = [node]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, ast.Call) and self._is_pipeline(one):
+                continue
+            yield one
+            stack.extend(ast.iter_child_nodes(one))
+
+    # --- where kept values are used -------------------------------------------------------------------------------
+
+    def _convert_uses(self) -> None:
+        """Tensors of kept code that JAX code reads go through ``jnp.asarray``."""
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Call):
+                self._first_batch(node)
+                fact = self.ctx.fact(node.func)
+                if isinstance(fact, Function) and fact.info.node in self.kept and self._tensors(self.ctx.fact(node)):
+                    self._convert(node)
+            elif (
+                isinstance(node, ast.Name)
+                and isinstance(node.ctx, ast.Load)
+                and isinstance(self.ctx.fact(node), Tensor)
+            ):
+                home = self.objects.home(node.id, self.objects.scope(node))
+                if (node.id, home.node) in self.names and self._assigned_in_torch(node.id, home):
+                    self._convert(node)
+
+    def _tensors(self, fact: object) -> bool:
+        return isinstance(fact, Tensor) or isinstance(fact, Tuple | ListOf) and isinstance(element(fact), Tensor)
+
+    def _assigned_in_torch(self, name: str, home: Scope) -> bool:
+        return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))
+
+    def _convert(self, node: ast.expr) -> None:
+        if any(a in self.kept for a in (node, *self._around(node))):
+            return
+        parent = self.ctx.parents.get(node)
+        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
+            return
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
+            return
+        text = self.ctx.source.segment(node)
+        one = isinstance(self.ctx.fact(node), Tensor)
+        self.ctx.expression_handlers[node] = lambda renderer: as_arrays(renderer, text, one)
+
+    def _first_batch(self, node: ast.Call) -> None:
+        """``images, labels = next(iter(loader))``."""
+        match node:
+            case ast.Call(func=ast.Name(id="next"), args=[ast.Call(func=ast.Name(id="iter"), args=[loader])]):
+                fact = self.ctx.fact(loader)
+                if isinstance(fact, Object) and fact.kind == "loader":
+                    text = self.ctx.source.segment(node)
+                    self.ctx.expression_handlers[node] = lambda renderer: as_arrays(renderer, text, False)
+
+
+def as_arrays(renderer: Renderer, text: str, one: bool) -> Piece:
+    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays."""
+    renderer.ctx.converted += not renderer.ctx.quiet
+    asarray = f"{renderer.need('jnp')}.asarray"
+    return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
+
+
+def _leave(statements: StatementRewriter) -> None:
+    """The statement stays as it is."""

@@ -1,0 +1,189 @@
+"""Data flow of statements: which variables they read and write, and which are still needed after a statement.
+
+A variable is a name, or ``self.x`` in a method of a class that isn't a module. In a method of a module ``self`` is
+one variable, the module.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.symbols import Symbols
+
+
+@dataclass
+class Uses:
+    """Variables that some code reads and writes."""
+
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+
+class Flow:
+    """Reads and writes within one function (or the module level)."""
+
+    def __init__(self, symbols: Symbols, self_name: str | None = None) -> None:
+        self.symbols = symbols
+        self.self_name = self_name
+        """Name of the first parameter of a method whose attributes are variables of their own."""
+        self._uses: dict[ast.AST, Uses] = {}
+
+    def uses(self, node: ast.AST) -> Uses:
+        """Everything that a statement or expression reads and writes, with the statements inside it."""
+        found = self._uses.get(node)
+        if found is None:
+            found = self._uses[node] = Uses()
+            self._collect(node, found, frozenset())
+        return found
+
+    def reads(self, node: ast.AST) -> set[str]:
+        return self.uses(node).reads
+
+    def writes(self, node: ast.AST) -> set[str]:
+        return self.uses(node).writes
+
+    def variable(self, node: ast.AST) -> str | None:
+        """The variable that an expression names: ``x`` or ``self.x``."""
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.self_name:
+            return f"{node.value.id}.{node.attr}"
+        return None
+
+    def root(self, node: ast.AST) -> str | None:
+        """The variable at the start of ``x.a[0].view(-1)``."""
+        while True:
+            found = self.variable(node)
+            if found is not None:
+                return found
+            match node:
+                case ast.Attribute() | ast.Subscript() | ast.Starred():
+                    node = node.value
+                case ast.Call(func=ast.Attribute() as func):
+                    node = func.value
+                case _:
+                    return None
+
+    def _collect(self, node: ast.AST, out: Uses, bound: frozenset[str]) -> None:
+        variable = self.variable(node)
+        match node:
+            case ast.Name() | ast.Attribute() if variable is not None:
+                if variable not in bound:
+                    context = getattr(node, "ctx", None)
+                    (out.reads if isinstance(context, ast.Load) else out.writes).add(variable)
+                    if isinstance(context, ast.Del):
+                        out.reads.add(variable)
+                return
+            case ast.Subscript() | ast.Attribute() if not isinstance(node.ctx, ast.Load):
+                root = self.root(node)
+                if root is not None and root not in bound:
+                    out.writes.add(root)
+                    out.reads.add(root)
+            case ast.AugAssign():
+                target = self.root(node.target)
+                if target is not None:
+                    out.reads.add(target)
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as func)):
+                self._mutated(func.value, out, bound)
+            case ast.Call(func=ast.Attribute() as func) if func.attr.endswith("_") and not func.attr.endswith("__"):
+                self._mutated(func.value, out, bound)
+            case ast.Global() | ast.Nonlocal():
+                out.writes.update(node.names)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                inner = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                self._collect(node.generators[0].iter, out, bound)
+                for child in ast.iter_child_nodes(node):
+                    self._collect(child, out, inner)
+                return
+            case ast.Lambda():
+                inner = bound | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                for child in ast.iter_child_nodes(node):
+                    self._collect(child, out, inner)
+                return
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                out.writes.add(node.name)
+                inner = bound | self.symbols.bound(node)
+                nested = Uses()
+                for child in ast.iter_child_nodes(node):
+                    self._collect(child, nested, inner)
+                out.reads |= nested.reads
+                return
+        for child in ast.iter_child_nodes(node):
+            self._collect(child, out, bound)
+
+    def _mutated(self, receiver: ast.expr, out: Uses, bound: frozenset[str]) -> None:
+        root = self.root(receiver)
+        if root is not None and root not in bound:
+            out.writes.add(root)
+            out.reads.add(root)
+
+
+class Liveness:
+    """Which variables may still be read after each statement of a body."""
+
+    def __init__(self, flow: Flow, body: Sequence[ast.stmt], at_end: Iterable[str] = ()) -> None:
+        self.flow = flow
+        self.after: dict[ast.stmt, set[str]] = {}
+        self._loops: list[set[str]] = []
+        self._block(body, set(at_end))
+
+    def _block(self, body: Sequence[ast.stmt], live: set[str]) -> set[str]:
+        for node in reversed(body):
+            self.after[node] = self.after.get(node, set()) | live
+            live = self._statement(node, live)
+        return live
+
+    def _statement(self, node: ast.stmt, live: set[str]) -> set[str]:
+        match node:
+            case ast.If():
+                branches = self._block(node.body, live) | self._block(node.orelse, live)
+                return branches | self.flow.reads(node.test)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._loop(node, live)
+            case ast.With() | ast.AsyncWith():
+                inner = self._block(node.body, live)
+                for item in node.items:
+                    inner = inner | self.flow.reads(item)
+                return inner
+            case ast.Try():
+                out = live | self.flow.reads(node)
+                for body in (node.body, node.orelse, node.finalbody, *(h.body for h in node.handlers)):
+                    self._block(body, out)
+                return out
+            case ast.Return() | ast.Raise():
+                return set(self.flow.reads(node))
+            case ast.Break() | ast.Continue():
+                return live | (self._loops[-1] if self._loops else set())
+            case _:
+                kept = set() if isinstance(node, ast.Match | ast.ClassDef) else self._killed(node)
+                return (live - kept) | self.flow.reads(node)
+
+    def _killed(self, node: ast.stmt) -> set[str]:
+        """Variables that a plain assignment gives a new value whatever they held."""
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = list(node.targets)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        out: set[str] = set()
+        while targets:
+            target = targets.pop()
+            if isinstance(target, ast.Tuple | ast.List):
+                targets.extend(target.elts)
+            elif (variable := self.flow.variable(target)) is not None:
+                out.add(variable)
+        return out
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, live: set[str]) -> set[str]:
+        head = self.flow.reads(node.test if isinstance(node, ast.While) else node.iter)
+        out = live | self._block(node.orelse, live) | head
+        for _ in range(2):
+            self._loops.append(out)
+            inner = self._block(node.body, out)
+            self._loops.pop()
+            if not isinstance(node, ast.While):
+                inner = inner - self.flow.writes(node.target)
+            out = out | inner
+        return out

@@ -1,0 +1,119 @@
+"""Frozen parameters: ``requires_grad = False`` goes where no optimizer has them; else the training code stays."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
+
+from .objects import Objects, Scope, targets
+
+NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
+MASKED = (
+    "Parameters are frozen by requires_grad, which an optimizer skips. In JAX pick the trained ones by a filter: "
+    "nnx.Optimizer(..., wrt=trained) and nnx.DiffState(0, trained)."
+)
+
+
+class Frozen:
+    """Finds the statements that freeze parameters."""
+
+    def __init__(self, context: Context, objects: Objects) -> None:
+        self.ctx = context
+        self.objects = objects
+
+    def plan(self) -> str:
+        """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
+        freezing = [n for n in self.ctx.source.nodes if isinstance(n, ast.stmt) and frozen_module(n)]
+        harmless = [n for n in freezing if self._harmless(n)]
+        inside = {i for n in freezing for i in ast.walk(n)} - set(freezing)
+        others = [n for n in self.ctx.source.nodes if n not in inside]
+        single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
+        kept = len(harmless) < len(freezing) or bool(single)
+        for node in freezing:
+            if not kept:
+                self.ctx.statement_handlers[node] = lambda statements, node=node: self._drop(node)  # type: ignore[misc]
+            elif isinstance(node, ast.For):
+                self.ctx.statement_handlers[node] = lambda statements, node=node: self._mark(node)  # type: ignore[misc]
+        return MASKED if kept else ""
+
+    def _may_be_trained(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return fact == UNKNOWN or isinstance(fact, Tensor | Parameter) or is_module(fact)
+
+    def _mark(self, node: ast.stmt) -> None:
+        self.ctx.gap(node, "Tensor.requires_grad", "refused", MASKED)
+
+    def _drop(self, node: ast.stmt) -> None:
+        self.ctx.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
+        self.ctx.delete(node)
+        self.ctx.converted += 1
+
+    def _harmless(self, node: ast.stmt) -> bool:
+        module = frozen_module(node)
+        if module is None or not is_module(self.ctx.fact(module)):
+            return False
+        return not self._updated(ast.unparse(module), self.objects.scope(node), node)
+
+    def _updated(self, module: str, scope: Scope, node: ast.stmt) -> bool:
+        """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
+        if not self.ctx.optimizers:
+            return True
+        for call, plan in self.ctx.optimizers.items():
+            for text in targets(plan.target) if plan.target else [""]:
+                here = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
+                if here is None or here == module or module.startswith(f"{here}."):
+                    return True
+                if here.startswith(f"{module}.") and not self._made_below(here, scope, node):
+                    return True
+        return False
+
+    def _made_below(self, text: str, scope: Scope, node: ast.stmt) -> bool:
+        """Whether a statement behind ``node`` assigns a new module."""
+        return any(
+            isinstance(s, ast.Assign)
+            and s.lineno > node.lineno
+            and isinstance(s.value, ast.Call)
+            and any(ast.unparse(t) == text for t in s.targets)
+            for s in self.objects.statements(scope)
+        )
+
+
+def _freezes_one(node: ast.AST) -> ast.expr | None:
+    """What is frozen in another way: ``layer.weight.requires_grad = False``."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr="requires_grad", value=owner)], value=value):
+            return None if isinstance(value, ast.Constant) and value.value is True else owner
+        case ast.Call(func=ast.Attribute(attr="requires_grad_", value=owner), args=[ast.Constant(value=False)]):
+            return owner
+    return None
+
+
+def frozen_module(node: ast.stmt) -> ast.expr | None:
+    """The module whose parameters all get ``requires_grad = False`` by a statement."""
+    match node:
+        case ast.For(
+            target=ast.Name(id=name),
+            iter=ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]),
+            body=[
+                ast.Assign(
+                    targets=[ast.Attribute(attr="requires_grad", value=ast.Name(id=owner))],
+                    value=ast.Constant(value=False),
+                )
+                | ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(attr="requires_grad_", value=ast.Name(id=owner)),
+                        args=[ast.Constant(value=False)],
+                    )
+                )
+            ],
+            orelse=[],
+        ) if name == owner:
+            return module
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(attr="requires_grad_", value=module), args=[ast.Constant(value=False)])
+        ):
+            return module
+    return None

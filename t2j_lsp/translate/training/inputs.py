@@ -1,0 +1,208 @@
+"""What a train step takes: modules, arrays, Python values that must be known when it is traced, functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
+    Class,
+    Fact,
+    Function,
+    Instance,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Tensor,
+    Tuple,
+    is_module,
+)
+
+from .flow import Flow
+from .objects import Objects, Scope
+from .protocol import Refused
+from .trace import is_loss, must_be_static
+
+Kind = Literal["module", "optimizer", "function", "array", "limit", "static"]
+"""``limit`` is what gradients are clipped to: the loss doesn't take it."""
+
+
+@dataclass
+class Input:
+    """One parameter of a train step."""
+
+    name: str
+    """What it is called inside the step."""
+    text: str
+    """The expression that is passed."""
+    kind: Kind
+    places: list[ast.expr] = field(default_factory=list)
+    """Where the moved code reads it."""
+
+
+class Inputs:
+    """Finds the variables that moved code takes from around it."""
+
+    def __init__(self, context: Context, flow: Flow, scope: Scope, objects: Objects) -> None:
+        self.ctx = context
+        self.flow = flow
+        self.scope = scope
+        self.objects = objects
+        function = scope.function
+        self.local = context.source.symbols.bound(function.node) if function is not None else frozenset()
+        self.taken: set[str] = set()
+
+    def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:
+        """Inputs of code that runs in this order, by the expression passed. Raises Refused.
+
+        ``modules`` are passed whether the code names them or not.
+        """
+        found: dict[str, Input] = {}
+        names = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+        self.taken = {n for n in names if not self._is_self(n)}
+        for text in modules:
+            found[text] = Input(self._name(text), text, "module")
+        defined: set[str] = set()
+        for part in parts:
+            exposed = self.flow.reads(part) - defined
+            for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
+                if self.flow.variable(node) in exposed and _is_load(node):
+                    self._add(node, found)
+            defined |= self.flow.writes(part)
+        for one in found.values():
+            if one.kind in ("array", "static"):
+                one.kind = self._value_kind(one)
+        return found
+
+    def optimizer(self, text: str) -> Input:
+        """The optimizer as a parameter of the step."""
+        return Input(self._name(text), text, "optimizer")
+
+    def _is_self(self, name: str) -> bool:
+        return name == self.flow.self_name
+
+    def _name(self, text: str) -> str:
+        """A parameter's name: the last part of ``self.model``."""
+        wanted = text.rpartition(".")[2] if text != "self" else "model"
+        name, count = wanted, 1
+        while text != name and (name in self.taken or name in self.ctx.reserved):
+            count += 1
+            name = f"{wanted}{count}"
+        self.taken.add(name)
+        return name
+
+    # --- one variable ---------------------------------------------------------------------------------------------
+
+    def _add(self, node: ast.expr, found: dict[str, Input]) -> None:
+        fact = self.ctx.fact(node)
+        if isinstance(fact, Qual | Class) or (
+            isinstance(fact, Object) and fact.kind in ("device", "dtype", "generator")
+        ):
+            return
+        whole = self._module_text(node, found)
+        if whole is not None:
+            found[whole].places.append(node)
+            return
+        variable = self.flow.variable(node)
+        assert variable is not None
+        if self._stays_global(variable, fact):
+            return
+        place = self._chain(node, fact)
+        text = ast.unparse(place)
+        if text not in found:
+            found[text] = Input(self._name(text), text, self._kind(place, fact))
+        found[text].places.append(place)
+
+    def _module_text(self, node: ast.expr, found: dict[str, Input]) -> str | None:
+        """The module among the inputs that a node names."""
+        text = ast.unparse(node)
+        one = found.get(text)
+        return text if one is not None and one.kind == "module" else None
+
+    def _stays_global(self, variable: str, fact: Fact) -> bool:
+        """Whether the compiled function may read a variable of the module level directly: a constant."""
+        if "." in variable or variable in self.local:
+            return False
+        if variable not in self.ctx.inference.env:
+            return True
+        if isinstance(fact, Function):
+            return True
+        if isinstance(fact, Object | Tensor) or (is_module(fact) and not is_loss(fact)):
+            return False  # an array that isn't passed would be compiled into the step
+        return self.constant(variable)
+
+    def constant(self, name: str) -> bool:
+        """Whether the module level binds a name once, outside loops, and no function rebinds it."""
+        bound = 0
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Global) and name in node.names:
+                return False
+            if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+                if self.objects.scope(node).function is not None:
+                    continue
+                bound += 1
+                place: ast.AST | None = node
+                while place is not None:
+                    place = self.ctx.parents.get(place)
+                    if isinstance(place, ast.For | ast.While | ast.AugAssign):
+                        return False
+        return bound <= 1
+
+    def _chain(self, node: ast.expr, fact: Fact) -> ast.expr:
+        """``args.alpha`` as a whole: the object it is read from can't be passed to a compiled function."""
+        place = node
+        while True:
+            known = self.ctx.fact(place)
+            if is_module(known) or isinstance(known, Tensor | ListOf | Tuple | Scalar):
+                return place
+            parent = self.ctx.parents.get(place)
+            if not isinstance(parent, ast.Attribute) or parent.value is not place:
+                return place
+            outer = self.ctx.parents.get(parent)
+            if isinstance(outer, ast.Call) and outer.func is parent:
+                return place
+            place = parent
+
+    def _kind(self, place: ast.expr, fact: Fact) -> Kind:
+        known = self.ctx.fact(place)
+        if is_module(known):
+            return "module" if not is_loss(known) else "function"
+        if isinstance(known, Object):
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, a {known.kind}")
+        if isinstance(known, Function):
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, a function that is defined inside another")
+        if isinstance(known, Instance):
+            raise Refused(
+                f"the loss is computed with {ast.unparse(place)}, whose object can't be passed to a compiled function"
+            )
+        return "array"
+
+    def _value_kind(self, one: Input) -> Kind:
+        """Whether a value is traced, or known when the step is traced."""
+        facts = [self.ctx.fact(p) for p in one.places]
+        if any(isinstance(p, ast.Call) and p.func in one.places for p in self._parents(one)):
+            return "function"
+        if any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
+            return "array"
+        if any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
+            return "static"
+        if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, Parameter) for f in facts):
+            return "static" if must_be_static(one.places, self.ctx) else "array"
+        return "array"
+
+    def _parents(self, one: Input) -> list[ast.AST]:
+        return [p for p in (self.ctx.parents.get(place) for place in one.places) if p is not None]
+
+
+def _position(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _is_load(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Load)

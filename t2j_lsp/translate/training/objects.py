@@ -1,0 +1,265 @@
+"""Which modules an optimizer updates: from its constructor, through arguments and attributes, to its steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.facts import Function, Object, Qual, is_module
+
+from .roles import bound_arguments, called_function
+
+DEPTH = 5
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a variable is looked up: a function, or the module level where it is None."""
+
+    function: FunctionInfo | None
+
+    @property
+    def node(self) -> ast.AST | None:
+        return self.function.node if self.function is not None else None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Whose parameters an optimizer is given, as expressions of one scope."""
+
+    modules: tuple[str, ...]
+
+
+class Objects:
+    """Resolves names of optimizers and of their parameters within a file."""
+
+    def __init__(self, context: Context) -> None:
+        self.ctx = context
+        self.tree = context.source.tree
+
+    # --- where things are ---------------------------------------------------------------------------------------
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function around a node."""
+        while node is not None and not isinstance(node, ast.Module):
+            info = self.ctx.inference.functions.get(node)
+            if info is not None:
+                return Scope(info)
+            found = self.ctx.parents.get(node)
+            if found is None:
+                break
+            node = found
+        return Scope(None)
+
+    def statements(self, scope: Scope) -> Iterator[ast.stmt]:
+        """The statements of a scope, those in nested blocks too, without those of nested functions and classes."""
+        stack: list[ast.AST] = list(scope.function.node.body if scope.function is not None else self.tree.body)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.stmt):
+                yield node
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                stack.extend(c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler))
+
+    def assigned(self, name: str, scope: Scope) -> list[ast.expr]:
+        """Every value that a scope gives a name (or ``self.x``)."""
+        values = []
+        for node in self.statements(scope):
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            value = node.value
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if ast.unparse(target) == name:
+                    values.append(value)
+                elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    pairs = zip(target.elts, value.elts, strict=False)
+                    values.extend(v for t, v in pairs if ast.unparse(t) == name)
+        return values
+
+    def home(self, name: str, scope: Scope) -> Scope:
+        """The scope that a plain name belongs to: this function, one around it, or the module level."""
+        around: dict[ast.AST, FunctionInfo] = {}
+        function = scope.function
+        while function is not None:
+            around[function.node] = function
+            function = function.outer
+        home = self.ctx.source.symbols.home(name, [f.node for f in around.values()])
+        return Scope(around[home] if home is not None else None)
+
+    def calls(self, info: FunctionInfo) -> Iterator[ast.Call]:
+        """Calls of a function of the file."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and called_function(self.ctx.fact(node.func)) is info:
+                yield node
+
+    # --- optimizers -----------------------------------------------------------------------------------------------
+
+    def constructors(self, node: ast.expr, scope: Scope, depth: int = 0) -> list[ast.Call] | None:
+        """The constructor calls that an expression's optimizer comes from; None if one of them can't be found."""
+        if depth > DEPTH:
+            return None
+        if isinstance(node, ast.Call):
+            return self._made(node, depth)
+        found: list[ast.Call] = []
+        for value, where in self.sources(node, scope):
+            if value is None:
+                return None
+            made = self.constructors(value, where, depth + 1)
+            if made is None:
+                return None
+            found += [m for m in made if m not in found]
+        return found or None
+
+    def _made(self, node: ast.Call, depth: int) -> list[ast.Call] | None:
+        fact = self.ctx.fact(node.func)
+        if isinstance(fact, Qual) and isinstance(self.ctx.fact(node), Object):
+            return [node]
+        if isinstance(fact, Function):
+            found: list[ast.Call] = []
+            for inner in ast.walk(fact.info.node):
+                if isinstance(inner, ast.Return) and inner.value is not None:
+                    made = self.constructors(inner.value, Scope(fact.info), depth + 1)
+                    if made is None:
+                        return None
+                    found += made
+            return found or None
+        return None
+
+    def sources(self, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr | None, Scope]]:
+        """Where the value of a name or of ``self.x`` comes from; None for what can't be followed."""
+        if isinstance(node, ast.Name):
+            home = self.home(node.id, scope)
+            values = self.assigned(node.id, home)
+            yield from ((value, home) for value in values)
+            if not values and home.function is not None:
+                yield from self._passed(home.function, node.id)
+            elif not values:
+                yield None, home
+            return
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = self.owner(scope)
+            if owner is not None and node.value.id == "self":
+                values_found = False
+                for method in owner.methods.values():
+                    for value in self.assigned(ast.unparse(node), Scope(method)):
+                        values_found = True
+                        yield value, Scope(method)
+                if values_found:
+                    return
+        yield None, scope
+
+    def owner(self, scope: Scope) -> ClassInfo | None:
+        function = scope.function
+        while function is not None:
+            if function.owner is not None:
+                return function.owner
+            function = function.outer
+        return None
+
+    def _passed(self, info: FunctionInfo, name: str) -> Iterator[tuple[ast.expr | None, Scope]]:
+        """The arguments that the file's calls pass for a parameter."""
+        called = False
+        for call in self.calls(info):
+            called = True
+            value = next((v for p, v in bound_arguments(call, info) if p.arg == name), None)
+            yield value, self.scope(call)
+        if not called:
+            yield None, Scope(None)
+
+    # --- modules --------------------------------------------------------------------------------------------------
+
+    def modules(self, node: ast.expr, scope: Scope) -> tuple[str, ...] | None:
+        """The modules that an optimizer updates, as expressions of ``scope``; None where that can't be told."""
+        made = self.constructors(node, scope)
+        if made is None:
+            return None
+        found: tuple[str, ...] | None = None
+        for call in made:
+            plan = self.ctx.optimizers.get(call)
+            if plan is None or not plan.target:
+                return None
+            where = self.scope(call)
+            names = []
+            for text in targets(plan.target):
+                here = self.seen_from(text, where, scope)
+                if here is None:
+                    return None
+                names.append(here)
+            if found is not None and found != tuple(names):
+                return None
+            found = tuple(names)
+        return found
+
+    def seen_from(self, text: str, where: Scope, scope: Scope, depth: int = 0) -> str | None:
+        """The expression that names in ``scope`` what ``text`` names in ``where``."""
+        if where == scope:
+            return text
+        node = ast.parse(text, mode="eval").body
+        base = _base(node)
+        if base is None or depth > DEPTH:
+            return None
+        suffix = text[len(ast.unparse(base)) :]
+        receivers = list(self._receivers(base, where))
+        for name, place in receivers:
+            if place == scope and place.function is not None and place.function is not where.function:
+                return name + suffix
+        if isinstance(base, ast.Name) and base.id != "self":
+            home = self.home(base.id, where)
+            if self.home(base.id, scope) == home:
+                return text
+        if self._same_self(base, where, scope):
+            return text
+        for name, place in receivers:
+            here = self.seen_from(name, place, scope, depth + 1)
+            if here is not None:
+                return here + suffix
+        return None
+
+    def _same_self(self, base: ast.expr, where: Scope, scope: Scope) -> bool:
+        """``self.model`` is the same in every method of a class."""
+        mine, other = self.owner(where), self.owner(scope)
+        names_self = any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(base))
+        return names_self and mine is not None and mine is other
+
+    def _receivers(self, base: ast.expr, where: Scope) -> Iterator[tuple[str, Scope]]:
+        """Other names of a value: ``self.x`` that it is assigned to, parameters that it is passed for."""
+        text = ast.unparse(base)
+        for node in self.statements(where):
+            if isinstance(node, ast.Assign) and ast.unparse(node.value) == text:
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                        yield ast.unparse(target), where
+        for call in ast.walk(where.node or self.tree):
+            if not isinstance(call, ast.Call) or self.scope(call) != where:
+                continue
+            info = called_function(self.ctx.fact(call.func))
+            if info is None or info.external:
+                continue
+            for parameter, value in bound_arguments(call, info):
+                if ast.unparse(value) == text:
+                    yield parameter.arg, Scope(info)
+
+    def is_module(self, node: ast.expr) -> bool:
+        return is_module(self.ctx.fact(node))
+
+
+def targets(text: str) -> list[str]:
+    """The modules of a target: ``(encoder, decoder)`` names two."""
+    node = ast.parse(text, mode="eval").body
+    return [ast.unparse(e) for e in node.elts] if isinstance(node, ast.Tuple) else [text]
+
+
+def _base(node: ast.expr) -> ast.expr | None:
+    """The name or ``self.x`` at the start of ``self.x.head``."""
+    chain = [node]
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+        chain.append(node)
+    if not isinstance(node, ast.Name):
+        return None
+    if node.id == "self" and len(chain) > 1:
+        return chain[-2]
+    return node

@@ -1,0 +1,213 @@
+"""Plans for the optimizers and schedulers that a file makes: what they update, and how their learning rate changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .groups import updated
+from .objects import Objects
+
+LISTS = ("SequentialLR", "ChainedScheduler")
+CYCLES = ("OneCycleLR", "CyclicLR")
+SEVERAL = "Several schedulers change the learning rate of one optimizer: join their schedules to one."
+NO_OPTIMIZER = "Can't tell which optimizer it changes."
+
+
+class Optimizers:
+    """Fills ``context.optimizers`` with a plan for each constructor of ``torch.optim``."""
+
+    def __init__(self, context: Context, objects: Objects) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.made = [c for c in self._calls("optimizer")]
+        self.schedulers = [c for c in self._calls("scheduler")]
+
+    def _calls(self, kind: str) -> Iterator[ast.Call]:
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Call):
+                fact, made = self.ctx.fact(node.func), self.ctx.fact(node)
+                if isinstance(fact, Qual) and isinstance(made, Object) and made.kind == kind:
+                    if fact.name.startswith("torch.optim."):
+                        yield node
+
+    def plan(self) -> None:
+        plans: dict[ast.expr, OptimizerPlan] = {}
+        for call in self.made:
+            parameters = argument(call, 0, "params")
+            if parameters is None:
+                continue
+            found = updated(parameters, self.objects.scope(call), self.objects)
+            plans[call] = OptimizerPlan(found.target, found.reason, groups=found.groups)
+            if found.target:
+                text = self.ctx.source.segment(parameters)
+                self.ctx.expression_handlers[parameters] = lambda renderer, text=text: Piece(text)  # type: ignore[misc]
+        self.ctx.optimizers.update(plans)
+        for call, name in self._changed():
+            plan = self.ctx.optimizers[call]
+            if name not in plan.injected:
+                self.ctx.optimizers[call] = replace(plan, injected=(*plan.injected, name))
+        for call in self.schedulers:
+            self.ctx.optimizers[call] = self._schedule(call)
+
+    # --- hyperparameters that change ------------------------------------------------------------------------------
+
+    def _changed(self) -> Iterator[tuple[ast.Call, str]]:
+        """Each optimizer with the name of an option that the program changes while it runs."""
+        for call in self.schedulers:
+            if self.name(call) in LISTS:
+                continue
+            for made in self.optimizers_of(argument(call, 0, "optimizer"), call):
+                yield made, "lr"
+                if self.name(call) in CYCLES and not self._still(call):
+                    yield made, self._momentum(made)
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "param_groups":
+                for made in self.optimizers_of(node.value, node):
+                    yield made, "lr"
+
+    def optimizers_of(self, node: ast.expr | None, place: ast.AST) -> list[ast.Call]:
+        """The constructors an optimizer may come from; all of the file's where it can't be followed."""
+        found = self.objects.constructors(node, self.objects.scope(place)) if node is not None else None
+        known = [c for c in found if c in self.ctx.optimizers] if found is not None else None
+        return known if known is not None else self.made
+
+    def name(self, call: ast.Call) -> str:
+        fact = self.ctx.fact(call.func)
+        return fact.name.rpartition(".")[2] if isinstance(fact, Qual) else ""
+
+    def _still(self, call: ast.Call) -> bool:
+        """Whether a cycle leaves the momentum alone."""
+        value = next((k.value for k in call.keywords if k.arg == "cycle_momentum"), None)
+        return isinstance(value, ast.Constant) and value.value is False
+
+    def _momentum(self, made: ast.Call) -> str:
+        fact = self.ctx.fact(made.func)
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        names = {p.name for s in rule.signatures for p in s.parameters or ()} if rule is not None else set()
+        return "betas" if "betas" in names else "momentum" if "momentum" in names else ""
+
+    # --- schedulers -----------------------------------------------------------------------------------------------
+
+    def _schedule(self, call: ast.Call) -> OptimizerPlan:
+        name = self.name(call)
+        owner = argument(call, 0, "optimizer") if name != "ChainedScheduler" else self._chained_optimizer(call)
+        outer = self._outer(call)
+        if owner is None:
+            return OptimizerPlan(reason=NO_OPTIMIZER)
+        made = self.objects.constructors(owner, self.objects.scope(call))
+        if made is None or any(m not in self.ctx.optimizers for m in made):
+            return OptimizerPlan(reason=NO_OPTIMIZER)
+        if any(g.options.keys() & {"lr", "momentum", "betas"} for m in made for g in self.ctx.optimizers[m].groups):
+            return OptimizerPlan(reason="Its optimizer's parameter groups have learning rates of their own.")
+        if outer is None and self._competes(call, made):
+            return OptimizerPlan(reason=SEVERAL)
+        if outer is not None and self.name(outer) == "ChainedScheduler":
+            return OptimizerPlan(rate="1.0", alone=True)
+        cycled = {self._momentum(m) for m in made}
+        return OptimizerPlan(
+            target=ast.unparse(owner),
+            rate=self._rate(owner, made, call),
+            cycled=cycled.pop() if len(cycled) == 1 else "",
+            alone=outer is not None,
+        )
+
+    def _chained_optimizer(self, call: ast.Call) -> ast.expr | None:
+        listed = argument(call, 0, "schedulers")
+        items = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
+        for item in items:
+            made = item if isinstance(item, ast.Call) else self._value(item, call)
+            if isinstance(made, ast.Call) and made in self.schedulers:
+                return argument(made, 0, "optimizer")
+        return None
+
+    def _value(self, node: ast.expr, place: ast.AST) -> ast.expr | None:
+        values = [v for v, _ in self.objects.sources(node, self.objects.scope(place))]
+        return values[0] if len(values) == 1 else None
+
+    def _outer(self, call: ast.Call) -> ast.Call | None:
+        """The scheduler that this one is only a part of."""
+        parent = self.ctx.parents.get(call)
+        if isinstance(parent, ast.List | ast.Tuple | ast.keyword):
+            parent = self.ctx.parents.get(parent)
+            if isinstance(parent, ast.keyword):
+                parent = self.ctx.parents.get(parent)
+            return parent if isinstance(parent, ast.Call) and parent in self.schedulers else None
+        if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+            return None
+        scope = self.objects.scope(call)
+        outers = set()
+        for node in ast.walk(scope.node or self.ctx.source.tree):
+            if isinstance(node, ast.Name) and node.id == parent.targets[0].id and isinstance(node.ctx, ast.Load):
+                place: ast.AST | None = self.ctx.parents.get(node)
+                while isinstance(place, ast.List | ast.Tuple | ast.keyword):
+                    place = self.ctx.parents.get(place)
+                if not (isinstance(place, ast.Call) and place in self.schedulers and self.name(place) in LISTS):
+                    return None
+                outers.add(place)
+        return outers.pop() if len(outers) == 1 else None
+
+    def _competes(self, call: ast.Call, made: list[ast.Call]) -> bool:
+        """Whether another scheduler, under another name, changes the same optimizer."""
+        for other in self.schedulers:
+            if other is call or self._outer(other) is not None or self._bound(other) == self._bound(call):
+                continue
+            node = argument(other, 0, "optimizer")
+            if node is not None and set(self.optimizers_of(node, other)) & set(made):
+                return True
+        return False
+
+    def _bound(self, call: ast.Call) -> str:
+        parent = self.ctx.parents.get(call)
+        return ast.unparse(parent.targets[0]) if isinstance(parent, ast.Assign) else f"line {call.lineno}"
+
+    def _rate(self, owner: ast.expr, made: list[ast.Call], call: ast.Call) -> str:
+        """The learning rate that the optimizer starts with, as it can be written at the scheduler."""
+        texts = {self._rate_text(m) for m in made}
+        text = texts.pop() if len(texts) == 1 else ""
+        if text and self._visible(text, made, call):
+            return text
+        return f'optax.tree.get({ast.unparse(owner)}.opt_state, "learning_rate").item()'
+
+    def _rate_text(self, made: ast.Call) -> str:
+        given = argument(made, 1, "lr")
+        if given is None:
+            fact = self.ctx.fact(made.func)
+            rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+            default = rule.signatures[0].by_name.get("lr") if rule is not None else None
+            return default.default or "" if default is not None and not _starred(made) else ""
+        plain = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
+        return ast.unparse(given) if all(isinstance(n, plain) for n in ast.walk(given)) else ""
+
+    def _visible(self, text: str, made: list[ast.Call], call: ast.Call) -> bool:
+        """Whether an expression still has its value where the scheduler is made."""
+        names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        if not names:
+            return True
+        scope = self.objects.scope(call)
+        if any(self.objects.scope(m) != scope for m in made):
+            return False
+        first, last = min(m.lineno for m in made), call.lineno
+        for node in ast.walk(scope.node or self.ctx.source.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
+                if first <= node.lineno <= last:
+                    return False
+        return True
+
+
+def argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
+    """An argument of a call by its position or name."""
+    if len(call.args) > index and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
+        return call.args[index]
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def _starred(call: ast.Call) -> bool:
+    return any(k.arg is None for k in call.keywords)

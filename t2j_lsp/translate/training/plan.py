@@ -1,0 +1,80 @@
+"""Training code: what it says of the file's variables, and what becomes of it as a whole.
+
+Optimizers, schedulers, data pipelines and training loops are planned before anything is written, and each plan puts
+handlers on the statements and expressions it is about. What isn't surely understood is left whole, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
+from t2j_lsp.translate.rule.facts import Fact
+from t2j_lsp.translate.source.heads import header_end
+
+from .batches import Batches
+from .data import Data
+from .frozen import Frozen
+from .objects import Objects
+from .optimizers import Optimizers
+from .rest import Rest
+from .roles import has_training, with_training_facts
+from .steps import Steps
+from .surroundings import Surroundings
+from .unit_test_gradients import plan_gradients
+
+
+def refine(inference: Inference) -> Inference:
+    """The inference with what training code tells of parameters and batches."""
+
+    def told(assumed: dict[ast.AST, Fact]) -> Inference:
+        return Inference(inference.source, inference.resolve, assumed=assumed, read=inference.read)
+
+    if inference.holds_tests:
+        inference = with_fixture_facts(inference, told)
+    if not has_training(inference.source.tree):
+        return inference
+
+    def again(assumed: dict[ast.AST, Fact]) -> Inference:
+        known = {**assumed, **inference.assumed}
+        return Inference(inference.source, inference.resolve, assumed=known, read=inference.read)
+
+    return with_training_facts(inference, again)
+
+
+def plan_training(context: Context) -> None:
+    """Put handlers on the training code of the file."""
+    objects = Objects(context)
+    optimizers = Optimizers(context, objects)
+    optimizers.plan()
+    data = Data(context, objects)
+    data.plan()
+    batches = Batches(context)
+    batches.plan()
+    steps = Steps(context, objects, Frozen(context, objects).plan(), plan_gradients(context))
+    steps.plan()
+    Surroundings(context, objects, steps).plan()
+    Rest(context, objects, optimizers, steps, batches).plan()
+    _convert_batches(context, batches, {n for s in steps.refused for n in ast.walk(s)})
+
+
+def _convert_batches(context: Context, batches: Batches, left: set[ast.AST]) -> None:
+    """The first line of a loop converts what its loader yields, where nothing else does."""
+    for loop in [n for n in context.source.nodes if isinstance(n, ast.For)]:
+        if loop.body[0] in batches.inserted and loop not in left:
+            inner = context.statement_handlers.get(loop)
+
+            def handler(statements: StatementRewriter, loop: ast.For = loop, inner: object = inner) -> None:
+                if callable(inner):
+                    inner(statements)
+                else:
+                    statements.dispatch(loop)
+                lines = batches.lines(loop.body[0], statements.renderer)
+                line = header_end(loop)
+                indent = context.indent(loop.body[0].lineno)
+                text = "".join(f"{indent}{one}{context.source.newline}" for one in lines)
+                context.edit(context.source.starts[line], context.source.starts[line], text, -3)
+
+            context.statement_handlers[loop] = handler

@@ -1,0 +1,209 @@
+"""The calls that make up a PyTorch training step: zero_grad, backward, clipping, step; and the scopes they stand in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from t2j_lsp.translate.expressions.backward import differentiates
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.facts import Object, Qual, is_module
+
+Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
+CLIPS = {
+    "torch.nn.utils.clip_grad_norm_": "norm",
+    "torch.nn.utils.clip_grad_norm": "norm",
+    "torch.nn.utils.clip_grad_value_": "value",
+}
+CLOSURE = "optimizer.step(closure) calls the loss several times for one step; see optax.lbfgs"
+AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
+OPEN = (
+    *AUTOCAST,
+    "torch.enable_grad",
+    "torch.set_grad_enabled",
+    "contextlib.nullcontext",
+    "torch.autograd.set_detect_anomaly",
+)
+"""Contexts around a forward pass that JAX code does without."""
+
+
+class Refused(Exception):
+    """Training code that isn't surely understood. Its text is the reason."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One statement of a training step."""
+
+    kind: Kind
+    node: ast.stmt
+    call: ast.Call
+    subject: ast.expr
+    """The optimizer, the loss, the module that is zeroed, or the parameters that are clipped."""
+    target: ast.expr | None = None
+    """The name a clipped norm is assigned to."""
+
+
+class Reader:
+    """Recognises the statements of a training step by the facts of what they call."""
+
+    def __init__(self, context: Context) -> None:
+        self.ctx = context
+
+    def read(self, node: ast.stmt) -> Protocol | None:
+        """The part a statement has in a training step; None if it has none. Raises Refused."""
+        if isinstance(node, ast.For):
+            return self._zero_loop(node)
+        call: ast.expr | None = None
+        target: ast.expr | None = None
+        if isinstance(node, ast.Expr):
+            call = node.value
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            call, target = node.value, node.targets[0]
+        if not isinstance(call, ast.Call):
+            return None
+        fact = self.ctx.fact(call.func)
+        if isinstance(fact, Qual) and fact.name in CLIPS and call.args:
+            return Protocol("clip", node, call, call.args[0], target)
+        if not isinstance(call.func, ast.Attribute) or target is not None:
+            return None
+        return self._method(node, call, call.func)
+
+    def _method(self, node: ast.stmt, call: ast.Call, func: ast.Attribute) -> Protocol | None:
+        owner = self.ctx.fact(func.value)
+        kind = owner.kind if isinstance(owner, Object) else ""
+        match func.attr:
+            case "zero_grad" if kind == "optimizer" or is_module(owner):
+                return Protocol("zero", node, call, func.value)
+            case "backward" if differentiates(self.ctx, call):
+                return Protocol("backward", node, call, self._loss(call, func))
+            case "step" if kind == "optimizer":
+                if call.args or call.keywords:
+                    raise Refused(CLOSURE)
+                return Protocol("step", node, call, func.value)
+            case "step" if kind == "scaler" and call.args:
+                return Protocol("step", node, call, call.args[0])
+            case "unscale_" if kind == "scaler":
+                return Protocol("unscale", node, call, func.value)
+            case "update" if kind == "scaler":
+                return Protocol("rescale", node, call, func.value)
+        return None
+
+    def _loss(self, call: ast.Call, func: ast.Attribute) -> ast.expr:
+        """What is differentiated. Raises Refused."""
+        for keyword in call.keywords:
+            if keyword.arg not in ("retain_graph", "inputs"):
+                raise Refused(f"backward({keyword.arg}=...) has no plain form: write the gradient with jax.grad")
+            if keyword.arg == "inputs":
+                raise Refused("backward(inputs=...) differentiates by some arrays only: write it with jax.grad")
+        loss = func.value
+        fact = self.ctx.fact(loss)
+        if call.args or (isinstance(fact, Object) and fact.kind != "scaler"):
+            raise Refused("backward() with arguments, or of something that isn't a loss")
+        if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale":
+            owner = self.ctx.fact(loss.func.value)
+            if isinstance(owner, Object) and owner.kind == "scaler" and len(loss.args) == 1:
+                return loss.args[0]
+        return loss
+
+    def _zero_loop(self, node: ast.For) -> Protocol | None:
+        """``for p in model.parameters(): p.grad = None``."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Attribute(attr="parameters", value=module)) as call,
+                body=[
+                    ast.Assign(
+                        targets=[ast.Attribute(attr="grad", value=ast.Name(id=owner))], value=ast.Constant(value=None)
+                    )
+                ],
+                orelse=[],
+            ) if name == owner:
+                return Protocol("zero", node, call, module)
+        return None
+
+    # --- contexts -------------------------------------------------------------------------------------------------
+
+    def is_open(self, node: ast.stmt) -> bool:
+        """Whether a ``with`` only sets a mode that JAX code does without: autocast, gradients on."""
+        return isinstance(node, ast.With) and all(self._open_item(i) for i in node.items)
+
+    def _open_item(self, item: ast.withitem) -> bool:
+        if item.optional_vars is not None:
+            return False
+        return self.open_context(item.context_expr)
+
+    def open_context(self, node: ast.expr, depth: int = 0) -> bool:
+        """An autocast, a nullcontext, or a name that holds one of them."""
+        match node:
+            case ast.Call():
+                fact = self.ctx.fact(node.func)
+                return isinstance(fact, Qual) and fact.name in OPEN
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.open_context(body, depth) and self.open_context(orelse, depth)
+            case ast.Name(id=name) if depth < 3:
+                values = self._assigned.get(name, [])
+                return bool(values) and all(self.open_context(v, depth + 1) for v in values)
+        return False
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[ast.expr]]:
+        """What is assigned to each name, anywhere in the file."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
+        return found
+
+    def is_autocast(self, node: ast.AST) -> bool:
+        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(fact, Qual) and fact.name in AUTOCAST
+
+
+@dataclass
+class Item:
+    """A statement of a block, with the mode-setting contexts around it opened."""
+
+    node: ast.stmt
+    inside: tuple[ast.With, ...] = ()
+    protocol: Protocol | None = None
+    condition: ast.If | None = None
+    """The ``if`` without ``else`` that holds only parts of a training step, of which this is one."""
+
+
+def blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """Every list of statements of a scope, outermost first, without those of nested functions and classes."""
+    yield body
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(node, name, None)
+            if inner:
+                yield from blocks(inner)
+        for handler in getattr(node, "handlers", []):
+            yield from blocks(handler.body)
+        for case in getattr(node, "cases", []):
+            yield from blocks(case.body)
+
+
+def flatten(body: Sequence[ast.stmt], reader: Reader, inside: tuple[ast.With, ...] = ()) -> list[Item]:
+    """The statements of a block, those under mode-setting contexts and under conditional steps too. Raises Refused."""
+    items: list[Item] = []
+    for node in body:
+        if isinstance(node, ast.With) and reader.is_open(node):
+            items += flatten(node.body, reader, (*inside, node))
+            continue
+        protocol = reader.read(node)
+        if protocol is None and isinstance(node, ast.If) and not node.orelse:
+            parts = [(s, reader.read(s)) for s in node.body]
+            if any(p is not None and p.kind == "backward" for _, p in parts):
+                items += [Item(s, inside, p, node) for s, p in parts]
+                continue
+        items.append(Item(node, inside, protocol))
+    return items

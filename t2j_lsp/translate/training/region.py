@@ -1,0 +1,246 @@
+"""Replaces the lines of a loop by the calls of its train steps, and puts the compiled functions in front of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.source.heads import header_end
+
+from .protocol import Item, Refused
+from .step import Step
+from .text import converted, indented, lead_comments, lead_lines, rendered
+from .update import Update
+
+AUTOCAST = (
+    "Mixed precision goes: the step computes in float32. Give the layers dtype=jnp.bfloat16 to compute in half"
+    " precision."
+)
+ABOUT_ZEROING = re.compile(r"\b(zero|clear|reset|flush|empty)", re.IGNORECASE)
+
+
+class Region:
+    """The part of one block that its updates take up."""
+
+    def __init__(self, context: Context, block: Sequence[ast.stmt], items: list[Item], updates: list[Update]) -> None:
+        self.ctx = context
+        self.block = block
+        self.items = items
+        self.updates = updates
+        self.taken: set[int] = set()
+        """Items that are gone from their place."""
+        for update in updates:
+            made = update.slice
+            self.taken |= {i for i in (*made.moved, *made.split, *made.delayed) if i not in made.shared}
+            for index in range(update.first, update.last + 1):
+                if items[index].protocol is not None or items[index].condition is not None:
+                    self.taken.add(index)
+        self.shared = {i: u for u in updates for i in u.slice.shared}
+        """Forward passes that stay for one update and are made again in a later one."""
+        self._take_zeros()
+        self._check_lines()
+
+    def _take_zeros(self) -> None:
+        """Gradients that are computed fresh need no zeroing, wherever it stands in the block."""
+        if all(u.mode != "accumulated" for u in self.updates):
+            for index, item in enumerate(self.items):
+                if item.protocol is not None and item.protocol.kind in ("zero", "unscale", "rescale"):
+                    self.taken.add(index)
+
+    def owner(self, item: Item) -> ast.stmt:
+        """The statement of the block that an item stands in."""
+        if item.inside:
+            return item.inside[0]
+        return item.condition if item.condition is not None else item.node
+
+    def moved(self) -> dict[ast.stmt, str]:
+        """The statements that are part of an update, and the name of its function."""
+        out: dict[ast.stmt, str] = {}
+        for update in self.updates:
+            parts = range(update.first, update.last + 1)
+            for index in (*update.slice.moved, *update.slice.split, *(i for i in parts if self.items[i].protocol)):
+                out[self.items[index].node] = update.name
+        for index in self.taken:
+            protocol = self.items[index].protocol
+            if protocol is not None:
+                subject = ast.unparse(protocol.subject)
+                owner = next((u for u in self.updates if subject in [o.text for o in u.optimized]), self.updates[0])
+                out.setdefault(self.items[index].node, owner.name)
+        return out
+
+    def changed(self) -> list[ast.stmt]:
+        """The statements of the block that are rewritten as a whole, in order."""
+        owners = {self.owner(self.items[i]) for i in self.taken | self.shared.keys()}
+        return [s for s in self.block if s in owners]
+
+    def _check_lines(self) -> None:
+        """Raises Refused if statements share lines."""
+        seen: dict[int, ast.stmt] = {}
+        for statement in self.block:
+            if not self.ctx.starts_line(statement) or statement.lineno in seen:
+                raise Refused("Several statements of the loop stand on one line.")
+            seen[statement.end_lineno or statement.lineno] = statement
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    def write(self, statements: StatementRewriter, steps: list[Step]) -> None:
+        """Edit the source: every changed statement's lines are replaced."""
+        pending: list[str] = []
+        blank = begun = False
+        previous = header_end(self.ctx.parents.get(self.block[0], self.ctx.source.tree))
+        changed = self.changed()
+        for at, statement in enumerate(self.block):
+            assert statement.end_lineno is not None
+            if statement not in changed:
+                previous, pending, blank, begun = statement.end_lineno, [], False, True
+                continue
+            lead = lead_lines(self.ctx.source, statement, previous)
+            blank = blank or (bool(lead) and not lead[0])
+            lines: list[str] = []
+            pending += self._comments(statement, lead)
+            for index, item in enumerate(self.items):
+                if self.owner(item) is statement:
+                    lines += self._item(index, statements, steps, pending)
+            if at + 1 == len(self.block) or self.block[at + 1] not in changed:
+                lines += pending
+            if lines and blank and begun:
+                lines.insert(0, "")
+            if lines:
+                blank, begun = False, True
+            self._replace(previous, statement, lines)
+            previous = statement.end_lineno
+
+    def _comments(self, statement: ast.stmt, lead: list[str]) -> list[str]:
+        """The comments of a changed statement that stay in the loop at its place."""
+        above = [line for line in lead if line.startswith("#")]
+        behind = self._trailing(statement)
+        self.ctx.placed_comments.update([*above, *behind])
+        self.ctx.placed_comments.update(self.ctx.source.comments_between(*self.ctx.source.span(statement)))
+        index = next((i for i, x in enumerate(self.items) if x.node is statement), None)
+        protocol = self.items[index].protocol if index is not None else None
+        if index is not None and any(index in (*u.slice.moved, *u.slice.split, *u.slice.delayed) for u in self.updates):
+            return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
+        if protocol is not None and protocol.kind == "zero":
+            return without_zeroing([*lead, "", *behind])
+        if index is not None and any(u.slice.call < index <= u.last for u in self.updates):
+            return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
+        return [*above, *behind]
+
+    def _step_comments(self, update: Update) -> list[str]:
+        """Comments on the parts of the training step behind the call, which stand above it."""
+        found: list[str] = []
+        for index in range(update.slice.call + 1, update.last + 1):
+            item = self.items[index]
+            if item.protocol is not None and item.condition is None:
+                comments = [*lead_comments(self.ctx.source, item.node), "", *self._trailing(item.node)]
+                found += without_zeroing(comments) if item.protocol.kind == "zero" else [c for c in comments if c]
+        self.ctx.placed_comments.update(found)
+        return found
+
+    def _trailing(self, statement: ast.stmt) -> list[str]:
+        """The comment behind a statement, on its last line."""
+        source = self.ctx.source
+        end = source.span(statement)[1]
+        assert statement.end_lineno is not None
+        stop = source.starts[statement.end_lineno - 1] + len(source.line_text(statement.end_lineno))
+        return list(source.comments_between(end, stop))
+
+    def _item(self, index: int, statements: StatementRewriter, steps: list[Step], pending: list[str]) -> list[str]:
+        """What stands in the place of an item."""
+        for update, step in zip(self.updates, steps, strict=True):
+            if update.slice.call == index:
+                lines = [*pending, *self._step_comments(update), *self._call(update, step, statements)]
+                lines += self._delayed(update, statements)
+                pending.clear()
+                return lines
+        item = self.items[index]
+        if index in self.shared:
+            return self._copied(converted(statements, item.node), self.shared[index], statements)
+        if index in self.taken or item.condition is not None:
+            return []
+        lines = [*pending, *(lead_lines(self.ctx.source, item.node, self._before(item)) if item.inside else [])]
+        pending.clear()
+        return [*lines, *converted(statements, item.node)]
+
+    def _copied(self, lines: list[str], update: Update, statements: StatementRewriter) -> list[str]:
+        """A forward pass on a copy of the module, whose state must change only once."""
+        need = statements.renderer.need
+        for module in (m for o in update.optimized for m in o.modules):
+            copy = f"{need('forward')}({need('nnx')}.clone({module}), "
+            lines = [re.sub(rf"(?<![\w.]){re.escape(module)}\(", lambda _: copy, line) for line in lines]  # noqa: B023
+        return lines
+
+    def _before(self, item: Item) -> int:
+        """The line above an item of an opened ``with``, behind which its own comments begin."""
+        body = item.inside[-1].body
+        at = body.index(item.node) if item.node in body else 0
+        return (body[at - 1].end_lineno or 0) if at else header_end(item.inside[-1])
+
+    def _call(self, update: Update, step: Step, statements: StatementRewriter) -> list[str]:
+        if update.condition is None:
+            return [step.call]
+        before, test = rendered(statements, update.condition.test, update.condition)
+        lines = [*before, f"if {test}:", f"    {step.call}"]
+        for _index, item in enumerate(self.items):
+            if item.condition is update.condition and item.protocol is None:
+                lines += indented(converted(statements, item.node), "    ")
+        if step.otherwise:
+            lines += ["else:", f"    {step.otherwise}"]
+        return lines
+
+    def _delayed(self, update: Update, statements: StatementRewriter) -> list[str]:
+        """What waited for the step."""
+        lines: list[str] = []
+        for index in sorted([*update.slice.delayed, *update.slice.split]):
+            node = self.items[index].node
+            if index not in update.slice.split:
+                lines += converted(statements, node)
+                continue
+            assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            name = self.ctx.source.segment(node.targets[0])
+            number = f"{name}.item()" if isinstance(node.value.func, ast.Attribute) else f"float({name})"
+            lines.append(f"{name} = {number}")
+        return lines
+
+    def _replace(self, previous: int, statement: ast.stmt, lines: list[str]) -> None:
+        """Put lines in the place of a statement and of what stands above it."""
+        source = self.ctx.source
+        assert statement.end_lineno is not None
+        start = source.starts[previous] if previous < len(source.starts) else len(source.text)
+        end = source.starts[statement.end_lineno] if statement.end_lineno < len(source.starts) else len(source.text)
+        new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.indent(statement.lineno)))
+        if not new and not source.text[end:].strip() and not source.text[:end].endswith(source.newline):
+            end = len(source.text)
+        self.ctx.edit(start, end, new)
+
+
+def without_zeroing(lines: Sequence[str]) -> list[str]:
+    """The comments among some lines, but for those about zeroing gradients, which is gone."""
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            blocks[-1].append(line)
+        else:
+            blocks.append([])
+    return [c for block in blocks for c in block if not any(map(ABOUT_ZEROING.search, block))]
+
+
+def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) -> None:
+    """Put a compiled function in front of the top-level statement around ``place``."""
+    node = place
+    while not isinstance(ctx.parents.get(node), ast.Module):
+        node = ctx.parents[node]
+    source = ctx.source
+    decorators = getattr(node, "decorator_list", None) or ()
+    line = min([node.lineno, *(d.lineno for d in decorators)])  # type: ignore[attr-defined]
+    while line > 1 and source.line_text(line - 1).startswith("#"):
+        line -= 1
+    above = 0
+    while line - 1 - above >= 1 and not source.line_text(line - 1 - above).strip():
+        above += 1
+    lead = "" if count or line == 1 else source.newline * max(0, 2 - above)
+    text = source.newline.join(lines) + source.newline * 3
+    at = source.starts[line - 1]
+    ctx.edit(at, at, lead + text, count - 1000)

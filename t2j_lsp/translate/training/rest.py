@@ -1,0 +1,271 @@
+"""What is left of training code around the updates: learning rates set by hand, gradient scalers, autocast, states."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
+
+from .batches import Batches
+from .objects import Objects
+from .optimizers import Optimizers
+from .region import AUTOCAST
+from .roles import batch_targets
+from .steps import Steps
+from .trace import is_loss
+
+NO_GROUPS = (
+    "An nnx.Optimizer has no parameter groups: set_hyperparameter(optimizer, name, value) sets what was injected."
+)
+SAVED = "Save an optimizer's state with nnx.state(optimizer) and orbax.checkpoint."
+NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
+SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
+
+
+class Rest:
+    """Puts handlers on the calls and statements that no update has taken."""
+
+    def __init__(
+        self, context: Context, objects: Objects, optimizers: Optimizers, steps: Steps, batches: Batches
+    ) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.optimizers = optimizers
+        self.steps = steps
+        self.batches = batches
+
+    def plan(self) -> None:
+        left = {n for s in self.steps.refused for n in ast.walk(s)}
+        used = {n for s in self.steps.used for n in ast.walk(s)}
+        for node in self.ctx.source.nodes:
+            if node in left:
+                continue
+            if isinstance(node, ast.stmt) and node not in used:
+                self._statement(node)
+            elif isinstance(node, ast.Call):
+                self._call(node, node in used)
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                self._read_rate(node)
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def _statement(self, node: ast.stmt) -> None:
+        if node in self.ctx.statement_handlers:
+            return
+        match node:
+            case ast.For():
+                self._for(node)
+            case ast.With() if self.steps.reader.is_open(node) and self._half(node):
+                self.ctx.statement_handlers[node] = lambda statements: self._open(node, statements)
+            case ast.Assign(targets=[ast.Subscript() as target]):
+                owner = self._group_owner(target)
+                if owner is not None:
+                    self.ctx.statement_handlers[node] = lambda statements: self._set_rate(
+                        node, owner, node.value, statements
+                    )
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                self._assign(node, name)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
+                if self._zeroes(func.value) and self.steps.converted and not self.steps.refused:
+                    self.ctx.statement_handlers[node] = lambda statements: self.ctx.delete(node)
+
+    def _zeroes(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return is_module(fact) or isinstance(fact, Object) and fact.kind == "optimizer"
+
+    def _half(self, node: ast.With) -> bool:
+        """Whether a ``with`` is about mixed precision."""
+        return any(
+            self.steps.reader.is_autocast(i.context_expr) or isinstance(i.context_expr, ast.Name) for i in node.items
+        )
+
+    def _open(self, node: ast.With, statements: StatementRewriter) -> None:
+        self.ctx.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
+        statements.unwrap(node, node.body)
+        self.ctx.converted += 1
+
+    def _assign(self, node: ast.Assign, name: str) -> None:
+        """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for."""
+        fact = self.ctx.fact(node.value)
+        scaler = isinstance(fact, Object) and fact.kind == "scaler"
+        context = self.steps.reader.open_context(node.value) and any(
+            self.steps.reader.is_autocast(n) for n in ast.walk(node.value)
+        )
+        if not (scaler or context) or self.steps.refused:
+            return
+        reads = [
+            n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name and n is not node.targets[0]
+        ]
+        if scaler and not all(self._scaler_use(n) for n in reads):
+            return
+        if context and not all(isinstance(self.ctx.parents.get(n), ast.withitem) for n in reads):
+            return
+
+        def handler(statements: StatementRewriter) -> None:
+            if scaler:
+                self.ctx.note(node.value, "torch.amp.GradScaler", "note", SCALER)
+            self.ctx.delete(node)
+            self.ctx.converted += 1
+
+        self.ctx.statement_handlers[node] = handler
+
+    def _scaler_use(self, node: ast.Name) -> bool:
+        """Whether a scaler is used only in statements that an update has taken."""
+        place: ast.AST | None = node
+        while place is not None and not isinstance(place, ast.stmt):
+            place = self.ctx.parents.get(place)
+        return place in self.steps.used
+
+    # --- learning rates -------------------------------------------------------------------------------------------
+
+    def _group_owner(self, node: ast.expr) -> ast.expr | None:
+        """The optimizer of ``optimizer.param_groups[0]["lr"]``."""
+        match node:
+            case ast.Subscript(
+                value=ast.Subscript(
+                    value=ast.Attribute(attr="param_groups", value=owner), slice=ast.Constant() | ast.UnaryOp()
+                ),
+                slice=ast.Constant(value="lr"),
+            ):
+                return owner
+        return None
+
+    def _for(self, node: ast.For) -> None:
+        """``for group in optimizer.param_groups: group["lr"] = lr``."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=group),
+                iter=ast.Attribute(attr="param_groups", value=owner),
+                body=[
+                    ast.Assign(targets=[ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value="lr"))])
+                    | ast.AugAssign(
+                        target=ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value="lr"))
+                    ) as body
+                ],
+                orelse=[],
+            ) if group == held:
+                self.ctx.statement_handlers[node] = lambda statements: self._set_groups(
+                    node, owner, group, body, statements
+                )
+
+    def _set_groups(
+        self,
+        node: ast.For,
+        owner: ast.expr,
+        group: str,
+        body: ast.Assign | ast.AugAssign,
+        statements: StatementRewriter,
+    ) -> None:
+        for inner in ast.walk(body.value):
+            if isinstance(inner, ast.Subscript) and ast.unparse(inner) in (f"{group}['lr']",):
+                self.ctx.expression_handlers[inner] = lambda renderer: self._rate(renderer, owner)
+        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(body.value)):
+            self.ctx.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
+            return
+        extra = ""
+        if isinstance(body, ast.AugAssign):
+            sign = _SIGNS.get(type(body.op))
+            if sign is None:
+                self.ctx.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
+                return
+            extra = f"{self._rate(statements.renderer, owner).text} {sign} "
+        self._set_rate(node, owner, body.value, statements, extra)
+
+    def _foreign(self, node: ast.Name) -> bool:
+        return self.ctx.parents.get(node) not in self.ctx.expression_handlers
+
+    def _set_rate(
+        self, node: ast.stmt, owner: ast.expr, value: ast.expr, statements: StatementRewriter, extra: str = ""
+    ) -> None:
+        text = statements.renderer.render(value)
+        new = extra + bracket(text, ATOM) if extra else text.text
+        name = statements.renderer.render(owner).text
+        self.ctx.replace(node, f'{statements.renderer.need("set_hyperparameter")}({name}, "learning_rate", {new})')
+        self.ctx.converted += 1
+
+    def _read_rate(self, node: ast.Subscript) -> None:
+        owner = self._group_owner(node)
+        if owner is not None:
+            self.ctx.expression_handlers[node] = lambda renderer: self._rate(renderer, owner)
+
+    def _rate(self, renderer: Renderer, owner: ast.expr) -> Piece:
+        name = bracket(renderer.render(owner), ATOM)
+        self.ctx.converted += not self.ctx.quiet
+        return Piece(f'{renderer.need("optax")}.tree.get({name}.opt_state, "learning_rate").item()')
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call, used: bool) -> None:
+        if node in self.ctx.expression_handlers or not isinstance(node.func, ast.Attribute | ast.Name):
+            return
+        if isinstance(node.func, ast.Attribute):
+            owner = self.ctx.fact(node.func.value)
+            if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
+                self._object_call(node, node.func, owner)
+                return
+        if is_module(self.ctx.fact(node.func)) and not used:
+            self._forward(node)
+
+    def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
+        """Calls of optimizers and schedulers that have no counterpart are marked."""
+        if owner.kind == "scheduler" and func.attr in ("step", "get_last_lr"):
+            return
+        reason = NO_STEP if func.attr in ("step", "zero_grad") else SAVED if "state_dict" in func.attr else NO_GROUPS
+        if owner.kind == "scaler":
+            reason = SCALER
+        if owner.kind == "scheduler":
+            reason = "LRScheduler keeps its count in last_epoch, and nothing else that changes."
+        name = f"torch.optim.{owner.kind}.{func.attr}"
+
+        def handler(renderer: Renderer) -> Piece:
+            self.ctx.gap(node, name, "refused", reason)
+            return Piece(self.ctx.source.segment(node))
+
+        self.ctx.expression_handlers[node] = handler
+
+    # --- forward passes outside the updates -----------------------------------------------------------------------
+
+    def _forward(self, node: ast.Call) -> None:
+        """``model(x)`` in a loop over batches is compiled."""
+        fact = self.ctx.fact(node.func)
+        if is_loss(fact) or not node.args or node.keywords or not self._over_batches(node):
+            return
+        facts = [self.ctx.fact(a) for a in node.args]
+        if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
+            return
+        if self._defined_in_module(node) or self._is_criterion(node):
+            return
+
+        def handler(renderer: Renderer) -> Piece:
+            given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
+            self.ctx.converted += not self.ctx.quiet
+            return Piece(f"{renderer.need('forward')}({given})")
+
+        self.ctx.expression_handlers[node] = handler
+
+    def _is_criterion(self, node: ast.Call) -> bool:
+        name = ast.unparse(node.func).rpartition(".")[2].lower()
+        return any(part in name for part in ("loss", "crit"))
+
+    def _defined_in_module(self, node: ast.AST) -> bool:
+        owner = self.objects.owner(self.objects.scope(node))
+        return owner is not None and owner.is_module
+
+    def _over_batches(self, node: ast.AST) -> bool:
+        """Whether the nearest loop in the function takes batches from a loader."""
+        place = self.ctx.parents.get(node)
+        while place is not None and not isinstance(place, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.ListComp):
+            if isinstance(place, ast.For):
+                return self.batches.iterates_batches(place) or any(
+                    t in self.ctx.inference.assumed for t in batch_targets(place)
+                )
+            if isinstance(place, ast.While):
+                return False
+            place = self.ctx.parents.get(place)
+        return False
+
+
+_SIGNS: dict[type[ast.operator], str] = {ast.Mult: "*", ast.Div: "/", ast.Add: "+", ast.Sub: "-"}

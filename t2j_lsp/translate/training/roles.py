@@ -1,0 +1,331 @@
+"""What a training script says of its variables by what it does with them: which is a model, an optimizer, a batch.
+
+Facts flow forward from constructors, so the parameters of ``def train(model, loader, optimizer)`` are unknown at
+first. Here they are taken from the calls in the file, and where it has none from use: what is stepped and zeroed is an
+optimizer, what is called on a batch and switched by ``train()`` is a module. The facts go back into a second pass.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.facts import (
+    STR,
+    TENSOR,
+    UNKNOWN,
+    AnyModule,
+    Class,
+    Fact,
+    Function,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Tensor,
+    Tuple,
+    element,
+    is_module,
+    is_tensor,
+    join,
+)
+
+MODULE_METHODS = frozenset(
+    {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
+)
+WRAPPERS = frozenset(
+    {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "trange", "track", "progress_bar", "reversed"}
+)
+"""Functions around an iterable that yield its items (``enumerate`` with a number)."""
+
+ROUNDS = 4
+
+
+def with_training_facts(inference: Inference, again: Callable[[dict[ast.AST, Fact]], Inference]) -> Inference:
+    """The inference repeated with what the file's training code tells of its parameters and batches."""
+    assumed: dict[ast.AST, Fact] = {}
+    for _ in range(ROUNDS):
+        found = _Roles(inference).facts()
+        if all(assumed.get(node) == fact for node, fact in found.items()):
+            break
+        assumed.update(found)
+        inference = again(assumed)
+    return inference
+
+
+def has_training(tree: ast.AST) -> bool:
+    """Whether a file computes gradients."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(tree))
+
+
+class _Roles:
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.found: dict[ast.AST, Fact] = {}
+
+    def facts(self) -> dict[ast.AST, Fact]:
+        self._from_calls()
+        for info in self.inference.functions.values():
+            if not info.external:
+                self._from_use(info)
+        for loop in self.inference.source.nodes:
+            if isinstance(loop, ast.For):
+                self._batch(loop)
+        self._losses()
+        return self.found
+
+    def fact(self, node: ast.AST) -> Fact:
+        fact = self.inference.facts.get(node, UNKNOWN)
+        return UNKNOWN if isinstance(fact, Parameter) else fact
+
+    # --- parameters -----------------------------------------------------------------------------------------------
+
+    def _from_calls(self) -> None:
+        """Parameters of the file's functions from the arguments that the file passes."""
+        seen: dict[ast.arg, Fact] = {}
+        for node in self.inference.source.nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            info = called_function(self.fact(node.func))
+            if info is None or info.external:
+                continue
+            for parameter, value in bound_arguments(node, info):
+                if parameter.annotation is not None:
+                    continue
+                fact = self.fact(value)
+                if isinstance(fact, Scalar):
+                    fact = Scalar(fact.kind)
+                seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
+        self.found.update({parameter: fact for parameter, fact in seen.items() if _useful(fact)})
+
+    def _from_use(self, info: FunctionInfo) -> None:
+        arguments = info.node.args
+        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            if parameter in self.found or parameter.annotation is not None:
+                continue
+            role = self._role(parameter.arg, self._places(info, parameter.arg))
+            if role is not None:
+                self.found[parameter] = role
+
+    def _places(self, info: FunctionInfo, name: str) -> list[ast.expr]:
+        """The expressions that read a parameter, also through ``self.x = x`` in the class of a constructor."""
+        places: list[ast.expr] = [n for n in ast.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
+        if info.owner is None or info.name != "__init__":
+            return places
+        for node in ast.walk(info.node):
+            match node:
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=attribute)], value=ast.Name(id=source)):
+                    if source == name:
+                        places.extend(_attributes(info.owner, attribute))
+        return places
+
+    def _role(self, name: str, places: list[ast.expr]) -> Fact | None:
+        parents = self._parents
+        methods: set[str] = set()
+        called = data = False
+        for place in places:
+            parent = parents.get(place)
+            if isinstance(parent, ast.Attribute):
+                methods.add(parent.attr)
+            if isinstance(parent, ast.Call) and parent.func is place:
+                called = True
+                data = data or self._inner_call(parent)
+        if "step" in methods and ({"zero_grad", "param_groups"} & methods or "opt" in name.lower()):
+            return Object("optimizer")
+        if "step" in methods and "sched" in name.lower():
+            return Object("scheduler")
+        if called and (MODULE_METHODS & methods or (data and self._trains(places))):
+            return AnyModule()
+        return None
+
+    def _inner_call(self, call: ast.Call) -> bool:
+        """Whether a call takes no other call's value: a model is called on data, a loss on what a model returns."""
+        if not call.args or any(isinstance(n, ast.Call) for a in call.args for n in ast.walk(a) if not _is_move(n)):
+            return False
+        return len(call.args) == 1 and not call.keywords
+
+    def _trains(self, places: list[ast.expr]) -> bool:
+        for place in places:
+            node: ast.AST | None = place
+            while node is not None and not isinstance(node, ast.FunctionDef):
+                node = self._parents.get(node)
+            if node is not None and has_training(node):
+                return True
+        return False
+
+    @property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        found: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
+        if found is None:
+            found = {c: n for n in self.inference.source.nodes for c in ast.iter_child_nodes(n)}
+            self._links = found
+        return found
+
+    # --- batches and losses ---------------------------------------------------------------------------------------
+
+    def _batch(self, loop: ast.For) -> None:
+        iterable = loader_of(loop.iter)
+        fact = self.fact(iterable)
+        if not (is_loader(fact) or (fact == UNKNOWN and _moves_or_trains(loop))):
+            return
+        targets = batch_targets(loop)
+        if len(targets) == 1 and not self._whole(loop, targets[0].id):
+            self._assume(targets[0], self._structure(loop, targets[0].id))
+            return
+        for target in targets:
+            if is_loader(fact) or self._used_as_tensor(loop, target.id):
+                self._assume(target, TENSOR)
+
+    def _assume(self, node: ast.AST, fact: Fact) -> None:
+        if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf):
+            self.found[node] = fact
+
+    def _whole(self, loop: ast.For, name: str) -> bool:
+        """Whether the loop's only variable is one tensor, and not a tuple or dict of them."""
+        for node in ast.walk(loop):
+            match node:
+                case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=source)) if source == name:
+                    return False
+                case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant()) if source == name:
+                    return False
+                case ast.Attribute(value=ast.Name(id=source), attr="items" | "keys" | "values") if source == name:
+                    return False
+                case ast.keyword(arg=None, value=ast.Name(id=source)) if source == name:
+                    return False
+                case ast.Starred(value=ast.Name(id=source)) if source == name:
+                    return False
+        return self._used_as_tensor(loop, name)
+
+    def _structure(self, loop: ast.For, name: str) -> Fact:
+        for node in ast.walk(loop):
+            match node:
+                case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str())) if source == name:
+                    return ListOf(TENSOR, STR)
+                case ast.Attribute(value=ast.Name(id=source), attr="items" | "keys" | "values") if source == name:
+                    return ListOf(TENSOR, STR)
+                case ast.keyword(arg=None, value=ast.Name(id=source)) if source == name:
+                    return ListOf(TENSOR, STR)
+        return ListOf(TENSOR)
+
+    def _used_as_tensor(self, loop: ast.For, name: str) -> bool:
+        """Whether a variable is moved to a device or passed to a module."""
+        for node in ast.walk(loop):
+            if not isinstance(node, ast.Call):
+                continue
+            if _is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+                if node.func.value.id == name:
+                    return True
+            fact = self.fact(node.func)
+            if is_module(fact) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
+                if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
+                    return True
+        return False
+
+    def _losses(self) -> None:
+        """``loss.backward()`` is only there on a tensor with one element."""
+        for node in self.inference.source.nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="backward"), args=[]):
+                    scope: ast.AST = node
+                    while not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                        scope = self._parents[scope]
+                    for inner in ast.walk(scope):
+                        if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store):
+                            if self.fact(inner) == UNKNOWN or inner in self.found:
+                                self.found[inner] = Tensor(0, "float")
+
+
+def called_function(fact: Fact) -> FunctionInfo | None:
+    """The function of the file that a call runs: itself, a method, or a class's constructor."""
+    if isinstance(fact, Function):
+        return fact.info
+    if isinstance(fact, Class):
+        return fact.info.method("__init__")
+    return None
+
+
+def bound_arguments(node: ast.Call, info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function of the file with the arguments that a call gives them."""
+    arguments = info.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
+    if info.owner is not None and not static:
+        plain = plain[1:]
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        return
+    yield from zip(plain, node.args, strict=False)
+    by_name = {a.arg: a for a in [*plain, *arguments.kwonlyargs]}
+    for keyword in node.keywords:
+        if keyword.arg in by_name:
+            yield by_name[keyword.arg], keyword.value
+
+
+def loader_of(node: ast.expr) -> ast.expr:
+    """What is iterated under ``enumerate``, ``tqdm`` and their like."""
+    while isinstance(node, ast.Call) and node.args:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in WRAPPERS:
+            break
+        node = node.args[0]
+    return node
+
+
+def is_loader(fact: Fact) -> bool:
+    """Whether iterating the value yields batches or items of a torch data pipeline."""
+    return isinstance(fact, Object) and fact.kind in ("loader", "dataset")
+
+
+def batch_targets(loop: ast.For) -> list[ast.Name]:
+    """The names of a loop that hold a batch: all but the number that ``enumerate`` counts."""
+    target: ast.expr = loop.target
+    iterable: ast.expr = loop.iter
+    while isinstance(iterable, ast.Call) and iterable.args:
+        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
+        if name not in WRAPPERS:
+            break
+        if name == "enumerate":
+            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+                return []
+            target = target.elts[1]
+        iterable = iterable.args[0]
+    return [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _is_move(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda")
+
+
+def _moves_or_trains(loop: ast.For) -> bool:
+    """Whether a loop moves what it iterates to a device, or computes gradients itself."""
+    names = {t.id for t in batch_targets(loop)}
+    for node in ast.walk(loop):
+        if _is_move(node) and isinstance(node, ast.Call):
+            inner = {n.id for n in ast.walk(node.func) if isinstance(n, ast.Name)}
+            if inner & names:
+                return True
+    inner_loops = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.For) and has_training(n)]
+    return has_training(loop) and not inner_loops and _is_plain(loop.iter)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an iterable may be a loader: ``range(n)`` and literals are not."""
+    base = loader_of(node)
+    return isinstance(base, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:
+    for node in ast.walk(owner.node):
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name):
+            if node.value.id == "self" and isinstance(node.ctx, ast.Load):
+                yield node
+
+
+def _useful(fact: Fact) -> bool:
+    if isinstance(fact, Scalar):
+        return fact.kind != "none"
+    if isinstance(fact, ListOf | Tuple):
+        return _useful(element(fact))
+    return is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function)

@@ -1,0 +1,200 @@
+"""Which statements of a loop make up the differentiated function, and which stay around it in Python.
+
+The statements on the way from a module's parameters to the loss move into the train step. What the loss doesn't need
+stays: in front of the call what the step may need, behind it what reads its results.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .flow import Flow
+from .protocol import Item, Protocol, Refused
+
+SWAPPED = "What the loop does between the forward pass and the update can't be put in another order surely."
+
+
+@dataclass
+class Slice:
+    """The statements of one update, by what becomes of them."""
+
+    moved: list[int] = field(default_factory=list)
+    """Indices of the items that move into the step, in order."""
+    split: dict[int, ast.expr] = field(default_factory=dict)
+    """Items ``x = value.item()`` whose value is computed in the step; the number is taken behind the call."""
+    delayed: list[int] = field(default_factory=list)
+    """Items that read what the step gives, and so go behind the call."""
+    call: int = 0
+    """Index of the item in whose place the step is called."""
+    shared: list[int] = field(default_factory=list)
+    """Moved items whose value an earlier update needs too: they stay in place as well, on a copy of the module."""
+
+
+class Slicer:
+    """Slices one block."""
+
+    def __init__(self, items: Sequence[Item], flow: Flow) -> None:
+        self.items = items
+        self.flow = flow
+
+    def reads(self, index: int) -> set[str]:
+        return self.flow.reads(self.items[index].node)
+
+    def writes(self, index: int) -> set[str]:
+        return self.flow.writes(self.items[index].node)
+
+    def plain(self, index: int) -> bool:
+        """Whether an item is ordinary code and no part of the training step's calls."""
+        return self.items[index].protocol is None
+
+    # --- the way from the parameters to the loss ------------------------------------------------------------------
+
+    def path(self, losses: Sequence[tuple[int, ast.expr]], variables: set[str]) -> list[int]:
+        """Items that depend on ``variables`` and that a loss depends on, in order."""
+        last = losses[-1][0]
+        depending = self.depending(variables, last)
+        needed: set[str] = set()
+        out: list[int] = []
+        for index in range(last, -1, -1):
+            for position, loss in losses:
+                if position == index:
+                    needed |= self.flow.reads(loss)
+            if not self.plain(index):
+                continue
+            written = self.writes(index) & needed
+            if not written:
+                continue
+            if self._replaces(index):
+                needed -= written
+            needed |= self.reads(index)
+            if index in depending:
+                out.append(index)
+        return out[::-1]
+
+    def depending(self, variables: set[str], last: int) -> set[int]:
+        """Items that read the variables, or values made from them."""
+        tainted = set(variables)
+        out: set[int] = set()
+        for index in range(last + 1):
+            if not self.plain(index):
+                continue
+            if self.reads(index) & tainted:
+                out.add(index)
+                tainted |= self.writes(index)
+            elif self._replaces(index):
+                tainted -= self.writes(index) - variables
+        return out
+
+    def _replaces(self, index: int) -> bool:
+        """Whether an item gives its variables new values whatever they held."""
+        node = self.items[index].node
+        return isinstance(node, ast.Assign | ast.AnnAssign) and not (self.writes(index) & self.reads(index))
+
+    # --- closure --------------------------------------------------------------------------------------------------
+
+    def close(self, path: list[int], call: int, earlier: int = 0) -> Slice:
+        """The whole slice: what must move with the path, and what must wait for the step. Raises Refused.
+
+        ``earlier`` is the item behind the update before this one; what stands before it is only moved.
+        """
+        early = [i for i in path if i < earlier]
+        moved = set(path) - set(early)
+        split: dict[int, ast.expr] = {}
+        first = min(moved, default=call)
+        self._check_early(early, earlier, call)
+        while True:
+            delayed = self._delayed(moved | split.keys(), first, call)
+            more = self._overwritten(moved, delayed, first, call)
+            if more:
+                moved |= more
+                continue
+            unready = [d for d in delayed if self._outdated(d, moved, call)]
+            for index in unready:
+                value = _number_of(self.items[index].node)
+                if value is None:
+                    raise Refused(SWAPPED)
+                split[index] = value
+            if not unready:
+                break
+        self._check_order(delayed, moved | split.keys(), first, call)
+        shared = [i for i in early if any(self.writes(i) & self.reads(j) for j in range(i + 1, earlier))]
+        return Slice(sorted([*early, *moved]), split, sorted(delayed), call, shared)
+
+    def _check_early(self, early: list[int], earlier: int, call: int) -> None:
+        """Raises Refused if what an early item reads changes before the step."""
+        for index in early:
+            for other in range(index + 1, call):
+                if (
+                    other not in early
+                    and self.plain(other)
+                    and self.writes(other) & (self.reads(index) | self.writes(index))
+                ):
+                    raise Refused(SWAPPED)
+
+    def _delayed(self, moved: set[int], first: int, call: int) -> set[int]:
+        """Items before the call that read results of the step, directly or through each other."""
+        waiting: set[str] = set()
+        out: set[int] = set()
+        for index in range(first, call):
+            if index in moved:
+                waiting |= self.writes(index)
+            elif self.plain(index) and self.reads(index) & waiting:
+                out.add(index)
+                waiting |= self.writes(index)
+        return out
+
+    def _overwritten(self, moved: set[int], delayed: set[int], first: int, call: int) -> set[int]:
+        """Items that change an input of an earlier moved item: they have to move too."""
+        out: set[int] = set()
+        for index in range(first, call):
+            if index in moved or index in delayed or not self.plain(index):
+                continue
+            written = self.writes(index)
+            for earlier in moved:
+                if earlier < index and written & (self.reads(earlier) | self.writes(earlier)):
+                    out.add(index)
+        return out
+
+    def _outdated(self, index: int, moved: set[int], call: int) -> bool:
+        """Whether what a delayed item reads is written again by the step."""
+        return any(later > index and self.writes(later) & self.reads(index) for later in moved if later < call)
+
+    def _check_order(self, delayed: set[int], moved: set[int], first: int, call: int) -> None:
+        """Raises Refused if an item that waits changes places with one that minds."""
+        staying = [i for i in range(first, call) if i not in moved and i not in delayed and self.plain(i)]
+        for late in delayed:
+            for other in staying:
+                if other < late:
+                    continue
+                touched = self.writes(late) & (self.reads(other) | self.writes(other))
+                touched |= self.reads(late) & self.writes(other)
+                both = _acts(self.items[late].node) and _acts(self.items[other].node)
+                if touched or both:
+                    raise Refused(SWAPPED)
+
+
+def _number_of(node: ast.stmt) -> ast.expr | None:
+    """The array in ``x = array.item()``, ``x = float(array)``; None for other statements."""
+    match node:
+        case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Attribute(attr="item", value=value), args=[])):
+            return value
+        case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Name(id="float"), args=[value])):
+            return value
+    return None
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether a statement does something besides binding names: prints, appends, logs."""
+    return not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+
+
+def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tuple[int, Protocol]]:
+    """The parts of the training step of one kind among items ``start`` to ``stop`` (exclusive)."""
+    found = []
+    for index in range(start, stop):
+        protocol = items[index].protocol
+        if protocol is not None and protocol.kind == kind:
+            found.append((index, protocol))
+    return found

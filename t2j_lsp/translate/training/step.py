@@ -1,0 +1,370 @@
+"""Writes the compiled function of an update: ``loss_fn``, its gradient, the optimizer's update, what it returns."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.rule.precedence import Piece
+
+from .flow import Flow
+from .inputs import Input, Inputs
+from .objects import Objects, Scope
+from .optimizers import argument
+from .protocol import Protocol, Refused
+from .text import converted, indented, lead_comments, rendered
+from .update import Update, clip_kind
+
+
+@dataclass
+class Step:
+    """The text of one update."""
+
+    name: str
+    function: list[str]
+    """The compiled function, at no indentation."""
+    call: str
+    """The call that makes the update, with the names it gives."""
+    otherwise: str = ""
+    """The call that only evaluates, for the case that no update is made."""
+
+
+@dataclass
+class _Body:
+    """What stands in ``loss_fn``."""
+
+    lines: list[str]
+    losses: list[tuple[list[str], str]]
+    """Each loss with the lines it needs in front of it."""
+    results: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.text = "\n".join([*self.lines, *(line for before, loss in self.losses for line in (*before, loss))])
+
+    def mentions(self, name: str) -> bool:
+        return re.search(rf"(?<![\w.]){re.escape(name)}\b(?!\s*=[^=])", self.text) is not None
+
+    @property
+    def words(self) -> set[str]:
+        return set(re.findall(r"[A-Za-z_]\w*", self.text))
+
+    @property
+    def bound(self) -> set[str]:
+        """Names that the code assigns, which are its own from the first line on."""
+        tree = ast.parse("\n".join([*self.lines, *(line for before, _ in self.losses for line in before)]))
+        return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+class StepWriter:
+    """Writes the steps of one scope."""
+
+    def __init__(self, context: Context, objects: Objects, scope: Scope, flow: Flow) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.scope = scope
+        self.flow = flow
+
+    def write(self, update: Update, statements: StatementRewriter) -> Step:
+        """Render an update; ``statements`` knows the functions and classes around it."""
+        self.need = statements.renderer.need
+        items, made = update.items, update.slice
+        moved = sorted([*made.moved, *made.split])
+        parts: list[ast.AST] = [made.split.get(i) or items[i].node for i in moved]
+        parts += [loss for _, loss in update.losses]
+        finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
+        trained = list(dict.fromkeys(self.base(m) for one in update.optimized for m in one.modules))
+        inputs = finder.of(parts, trained)
+        optimizers = [finder.optimizer(one.text) for one in update.optimized] if update.mode != "accumulated" else []
+        clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
+        renamed([*inputs.values()], parts, self.ctx)
+        body = self._body(update, statements, moved)
+        body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]
+        self._draws(body, inputs, finder)
+        used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
+        return _Composer(self, update, body, used, optimizers, trained, clips, inputs).step()
+
+    def base(self, module: str) -> str:
+        """The module that is passed for ``model.head``: the variable it is in."""
+        node: ast.expr = ast.parse(module, mode="eval").body
+        while self.flow.variable(node) is None and isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        return ast.unparse(node)
+
+    # --- the differentiated function ------------------------------------------------------------------------------
+
+    def _body(self, update: Update, statements: StatementRewriter, moved: Sequence[int]) -> _Body:
+        lines: list[str] = []
+        for index in moved:
+            node = update.items[index].node
+            lines += lead_comments(self.ctx.source, node)
+            if index in update.slice.split:
+                before, text = rendered(statements, update.slice.split[index], node)
+                assert isinstance(node, ast.Assign)
+                lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
+            else:
+                lines += [line for line in converted(statements, node) if line.strip() != "pass"]
+        losses = [rendered(statements, loss, update.items[i].node) for i, loss in update.losses]
+        return _Body(lines, losses)
+
+    def _draws(self, body: _Body, inputs: dict[str, Input], finder: Inputs) -> None:
+        """Pass the ``nnx.Rngs`` that the moved code draws from."""
+        if body.mentions("rngs") and "rngs" not in inputs:
+            inputs["rngs"] = Input("rngs", "rngs", "module")
+        if re.search(r"\bself\.rngs\b", body.text):
+            raise Refused("The loss draws random numbers from the module itself.")
+
+    def _clip(
+        self, clip: Protocol, update: Update, finder: Inputs, inputs: dict[str, Input], statements: StatementRewriter
+    ) -> tuple[Protocol, list[str]]:
+        """A clipping with its arguments; what they are made from is passed to the step too."""
+        given = limits(clip.call)
+        found = finder.of(given, ())
+        for text, one in found.items():
+            one.kind = "limit"
+            inputs.setdefault(text, one)
+        renamed([*found.values()], given, self.ctx)
+        return clip, [rendered(statements, node, clip.node)[1] for node in given]
+
+
+def limits(call: ast.Call) -> list[ast.expr]:
+    """What gradients are clipped to: the limit, and the order of the norm where it isn't 2."""
+    limit = argument(call, 1, "max_norm") or argument(call, 1, "clip_value")
+    order = argument(call, 2, "norm_type")
+    if limit is None:
+        raise Refused("Can't tell what the gradients are clipped to.")
+    if order is None or isinstance(order, ast.Constant) and order.value == 2:
+        return [limit]
+    return [limit, order]
+
+
+def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:
+    """``self.model`` is ``model`` inside the step."""
+    texts = {i.text: i.name for i in inputs if i.text != i.name}
+    for part in parts if texts else ():
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in texts:
+                name = texts[ast.unparse(node)]
+                ctx.expression_handlers[node] = lambda renderer, name=name: Piece(name)  # type: ignore[misc]
+
+
+def clip_lines(ctx: Context, clip: Protocol, arguments: Sequence[str], grads: str, need: object) -> list[str]:
+    """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it."""
+    assert callable(need)
+    if clip_kind(ctx, clip) == "value":
+        limit = arguments[0]
+        negative = f"-{limit}" if limit.isidentifier() or re.fullmatch(r"[\d.e-]+", limit) else f"-({limit})"
+        g = "g" if not re.search(r"\bg\b", limit) else "gradient"
+        text = f"lambda {g}: {need('jnp')}.clip({g}, {negative}, {limit})"
+        return [f"{grads} = {need('jax')}.tree.map({text}, {grads})"]
+    lines = []
+    if clip.target is not None:
+        order = f", {arguments[1]}" if len(arguments) > 1 else ""
+        lines.append(f"{ast.unparse(clip.target)} = {need('grad_norm')}({grads}{order})")
+    return [*lines, f"{grads} = {need('clip_grad_norm')}({', '.join([grads, *arguments])})"]
+
+
+@dataclass
+class _Composer:
+    """Puts the parts of one step together."""
+
+    writer: StepWriter
+    update: Update
+    body: _Body
+    used: list[Input]
+    optimizers: list[Input]
+    trained: list[str]
+    clips: list[tuple[Protocol, list[str]]]
+    inputs: dict[str, Input]
+
+    def step(self) -> Step:
+        need = self.writer.need
+        self.names = (
+            self.body.words | {i.name for i in (*self.used, *self.optimizers)} | set(self.writer.ctx.inference.env)
+        )
+        only = self.body.losses[0][1] if len(self.body.losses) == 1 else ""
+        self.loss = only if only.isidentifier() else free(self.names, "loss", "total_loss")
+        self.grads = free(self.names | {self.loss}, "grads", "gradients")
+        self.loss_fn = free(self.names | {self.loss}, "loss_fn", "compute_loss", "objective")
+        rank = {"module": 0, "function": 2, "array": 3, "limit": 4, "static": 5}
+        self.used.sort(key=lambda i: rank[i.kind])
+        self.modules = [i for i in self.used if i.kind == "module"]
+        self.modules.sort(key=lambda i: self.trained.index(i.text) if i.text in self.trained else len(self.trained))
+        self.others = [i for i in self.used if i.kind != "module"]
+        bound = self.body.bound
+        self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
+        self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
+        name = self.update.name
+        static = [i.name for i in self.others if i.kind == "static"]
+        decorator = f"@{need('nnx')}.jit"
+        if static:
+            decorator += f"(static_argnames=({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''}))"
+        if self.update.mode == "conditional":
+            return self._conditional(name, decorator, static)
+        taken = [i.name for i in self._taken()]
+        lines = [decorator, f"def {name}({', '.join(taken)}):"]
+        loss_lines = [
+            f"def {self.loss_fn}({', '.join(i.name for i in self.own)}):",
+            *indented(self._loss_body(), "    "),
+        ]
+        lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
+        return Step(name, lines, self._call(name))
+
+    def _given(self) -> list[str]:
+        """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""
+        norms = [ast.unparse(c.target) for c, _ in self.clips if c.target is not None]
+        return [*self.body.results, *(n for n in norms if n != "_")]
+
+    def _taken(self) -> list[Input]:
+        if self.update.mode == "accumulated":
+            return [*self.modules, Input(self.update.grads, self.update.grads, "array"), *self.others]
+        return [*self.modules, *self.optimizers, *self.others]
+
+    def _call(self, name: str) -> str:
+        partial = f"{self.writer.need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in self.used) else ""
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.text for i in self._taken())
+        targets = list(self.returned)
+        if self.update.mode == "accumulated":
+            targets.append(self.update.grads)
+        wanted = {*self.update.live, self.update.grads, *self._given()}
+        if targets == [self.loss] and self.loss not in wanted:
+            return f"{name}({given})"
+        return f"{', '.join(targets)} = {name}({given})"
+
+    # --- the loss -------------------------------------------------------------------------------------------------
+
+    def _loss_body(self) -> list[str]:
+        before = [line for lines, _ in self.body.losses for line in lines]
+        total = " + ".join(loss for _, loss in self.body.losses)
+        return [*self.body.lines, *before, f"return {total}{self._aux(', ')}"]
+
+    def _aux(self, lead: str) -> str:
+        results = self.body.results
+        if not results:
+            return ""
+        return f"{lead}{results[0]}" if len(results) == 1 else f"{lead}({', '.join(results)})"
+
+    def _gradient(self, given: Sequence[Input]) -> list[str]:
+        """``(loss, output), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model)``."""
+        value = f"({self.loss}{self._aux(', ')})" if self.body.results else self.loss
+        options = ""
+        if len(self.trained) > 1:
+            options += f", argnums=({', '.join(map(str, range(len(self.trained))))})"
+        if self.body.results:
+            options += ", has_aux=True"
+        self.new = free(self.names, "new_grads") if self.update.mode == "accumulated" else self.grads
+        grads = self.new
+        if len(self.trained) > 1 and len(self.update.optimized) > 1:
+            grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
+        call = f"{self.writer.need('nnx')}.value_and_grad({self.loss_fn}{options})"
+        return [f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"]
+
+    def _grads_of(self, base: str) -> str:
+        """The gradients of one of several modules."""
+        if len(self.trained) == 1 or len(self.update.optimized) == 1:
+            return self.grads
+        return free(self.names, f"{self.inputs[base].name}_grads")
+
+    # --- the update -----------------------------------------------------------------------------------------------
+
+    def _after(self) -> list[str]:
+        need = self.writer.need
+        lines: list[str] = []
+        if self.update.mode == "accumulated":
+            tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {self.new}{self._suffix()})"
+            return [f"return {', '.join([*self.returned, tree])}"]
+        part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
+        if part and len(self.update.optimized[0].modules) == 1:
+            lines.append(f"{self.grads} = {self.grads}{part}")
+        else:
+            part = ""
+        for clip, arguments in self.clips:
+            one = next(o for o in self.update.optimized if clip_target_is(clip, o.modules, self.writer))
+            lines += clip_lines(
+                self.writer.ctx, clip, arguments, self._grads_of(self.writer.base(one.modules[0])), need
+            )
+        for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
+            module, grads = self._updated(one.modules)
+            lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
+        return [*lines, f"return {', '.join(self.returned)}"]
+
+    def _suffix(self) -> str:
+        module = self.update.optimized[0].modules[0]
+        return module[len(self.writer.base(module)) :]
+
+    def _updated(self, modules: tuple[str, ...]) -> list[str]:
+        """The module and its gradients as the optimizer takes them."""
+        names, grads = [], []
+        for module in modules:
+            base = self.writer.base(module)
+            suffix = module[len(base) :]
+            names.append(self.inputs[base].name + suffix)
+            grads.append(self._grads_of(base) + suffix)
+        if len(modules) == 1:
+            return [names[0], grads[0]]
+        if all(g == self.grads for g in grads):
+            order = [self.inputs[t].name for t in self.trained]
+            if names == order:
+                return [f"({', '.join(names)})", self.grads]
+            grads = [f"{self.grads}[{order.index(n.partition('.')[0])}]{n[len(n.partition('.')[0]) :]}" for n in names]
+        return [f"({', '.join(names)})", f"({', '.join(grads)})"]
+
+    # --- with and without an update -------------------------------------------------------------------------------
+
+    def _conditional(self, name: str, decorator: str, static: list[str]) -> Step:
+        """A loss function at the top level, which the training step and the evaluation share."""
+        if static:
+            raise Refused(
+                "The loss needs values that are known when it is compiled, in a step that is made conditionally."
+            )
+        need, ctx = self.writer.need, self.writer.ctx
+        limits = [i for i in self.others if i.kind == "limit"]
+        shared = [*self.modules, *(i for i in self.others if i.kind != "limit")]
+        self.loss_fn = unused(ctx, self.loss_fn, "compute_loss", "objective")
+        lines = [
+            f"def {self.loss_fn}({', '.join(i.name for i in shared)}):",
+            *indented(self._loss_body(), "    "),
+            "",
+            "",
+        ]
+        taken = [*self.modules, *self.optimizers, *(i for i in shared if i.kind != "module"), *limits]
+        self._taken = lambda: taken  # type: ignore[method-assign]
+        lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
+        lines += indented([*self._gradient(shared), *self._after()], "    ")
+        evaluate = unused(ctx, "eval_step", "evaluate")
+        lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn})"]
+        partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.text for i in shared)
+        loss = self.loss if self.loss in self.update.live else "_"
+        target = f"{loss}{self._aux(', ')}" if self.body.results else loss
+        otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""
+        return Step(name, lines, self._call(name), otherwise)
+
+
+def clip_target_is(clip: Protocol, modules: tuple[str, ...], writer: StepWriter) -> bool:
+    from .groups import updated
+    from .objects import targets
+
+    found = updated(clip.subject, writer.scope, writer.objects)
+    return tuple(targets(found.target)) == modules if found.target else False
+
+
+def free(taken: set[str], *wanted: str) -> str:
+    """The first of some names that isn't taken."""
+    for name in wanted:
+        if name not in taken:
+            return name
+    count = 2
+    while f"{wanted[0]}{count}" in taken:
+        count += 1
+    return f"{wanted[0]}{count}"
+
+
+def unused(ctx: Context, *wanted: str) -> str:
+    """A name for the module level that the file doesn't use yet."""
+    taken = ctx.names | ctx.fresh_names | ctx.reserved
+    name = free(set(taken), *wanted)
+    ctx.fresh_names.add(name)
+    return name

@@ -1,0 +1,262 @@
+"""Finds the training steps of a file and puts handlers on them; loops that aren't surely understood are left whole."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from t2j_lsp.translate.expressions.backward import differentiates
+from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.rule.classes import FunctionInfo
+
+from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, own_expressions
+from .flow import Flow
+from .objects import Objects, Scope
+from .protocol import CLOSURE, Reader, Refused, blocks, flatten
+from .region import AUTOCAST, Region, insert_function
+from .step import StepWriter, unused
+from .trace import Trace
+from .update import Phase, Update, Updates
+
+
+class Steps:
+    """Plans the updates of every scope of a file."""
+
+    def __init__(
+        self, context: Context, objects: Objects, frozen: str = "", planned: Collection[FunctionInfo] = ()
+    ) -> None:
+        self.ctx = context
+        self.planned = planned
+        """Functions whose gradients are planned already."""
+        self.objects = objects
+        self.frozen = frozen
+        """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
+        self.reader = Reader(context)
+        self.trace = Trace(context, self.reader)
+        self.refused: list[ast.stmt] = []
+        """Loops and functions that are left as they are."""
+        self.converted = False
+        self.used: set[ast.stmt] = set()
+        """Statements that an update has taken up."""
+        self.hosts: set[ast.AST | None] = set()
+        """Functions that make updates; None for the module level."""
+        self._inserted: dict[ast.AST, int] = {}
+
+    def plan(self) -> None:
+        for info in [None, *self.ctx.inference.functions.values()]:
+            if info is None or not info.external and info not in self.planned:
+                _ScopePlan(self, info).plan()
+
+    def leave(self, node: ast.stmt, reason: str) -> None:
+        """Leave a loop or function as it is, and say why."""
+        if node in self.refused:
+            return
+        self.refused.append(node)
+
+        def handler(statements: StatementRewriter) -> None:
+            self.ctx.gap(node, "training loop", "training-loop", f"This training code isn't converted: {reason}")
+
+        self.ctx.statement_handlers[node] = handler
+
+    def insert(self, place: ast.AST, lines: list[str]) -> None:
+        node = place
+        while not isinstance(self.ctx.parents.get(node), ast.Module):
+            node = self.ctx.parents[node]
+        count = self._inserted.get(node, 0)
+        self._inserted[node] = count + 1
+        insert_function(self.ctx, place, lines, count)
+
+
+class _ScopePlan(AddedGradients):
+    """Plans one scope."""
+
+    def __init__(self, steps: Steps, info: FunctionInfo | None) -> None:
+        self.steps = steps
+        self.ctx = steps.ctx
+        self.info = info
+        self.scope = Scope(info)
+        self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
+        self.flow = Flow(self.ctx.source.symbols, self._self_name())
+        self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
+
+    def _self_name(self) -> str | None:
+        """``self``, where its attributes are variables of their own: in a class that isn't a module."""
+        owner = self.steps.objects.owner(self.scope)
+        if owner is None or owner.is_module:
+            return None
+        return "self"
+
+    def plan(self) -> None:
+        if not self._computes_gradients():
+            return
+        try:
+            if self.steps.frozen:
+                raise Refused(self.steps.frozen)
+            found = self._found()
+            self._accumulated(found)
+            for one in found:
+                if one.updates:
+                    self._handle(one)
+        except Refused as problem:
+            self._leave(CLOSURE if self._is_closure() else str(problem))
+
+    def _is_closure(self) -> bool:
+        """Whether this function is what an optimizer's step calls."""
+        if self.info is None:
+            return False
+        return any(
+            isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr == "step"
+            and any(isinstance(a, ast.Name) and a.id == self.info.name for a in n.args)
+            for n in self.ctx.source.nodes
+        )
+
+    def _computes_gradients(self) -> bool:
+        for block in blocks(self.body):
+            for node in block:
+                for inner in own_expressions(node):
+                    if differentiates(self.ctx, inner):
+                        return True
+        return False
+
+    def _leave(self, reason: str) -> None:
+        """Leave every loop of the scope that computes gradients, or the function if none does."""
+        roots = [n for n in self._roots() if any(differentiates(self.ctx, i) for i in ast.walk(n))]
+        if not roots and self.info is not None:
+            roots = [self._loop_around(self.info.node)]
+        elif not roots:
+            roots = [n for n in self.body if any(differentiates(self.ctx, i) for i in ast.walk(n))]
+        for root in roots:
+            if not isinstance(root, ast.FunctionDef | ast.ClassDef) or root is (self.info.node if self.info else None):
+                self.steps.leave(root, reason)
+
+    def _loop_around(self, node: ast.stmt) -> ast.stmt:
+        """The outermost loop that a function is defined in, else the function."""
+        found, place = node, self.ctx.parents.get(node)
+        while place is not None:
+            if isinstance(place, ast.For | ast.While | ast.AsyncFor):
+                found = place
+            place = self.ctx.parents.get(place)
+        return found
+
+    # --- finding --------------------------------------------------------------------------------------------------
+
+    def _found(self) -> list[Found]:
+        """The blocks with backward passes, with the updates that are complete in them. Raises Refused."""
+        self.updates = Updates(self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.trace)
+        out: list[Found] = []
+        seen: set[ast.stmt] = set()
+        for block in blocks(self.body):
+            if any(s in seen for s in block):
+                continue
+            items = flatten(block, self.steps.reader)
+            if not any(i.protocol is not None and i.protocol.kind == "backward" for i in items):
+                continue
+            seen |= {i.node for i in items} | {w for i in items for w in i.inside}
+            seen |= {s for i in items for s in (i.condition.body if i.condition is not None else ())}
+            out.append(Found(block, items))
+        if not out:
+            raise Refused("A backward pass stands inside an expression.")
+        return out
+
+    def _accumulated(self, found: list[Found]) -> None:
+        """Make the updates of every block: direct ones, and those that add gradients up. Raises Refused."""
+        waiting: list[tuple[Found, Phase, str]] = []
+        for one in found:
+            phases = self.updates.phases(one.items)
+            earlier = 0
+            for phase in phases:
+                if not phase.steps:
+                    waiting.append((one, phase, ELSEWHERE))
+                    continue
+                try:
+                    update = self.updates.direct(one.items, phase, earlier, phases)
+                except Refused as problem:
+                    if len(phases) > 1:
+                        raise
+                    waiting.append((one, phase, str(problem)))
+                    continue
+                one.updates.append(update)
+                earlier = update.last + 1
+        if not waiting:
+            return
+        if len(waiting) > 1 or any(one.updates for one in found):
+            raise Refused(waiting[0][2])
+        if self._reads_gradients():
+            raise Refused(STORED)
+        try:
+            self._add_up(*waiting[0])
+        except Refused as problem:
+            reason = waiting[0][2]
+            raise Refused(str(problem) if reason == ELSEWHERE else reason) from problem
+
+    # --- handling -------------------------------------------------------------------------------------------------
+
+    def _handle(self, one: Found) -> None:
+        """Put handlers on the statements that the updates of a block replace."""
+        region = Region(self.ctx, one.block, one.items, one.updates)
+        changed = region.changed()
+        self._name(one)
+        self.ctx.train_steps |= region.moved()
+        self._check_shared(one)
+
+        def write(statements: StatementRewriter) -> None:
+            steps = []
+            for update in one.updates:
+                self._notes(update)
+                steps.append(self.writer.write(update, statements))
+            for step in steps:
+                self.steps.insert(one.block[0], step.function)
+            region.write(statements, steps)
+            self.ctx.converted += 1
+
+        for statement in changed:
+            self.ctx.statement_handlers[statement] = _written
+        self.ctx.statement_handlers[changed[0]] = write
+        self.steps.converted = True
+        self.steps.hosts.add(self.scope.node)
+        self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
+
+    def _name(self, one: Found) -> None:
+        for update in one.updates:
+            hints = ["train_step", "update_step"]
+            if update.mode == "accumulated":
+                hints = ["accumulate_gradients", "add_gradients"]
+            elif len(one.updates) > 1:
+                module = update.optimized[0].modules[0].rpartition(".")[2]
+                hints = [f"{module}_step", f"update_{module}"]
+            if self.info is not None and update.mode != "accumulated":
+                hints.insert(1, f"{self.info.name}_step")
+            update.name = unused(self.ctx, *hints)
+
+    def _notes(self, update: Update) -> None:
+        for index in range(update.first, update.last + 1):
+            for outer in update.items[index].inside:
+                for entry in outer.items:
+                    if self.steps.reader.is_autocast(entry.context_expr) or isinstance(entry.context_expr, ast.Name):
+                        self.ctx.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
+        for one in update.optimized:
+            if not one.sure:
+                self.ctx.note(
+                    update.items[update.losses[0][0]].node,
+                    "torch.optim.Optimizer",
+                    "probable",
+                    f"{one.text} is taken to update {one.modules[0]}, the module that the loss is computed with",
+                )
+
+    def _check_shared(self, one: Found) -> None:
+        """Raises Refused if a forward pass that two updates need can't be written twice."""
+        for update in one.updates:
+            modules = {m for o in update.optimized for m in o.modules}
+            for index in update.slice.shared:
+                node = one.items[index].node
+                calls = [
+                    n for n in ast.walk(node) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
+                ]
+                if len(calls) != 1 or not isinstance(node, ast.Assign):
+                    raise Refused("A value of one update is used in another, and can't be computed twice surely.")
+
+
+def _written(statements: StatementRewriter) -> None:
+    """The statement's lines are written already."""

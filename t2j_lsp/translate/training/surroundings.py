@@ -1,0 +1,61 @@
+"""What surrounds train steps: it runs in Python, where nothing is differentiated."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.precedence import Piece
+
+from .objects import Objects
+from .steps import Steps
+
+
+class Surroundings:
+    """Puts handlers on detached values and blocks without gradients outside the steps."""
+
+    def __init__(self, context: Context, objects: Objects, steps: Steps) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.steps = steps
+
+    def plan(self) -> None:
+        if not self.steps.converted:
+            return
+        inside = {n for s in self.steps.used for n in ast.walk(s)}
+        for node in self.ctx.source.nodes:
+            if node in inside or self.objects.scope(node).node not in self.steps.hosts or self._in_lambda(node):
+                continue
+            if isinstance(node, ast.With):
+                self.ctx.undifferentiated.add(node)
+            elif isinstance(node, ast.Call | ast.Attribute):
+                self._detached(node)
+
+    def _in_lambda(self, node: ast.AST) -> bool:
+        place: ast.AST | None = node
+        while place is not None and not isinstance(place, ast.stmt):
+            if isinstance(place, ast.Lambda):
+                return True
+            place = self.ctx.parents.get(place)
+        return False
+
+    # --- values without gradient ----------------------------------------------------------------------------------
+
+    def _detached(self, node: ast.Call | ast.Attribute) -> None:
+        """``loss.detach()`` and ``labels.data`` are the arrays themselves."""
+        match node:
+            case ast.Call(func=ast.Attribute(attr="detach", value=value), args=[], keywords=[]):
+                pass
+            case ast.Attribute(attr="data", value=value, ctx=ast.Load()):
+                pass
+            case _:
+                return
+        fact = self.ctx.fact(value)
+        if isinstance(fact, Tensor) and fact.sure and not fact.variable and node not in self.ctx.expression_handlers:
+            self.ctx.expression_handlers[node] = lambda renderer: self._itself(renderer, value)
+
+    def _itself(self, renderer: Renderer, value: ast.expr) -> Piece:
+        self.ctx.converted += not self.ctx.quiet
+        return renderer.render(value)

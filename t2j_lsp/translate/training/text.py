@@ -1,0 +1,95 @@
+"""Rendered statements as lines of text, so that they can stand elsewhere than in the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from t2j_lsp.translate.expressions.context import Statement, StatementRewriter
+from t2j_lsp.translate.source.text import Source, apply_edits
+
+
+def converted(statements: StatementRewriter, node: ast.stmt) -> list[str]:
+    """The lines that a statement becomes, without the indentation it stands at. Its trailing comment is kept."""
+    ctx = statements.ctx
+    start, end = span_of_lines(ctx.source, node)
+    before, ctx.edits = ctx.edits, []
+    handler = ctx.statement_handlers.pop(node, None)
+    statements.visit(node)
+    if handler is not None:
+        ctx.statement_handlers[node] = handler
+    new, ctx.edits = ctx.edits, before
+    inside = [e for e in new if start <= e.start <= end and e.end <= end + len(ctx.source.newline)]
+    ctx.edits += [e for e in new if e not in inside]
+    text = apply_edits(ctx.source.text, inside, start, end)
+    reasons = [r for at in list(ctx.todos) if start <= at <= end for r in ctx.todos.pop(at)]
+    width = len(ctx.source.indent(node.lineno))
+    lines = dedented(text, width, _inner_string_lines(text, node))
+    return [f"# TODO(t2j): {reason}" for reason in dict.fromkeys(reasons)] + lines
+
+
+def rendered(statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
+    """An expression's text, and the lines it needs in front of it."""
+    ctx = statements.ctx
+    saved, ctx.statement = ctx.statement, Statement(place)
+    try:
+        piece = statements.renderer.argument(node)
+        return list(ctx.statement.before), piece.text
+    finally:
+        ctx.statement = saved
+
+
+def span_of_lines(source: Source, node: ast.stmt) -> tuple[int, int]:
+    """Start of a statement's first line and end of its last, without the line break."""
+    decorators = getattr(node, "decorator_list", None) or ()
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    assert node.end_lineno is not None
+    return source.starts[first - 1], source.starts[node.end_lineno - 1] + len(source.line_text(node.end_lineno))
+
+
+def dedented(text: str, width: int, fixed: set[int]) -> list[str]:
+    """Lines with ``width`` columns less of indentation; ``fixed`` are the indices of lines inside string literals."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    out = []
+    for index, line in enumerate(lines):
+        cut = min(width, len(line) - len(line.lstrip()))
+        out.append(line if index in fixed else line[cut:])
+    return out
+
+
+def _inner_string_lines(text: str, node: ast.stmt) -> set[int]:
+    """Indices of lines that begin inside a string literal of the new text."""
+    try:
+        tree = ast.parse("if 1:\n" + text if text[:1].isspace() else "\n" + text)
+    except SyntaxError:
+        return set()
+    found: set[int] = set()
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.JoinedStr) or isinstance(inner, ast.Constant) and isinstance(inner.value, str | bytes):
+            if (inner.end_lineno or 0) > inner.lineno:
+                found |= set(range(inner.lineno - 1, (inner.end_lineno or 0) - 1))
+    return found
+
+
+def indented(lines: Sequence[str], indent: str) -> list[str]:
+    """Lines with more indentation; empty ones stay empty."""
+    return [f"{indent}{line}" if line else "" for line in lines]
+
+
+def lead_lines(source: Source, node: ast.stmt, previous: int) -> list[str]:
+    """The lines between line ``previous`` and a statement: comments and blank lines, without indentation."""
+    decorators = getattr(node, "decorator_list", None) or ()
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    return [source.line_text(n).strip() for n in range(previous + 1, first)]
+
+
+def lead_comments(source: Source, node: ast.stmt) -> list[str]:
+    """The comments that stand on lines of their own directly above a statement."""
+    line = node.lineno - 1
+    found: list[str] = []
+    while line >= 1 and source.line_text(line).lstrip().startswith("#"):
+        found.insert(0, source.line_text(line).strip())
+        line -= 1
+    return found

@@ -1,0 +1,263 @@
+"""Whether code can run under jit, and which of its inputs have to be known when it is traced."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.classes import FunctionInfo
+from t2j_lsp.translate.rule.facts import (
+    Class,
+    Function,
+    Instance,
+    Layer,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+    is_module,
+)
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .protocol import Reader
+
+HOST_METHODS = frozenset(
+    {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_"}
+)
+MODE_METHODS = frozenset(
+    {
+        "train",
+        "eval",
+        "parameters",
+        "named_parameters",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+        "to",
+        "cuda",
+        "apply",
+    }
+)
+BUILTINS = frozenset(
+    [
+        "len",
+        "range",
+        "zip",
+        "enumerate",
+        "sum",
+        "min",
+        "max",
+        "abs",
+        "tuple",
+        "list",
+        "dict",
+        "set",
+        "isinstance",
+        "getattr",
+        "hasattr",
+        "sorted",
+        "reversed",
+        "int",
+        "float",
+        "bool",
+        "str",
+        "slice",
+        "map",
+        "any",
+        "all",
+        "round",
+        "type",
+        "callable",
+        "super",
+    ]
+)
+PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.nullcontext", "operator", "itertools")
+CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
+
+
+class Trace:
+    """Looks for what would run only once, or fail, under jit."""
+
+    def __init__(self, context: Context, reader: Reader) -> None:
+        self.ctx = context
+        self.reader = reader
+        self._known: dict[FunctionInfo, str | None] = {}
+
+    def problem(self, node: ast.AST) -> str | None:
+        """Why a statement or expression can't run under jit; None if it can."""
+        for inner in self._walk(node):
+            found = self._problem(inner)
+            if found is not None:
+                return found
+        return None
+
+    def _walk(self, node: ast.AST) -> list[ast.AST]:
+        """The nodes of some code, without type annotations."""
+        out: list[ast.AST] = []
+        stack = [node]
+        while stack:
+            one = stack.pop()
+            out.append(one)
+            skipped = {one.annotation} if isinstance(one, ast.AnnAssign | ast.arg) else set()
+            stack.extend(c for c in ast.iter_child_nodes(one) if c not in skipped)
+        return out
+
+    def _problem(self, node: ast.AST) -> str | None:
+        match node:
+            case ast.Call():
+                return self._call(node)
+            case ast.Attribute(attr="grad" | "grad_fn" | "requires_grad"):
+                if isinstance(self.ctx.fact(node.value), Tensor):
+                    return f"it reads .{node.attr}, which JAX arrays don't have"
+            case ast.Attribute(ctx=ast.Store()):
+                return f"it assigns the attribute {ast.unparse(node)}"
+            case (
+                ast.While() | ast.Try() | ast.AsyncFor() | ast.AsyncWith() | ast.Match() | ast.Global() | ast.Nonlocal()
+            ):
+                return f"it contains a {type(node).__name__.lower()} statement"
+            case ast.Yield() | ast.YieldFrom() | ast.Await():
+                return "it contains a yield or await"
+            case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.Delete():
+                return "it contains a definition, an import or a del"
+            case ast.If() | ast.IfExp() if isinstance(self.ctx.fact(node.test), Tensor):
+                return f"{ast.unparse(node.test)} decides with an array's value"
+            case ast.Break() | ast.Continue():
+                return "it leaves a loop early"
+        return None
+
+    def _call(self, node: ast.Call) -> str | None:
+        fact = self.ctx.fact(node.func)
+        text = ast.unparse(node.func)
+        match fact:
+            case Qual():
+                return self._library(fact.name, text)
+            case Function():
+                return self.function_problem(fact.info)
+            case Class():
+                return f"it builds a {fact.name}" if fact.info.is_module else None
+            case Layer():
+                return None
+            case Instance() if fact.cls.info.is_module:
+                return None
+        if is_module(fact):
+            return None
+        if isinstance(node.func, ast.Name):
+            return self._name(node, node.func.id)
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node.func, text)
+        return f"it calls {text}"
+
+    def _library(self, name: str, text: str) -> str | None:
+        if name in LAYERS:
+            return f"it builds the layer {text}" if LAYERS[name].random else None
+        if is_torch(name):
+            rule = REGISTRY.get(name)
+            if name.startswith(("torch.utils.data.", "torch.autograd.", "torch.optim.")):
+                return f"it calls {text}"
+            return None if rule is not None else f"t2j has no rule for {name}"
+        return None if name.startswith(PURE) else f"it calls {text}, which runs outside JAX"
+
+    def _name(self, node: ast.Call, name: str) -> str | None:
+        if name in ("int", "float", "bool") and any(isinstance(self.ctx.fact(a), Tensor) for a in node.args):
+            return f"{name}() takes a number out of an array"
+        if name in BUILTINS or name not in self.ctx.inference.env and not _is_builtin(name):
+            return None
+        return f"it calls {name}, of which nothing is known" if name != "print" else "it prints"
+
+    def _method(self, func: ast.Attribute, text: str) -> str | None:
+        owner = self.ctx.fact(func.value)
+        name = func.attr
+        if name in HOST_METHODS:
+            return f"{text}() takes values out of JAX"
+        match owner:
+            case Tensor():
+                return None
+            case ListOf() | Tuple() | Shape():
+                return None if name in CONTAINER_METHODS | {"numel"} else f"it calls {text}"
+            case Scalar(kind="str"):
+                return None
+            case Object():
+                return f"it calls {text}"
+            case Instance() if not owner.cls.info.is_module:
+                return f"it calls {text}, whose object can't be passed to a compiled function"
+        if is_module(owner):
+            if name in MODE_METHODS:
+                return f"it calls {text}"
+            method = owner.cls.info.method(name) if isinstance(owner, Instance) else None
+            return self.function_problem(method) if method is not None else None
+        if name in TENSOR_ONLY or (REGISTRY.get(f"torch.Tensor.{name}") is not None and not isinstance(owner, Qual)):
+            return None
+        return f"it calls {text}, of which nothing is known"
+
+    # --- functions of the file ------------------------------------------------------------------------------------
+
+    def function_problem(self, info: FunctionInfo) -> str | None:
+        """Why a function of the file can't be called under jit."""
+        if info not in self._known:
+            self._known[info] = None
+            self._known[info] = self._function_problem(info)
+        return self._known[info]
+
+    def _function_problem(self, info: FunctionInfo) -> str | None:
+        if info.external:
+            host = {n.attr for n in ast.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
+            return f"{info.name} uses .{sorted(host)[0]}()" if host else None
+        for statement in info.node.body:
+            for inner in self._walk(statement):
+                if isinstance(inner, ast.Name) and is_module(self.ctx.fact(inner)):
+                    if not is_loss(self.ctx.fact(inner)) and not self.ctx.bound_in(inner, info.node):
+                        return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
+                if isinstance(inner, ast.Return | ast.FunctionDef):
+                    continue
+                found = self._problem(inner)
+                if found is not None:
+                    return f"in {info.name}, {found}"
+        return None
+
+
+def is_loss(fact: object) -> bool:
+    """Whether a module is a loss function of PyTorch's: it has no parameters and no state."""
+    return isinstance(fact, Layer) and (fact.name.endswith("Loss") or fact.name in _DISTANCES)
+
+
+_DISTANCES = ("torch.nn.CosineSimilarity", "torch.nn.PairwiseDistance")
+
+
+def _is_builtin(name: str) -> bool:
+    import builtins
+
+    return hasattr(builtins, name)
+
+
+def must_be_static(places: list[ast.expr], context: Context) -> bool:
+    """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
+    return any(_static_place(place, context) for place in places)
+
+
+def _static_place(node: ast.expr, context: Context) -> bool:
+    child: ast.AST = node
+    parent = context.parents.get(node)
+    while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Starred | ast.Attribute):
+        if isinstance(parent, ast.BinOp):
+            other = parent.right if parent.left is child else parent.left
+            if isinstance(context.fact(other), Tensor) or isinstance(context.fact(parent), Tensor):
+                return False
+        child, parent = parent, context.parents.get(parent)
+    match parent:
+        case ast.If() | ast.IfExp() | ast.While():
+            return parent.test is child
+        case ast.Compare():
+            return not any(isinstance(context.fact(c), Tensor) for c in (parent.left, *parent.comparators))
+        case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
+            return True
+        case ast.keyword():
+            call = context.parents.get(parent)
+            return isinstance(call, ast.Call) and not is_module(context.fact(call.func))
+        case ast.Call() if parent.func is not child:
+            return not is_module(context.fact(parent.func)) and not isinstance(context.fact(parent.func), Function)
+    return False

@@ -1,0 +1,378 @@
+"""One update of a training loop as a plan: its losses, what it optimizes, what moves into the train step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.facts import Object, is_module
+
+from .flow import Flow, Liveness
+from .groups import updated
+from .objects import Objects, Scope, targets
+from .protocol import CLIPS, Item, Protocol, Reader, Refused
+from .slice import Slice, Slicer
+from .trace import Trace, is_loss
+
+Mode = Literal["fused", "conditional", "accumulated"]
+
+NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
+LEAKS = "The gradients of another loss are still in the parameters when this update is made."
+
+
+@dataclass
+class Optimized:
+    """An optimizer that a step updates by."""
+
+    text: str
+    modules: tuple[str, ...]
+    sure: bool = True
+    """Whether the file shows that these are its modules."""
+
+
+@dataclass
+class Phase:
+    """Backward passes of a block and the optimizer steps behind them."""
+
+    backs: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Update:
+    """What is known of one update before it is written."""
+
+    mode: Mode
+    items: Sequence[Item]
+    slice: Slice
+    losses: list[tuple[int, ast.expr]]
+    optimized: list[Optimized]
+    clips: list[Protocol]
+    first: int
+    last: int
+    """The items that the update takes up, first to last."""
+    live: list[str] = field(default_factory=list)
+    """Variables that the step has to give back, in the order they are written."""
+    condition: ast.If | None = None
+    grads: str = ""
+    """The variable that gradients are added up in."""
+    name: str = ""
+    """What the compiled function is called."""
+
+
+class Updates:
+    """Makes the updates of one scope."""
+
+    def __init__(
+        self, context: Context, objects: Objects, scope: Scope, flow: Flow, reader: Reader, trace: Trace
+    ) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.scope = scope
+        self.flow = flow
+        self.reader = reader
+        self.trace = trace
+        body = scope.function.node.body if scope.function is not None else context.source.tree.body
+        self.liveness = Liveness(flow, body, self._read_elsewhere())
+
+    def _read_elsewhere(self) -> set[str]:
+        """Variables that other functions read: those of the module level, and attributes of ``self``."""
+        if self.scope.function is not None:
+            found = {n for s in ast.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
+            return found | {v for v in self.flow.writes(self.scope.function.node) if "." in v}
+        out: set[str] = set()
+        for function in self.ctx.inference.functions:
+            out |= self.flow.reads(function)
+        return out
+
+    def phases(self, items: Sequence[Item]) -> list[Phase]:
+        out: list[Phase] = []
+        for index, item in enumerate(items):
+            kind = item.protocol.kind if item.protocol is not None else ""
+            if kind == "backward":
+                if not out or out[-1].steps:
+                    out.append(Phase())
+                out[-1].backs.append(index)
+            elif kind == "step" and out:
+                out[-1].steps.append(index)
+        return out
+
+    # --- one phase ------------------------------------------------------------------------------------------------
+
+    def direct(self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase]) -> Update:
+        """An update whose backward pass and step stand in one block. ``earlier`` is the item behind the last update.
+
+        Raises Refused.
+        """
+        slicer = Slicer(items, self.flow)
+        losses = self.losses(items, phase)
+        optimized = self._optimized(items, phase.steps, slicer, losses)
+        variables = self.variables(optimized)
+        conditions = {items[i].condition for i in (*phase.backs, *phase.steps)}
+        if len(conditions) > 1:
+            raise Refused("The backward pass and the step stand under different conditions.")
+        condition = conditions.pop()
+        call = (
+            phase.backs[-1] if condition is None else next(i for i, x in enumerate(items) if x.condition is condition)
+        )
+        self._check_zeroed(items, phase, optimized, others)
+        path = slicer.path(losses, variables)
+        if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
+            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
+        made = slicer.close(path, call, earlier) if path else Slice(call=call)
+        last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
+        self._check_after(items, call, max(phase.steps), optimized)
+        zeros = [
+            i for i, x in enumerate(items) if x.protocol is not None and x.protocol.kind == "zero" and earlier <= i
+        ]
+        mine = [i for i in zeros if i < phase.backs[0] and self.zeroes(items[i].protocol, optimized)]
+        first = min([call, *(i for i in made.moved if i >= earlier), *made.split, *made.delayed, *mine])
+        update = Update(
+            mode="fused" if condition is None else "conditional",
+            items=items,
+            slice=made,
+            losses=losses,
+            optimized=optimized,
+            clips=[p for p in self._clips(items, phase)],
+            first=first,
+            last=last,
+            condition=condition,
+        )
+        self.check_trace(update)
+        update.live = self.live(update)
+        return update
+
+    def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
+        """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
+        slicer = Slicer(items, self.flow)
+        losses = self.losses(items, phase)
+        one = self.optimized(optimizer, slicer, losses)
+        if len(one.modules) != 1:
+            raise Refused("Gradients of several modules add up over several backward passes.")
+        if any(items[i].condition is not None for i in phase.backs):
+            raise Refused("The backward pass stands under a condition.")
+        variables = self.variables([one])
+        path = slicer.path(losses, variables)
+        if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
+            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
+        call = phase.backs[-1]
+        made = slicer.close(path, call) if path else Slice(call=call)
+        first = min([call, *made.moved, *made.split, *made.delayed])
+        update = Update("accumulated", items, made, losses, [one], [], first, call, grads=grads)
+        self.check_trace(update)
+        update.live = self.live(update)
+        return update
+
+    def _trailing(self, items: Sequence[Item], index: int, phase: Phase, optimized: Sequence[Optimized]) -> bool:
+        """Whether an item is a scaler's update or the zeroing of these gradients, right behind the step."""
+        last = max(phase.steps)
+        if index <= last:
+            return False
+        return all(
+            x.protocol is not None
+            and (x.protocol.kind == "rescale" or self.zeroes(x.protocol, optimized))
+            and x.condition is items[last].condition
+            for x in items[last + 1 : index + 1]
+        )
+
+    def losses(self, items: Sequence[Item], phase: Phase) -> list[tuple[int, ast.expr]]:
+        out = []
+        for index in phase.backs:
+            protocol = items[index].protocol
+            assert protocol is not None
+            out.append((index, protocol.subject))
+        return out
+
+    def _clips(self, items: Sequence[Item], phase: Phase) -> list[Protocol]:
+        found = []
+        for index in range(phase.backs[-1], max(phase.steps)):
+            protocol = items[index].protocol
+            if protocol is not None and protocol.kind == "clip":
+                found.append(protocol)
+        return found
+
+    # --- optimizers -----------------------------------------------------------------------------------------------
+
+    def _optimized(
+        self, items: Sequence[Item], steps: Sequence[int], slicer: Slicer, losses: list[tuple[int, ast.expr]]
+    ) -> list[Optimized]:
+        out = []
+        for index in steps:
+            protocol = items[index].protocol
+            assert protocol is not None
+            out.append(self.optimized(protocol.subject, slicer, losses))
+        names = [m for o in out for m in o.modules]
+        if len(set(names)) != len(names):
+            raise Refused("Two optimizers update the same module in one step.")
+        return out
+
+    def optimized(self, node: ast.expr, slicer: Slicer, losses: list[tuple[int, ast.expr]]) -> Optimized:
+        """The optimizer that an expression names, with its modules. Raises Refused."""
+        text = ast.unparse(node)
+        modules = self.objects.modules(node, self.scope)
+        if modules is not None:
+            return Optimized(text, modules)
+        made = self.objects.constructors(node, self.scope)
+        if made is not None:
+            reasons = [self.ctx.optimizers[m].reason for m in made if m in self.ctx.optimizers]
+            raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
+        candidates = self._called_modules(slicer, losses)
+        if len(candidates) != 1:
+            raise Refused(
+                f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
+            )
+        return Optimized(text, (candidates.pop(),), sure=False)
+
+    def _called_modules(self, slicer: Slicer, losses: list[tuple[int, ast.expr]]) -> set[str]:
+        """The modules that are called on the way to the losses."""
+        found: set[str] = set()
+        nodes: list[ast.AST] = [slicer.items[i].node for i in range(losses[-1][0]) if slicer.plain(i)]
+        for node in [*nodes, *(loss for _, loss in losses)]:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Load):
+                    fact = self.ctx.fact(inner)
+                    parent = self.ctx.parents.get(inner)
+                    called = isinstance(parent, ast.Call) and (parent.func is inner or inner in parent.args)
+                    method = isinstance(parent, ast.Attribute) and isinstance(self.ctx.parents.get(parent), ast.Call)
+                    if is_module(fact) and not is_loss(fact) and (called or method) and not self._only_a_loss(inner):
+                        found.add(ast.unparse(inner))
+        return found
+
+    def _only_a_loss(self, node: ast.expr) -> bool:
+        """Whether a module of unknown class is called as losses are: on two values."""
+        parent = self.ctx.parents.get(node)
+        name = ast.unparse(node).rpartition(".")[2].lower()
+        if not (isinstance(parent, ast.Call) and parent.func is node and len(parent.args) == 2):
+            return False
+        return any(part in name for part in ("loss", "crit", "cost", "objective"))
+
+    def variables(self, optimized: Sequence[Optimized]) -> set[str]:
+        """The variables that the updated modules are in."""
+        found: set[str] = set()
+        for one in optimized:
+            for text in one.modules:
+                root = self.flow.root(ast.parse(text, mode="eval").body)
+                if root is None:
+                    raise Refused(f"Can't tell which variable {text} is in.")
+                found.add(root)
+        return found
+
+    # --- checks ---------------------------------------------------------------------------------------------------
+
+    def zeroes(self, protocol: Protocol | None, optimized: Sequence[Optimized]) -> bool:
+        """Whether a zero_grad clears the gradients of all these optimizers' modules, or of one of them."""
+        if protocol is None or protocol.kind != "zero":
+            return False
+        text = ast.unparse(protocol.subject)
+        return any(
+            text == o.text or text in o.modules or any(m.startswith(text + ".") for m in o.modules) for o in optimized
+        )
+
+    def _check_zeroed(
+        self, items: Sequence[Item], phase: Phase, optimized: Sequence[Optimized], others: Sequence[Phase]
+    ) -> None:
+        """Raises Refused unless every module's gradients come from this phase's losses only."""
+        for one in optimized:
+            places = [i for i, x in enumerate(items) if self.zeroes(x.protocol, [one])]
+            before = [i for i in places if i <= phase.backs[0]]
+            after = [i for i in places if i > max(phase.steps)]
+            if not before and not after:
+                raise Refused(NOT_ZEROED)
+            start = max(before) if before else -1
+            for other in others:
+                for index in other.backs:
+                    if other is phase or not self._reaches(items, index, one):
+                        continue
+                    if start < index < phase.backs[0] or (not before and index > max(after)):
+                        raise Refused(LEAKS)
+
+    def _reaches(self, items: Sequence[Item], index: int, one: Optimized) -> bool:
+        """Whether a loss depends on an optimizer's modules."""
+        protocol = items[index].protocol
+        assert protocol is not None
+        variables = self.variables([one])
+        slicer = Slicer(items, self.flow)
+        return bool(slicer.path([(index, protocol.subject)], variables)) or bool(
+            self.flow.reads(protocol.subject) & variables
+        )
+
+    def _check_after(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> None:
+        """Raises Refused if something between the call and the step minds that the update is made already."""
+        mine = self.variables(optimized) | {o.text for o in optimized}
+        for index in range(call, last):
+            item = items[index]
+            if item.protocol is not None or item.condition is not None and item.condition is not items[last].condition:
+                continue
+            if self.flow.uses(item.node).reads & mine or self._changes_rate(item.node):
+                raise Refused("Code between the backward pass and the step uses the module or the optimizer.")
+
+    def _changes_rate(self, node: ast.AST) -> bool:
+        for inner in ast.walk(node):
+            fact = self.ctx.fact(inner) if isinstance(inner, ast.expr) else None
+            if isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer"):
+                return True
+        return False
+
+    def check_trace(self, update: Update) -> None:
+        """Raises Refused if moved code can't run under jit."""
+        for index in update.slice.moved:
+            problem = self.trace.problem(update.items[index].node)
+            if problem is not None:
+                raise Refused(f"The loss can't be computed under jit: {problem}.")
+        for node in [*(loss for _, loss in update.losses), *update.slice.split.values()]:
+            problem = self.trace.problem(node)
+            if problem is not None:
+                raise Refused(f"The loss can't be computed under jit: {problem}.")
+        for clip in update.clips:
+            self.clip_target(clip, update.optimized)
+
+    def clip_target(self, clip: Protocol, optimized: Sequence[Optimized]) -> Optimized:
+        """The optimizer whose gradients are clipped. Raises Refused."""
+        found = updated(clip.subject, self.scope, self.objects)
+        for one in optimized:
+            if found.target and not found.groups and tuple(targets(found.target)) == one.modules:
+                if len(optimized) * len(one.modules) > 1 and any(map(self._is_part, one.modules)):
+                    raise Refused("The gradients of parts of a module are clipped apart from others.")
+                return one
+        raise Refused(f"Can't tell whose gradients {ast.unparse(clip.call)} clips.")
+
+    def _is_part(self, module: str) -> bool:
+        """Whether a module is reached through another one: ``model.head``."""
+        return self.flow.variable(ast.parse(module, mode="eval").body) is None
+
+    # --- results --------------------------------------------------------------------------------------------------
+
+    def live(self, update: Update) -> list[str]:
+        """Variables that the moved code writes and later code reads, in the order they are written."""
+        items, made = update.items, update.slice
+        wanted = set(self.liveness.after.get(items[update.losses[-1][0]].node, set()))
+        if update.condition is not None:
+            wanted |= self.liveness.after.get(update.condition, set())
+        for index in (*made.delayed, *made.split):
+            wanted |= self.flow.reads(items[index].node)
+        out: list[str] = []
+        for index in sorted([*made.moved, *made.split]):
+            if index in made.shared:
+                continue
+            for name in self._in_order(items[index].node):
+                if (name in wanted or index in made.split) and name not in out:
+                    out.append(name)
+        return out
+
+    def _in_order(self, node: ast.stmt) -> list[str]:
+        """Variables a statement writes, in the order they stand in."""
+        names: list[str] = []
+        for inner in ast.walk(node):
+            name = self.flow.variable(inner)
+            if name is not None and name in self.flow.writes(node) and name not in names:
+                names.append(name)
+        return names
+
+
+def clip_kind(context: Context, clip: Protocol) -> str:
+    """``norm`` or ``value``."""
+    fact = context.fact(clip.call.func)
+    return CLIPS[getattr(fact, "name", "")]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
 
 from t2j_lsp.contract import Finding, Options, Severity, Span
 from t2j_lsp.symbols import FunctionNode, scopes_around
@@ -16,33 +15,11 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.text import Edit, Source
 
-if TYPE_CHECKING:
-    from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-    from t2j_lsp.translate.rule.precedence import Piece
-
-    from .render import Renderer
-
-
-class StatementRewriter(Protocol):
-    """What a handler of a statement may ask of the pass that rewrites statements."""
-
-    ctx: Context
-    renderer: Renderer
-
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        """Rewrite statements in order."""
-
-    def unwrap(self, node: ast.stmt, body: list[ast.stmt]) -> None:
-        """Take the header off a block, so that its statements stand in its place."""
-
-    def visit(self, node: ast.stmt) -> None:
-        """Rewrite a statement, and put in front of it what its expressions ask for."""
-
-    def dispatch(self, node: ast.stmt) -> None:
-        """Rewrite a statement by its kind."""
+from .handlers import ExpressionHandler, StatementHandler
 
 
 @dataclass
@@ -94,9 +71,9 @@ class Context:
     layout: Layout = field(default_factory=Layout)
     shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that write into storage which another name shares."""
-    statement_handlers: dict[ast.stmt, Callable[[StatementRewriter], None]] = field(default_factory=dict)
+    statement_handlers: dict[ast.stmt, StatementHandler] = field(default_factory=dict)
     """What is done with statements that are part of training code, instead of rewriting them one by one."""
-    expression_handlers: dict[ast.expr, Callable[[Renderer], Piece | None]] = field(default_factory=dict)
+    expression_handlers: dict[ast.expr, ExpressionHandler] = field(default_factory=dict)
     """What expressions of training code become; None for their usual rewriting."""
     kept: set[ast.AST] = field(default_factory=set)
     """Classes, functions, statements and expressions that stay PyTorch on purpose, such as data pipelines."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
 
 from .protocol import Item, Protocol, Refused, blocks
@@ -106,7 +107,7 @@ class AddedGradients:
                 self.ctx.statement_handlers[protocol.node] = self._part(protocol, optimizer, module, grads)
                 self.steps.used.add(protocol.node)
 
-    def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> Callable[[StatementRewriter], None]:
+    def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> StatementHandler:
         def handler(statements: StatementRewriter) -> None:
             need = statements.renderer.need
             self.ctx.converted += 1
@@ -114,7 +115,7 @@ class AddedGradients:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]
                 case "clip":
-                    arguments = [rendered(statements, n, protocol.node)[1] for n in limits(protocol.call)]
+                    arguments = [rendered(self.ctx, statements, n, protocol.node)[1] for n in limits(protocol.call)]
                     lines = clip_lines(self.ctx, protocol, arguments, grads, need)
                 case "step":
                     lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.state import Parameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Tensor
 from t2j_lsp.translate.rule.precedence import Piece
@@ -92,7 +92,7 @@ class Batches:
             receiver = receiver.value
         return isinstance(receiver, ast.Name)
 
-    def _asarray(self, renderer: Renderer, node: ast.Call) -> Piece:
+    def _asarray(self, renderer: ExpressionRenderer, node: ast.Call) -> Piece:
         assert isinstance(node.func, ast.Attribute)
         receiver = self.ctx.source.segment(node.func.value)
         dtype = next((k.value for k in node.keywords if k.arg == "dtype"), None)
@@ -110,7 +110,7 @@ class Batches:
         """``x, y = batch`` takes a list of tensors apart."""
         match statement:
             case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
-                self.ctx.expression_handlers[value] = lambda renderer: as_arrays(renderer, name, False)
+                self.ctx.expression_handlers[value] = lambda renderer: as_arrays(self.ctx, renderer, name, False)
                 return True
         return False
 
@@ -120,14 +120,14 @@ class Batches:
         """Convert the batch in the first line of the loop."""
         self.inserted[loop.body[0]] = list(waiting.items())
 
-    def lines(self, statement: ast.stmt, renderer: Renderer) -> list[str]:
+    def lines(self, statement: ast.stmt, renderer: ExpressionRenderer) -> list[str]:
         """What goes in front of a statement."""
         batches = self.inserted.get(statement, [])
         if not batches:
             return []
         names = [name for name, _ in batches]
-        return [f"{', '.join(names)} = {', '.join(as_arrays(renderer, n, one).text for n, one in batches)}"]
+        return [f"{', '.join(names)} = {', '.join(as_arrays(self.ctx, renderer, n, one).text for n, one in batches)}"]
 
 
-def _is_dtype(renderer: Renderer, node: ast.expr) -> bool:
+def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:
     return renderer.render(node).text.startswith("jnp.") and isinstance(node, ast.Attribute)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.classes import FunctionInfo
 from t2j_lsp.translate.rule.facts import (
     Class,
@@ -86,7 +86,7 @@ class Data:
             text = self.ctx.source.segment(node)
             self.ctx.expression_handlers[node] = lambda renderer: self._kept_expression(renderer, node, text)
 
-    def _kept_expression(self, renderer: Renderer, node: ast.expr, text: str) -> Piece:
+    def _kept_expression(self, renderer: ExpressionRenderer, node: ast.expr, text: str) -> Piece:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.quiet:
@@ -238,7 +238,7 @@ class Data:
             return
         text = self.ctx.source.segment(node)
         one = isinstance(self.ctx.fact(node), Tensor)
-        self.ctx.expression_handlers[node] = lambda renderer: as_arrays(renderer, text, one)
+        self.ctx.expression_handlers[node] = lambda renderer: as_arrays(self.ctx, renderer, text, one)
 
     def _first_batch(self, node: ast.Call) -> None:
         """``images, labels = next(iter(loader))``."""
@@ -247,12 +247,12 @@ class Data:
                 fact = self.ctx.fact(loader)
                 if isinstance(fact, Object) and fact.kind == "loader":
                     text = self.ctx.source.segment(node)
-                    self.ctx.expression_handlers[node] = lambda renderer: as_arrays(renderer, text, False)
+                    self.ctx.expression_handlers[node] = lambda renderer: as_arrays(self.ctx, renderer, text, False)
 
 
-def as_arrays(renderer: Renderer, text: str, one: bool) -> Piece:
+def as_arrays(ctx: Context, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:
     """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays."""
-    renderer.ctx.converted += not renderer.ctx.quiet
+    ctx.converted += not ctx.quiet
     asarray = f"{renderer.need('jnp')}.asarray"
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 

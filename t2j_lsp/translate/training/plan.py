@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
 from t2j_lsp.translate.rule.facts import Fact

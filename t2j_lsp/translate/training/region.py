@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.heads import header_end
 
 from .protocol import Item, Refused
@@ -157,12 +158,12 @@ class Region:
                 return lines
         item = self.items[index]
         if index in self.shared:
-            return self._copied(converted(statements, item.node), self.shared[index], statements)
+            return self._copied(converted(self.ctx, statements, item.node), self.shared[index], statements)
         if index in self.taken or item.condition is not None:
             return []
         lines = [*pending, *(lead_lines(self.ctx.source, item.node, self._before(item)) if item.inside else [])]
         pending.clear()
-        return [*lines, *converted(statements, item.node)]
+        return [*lines, *converted(self.ctx, statements, item.node)]
 
     def _copied(self, lines: list[str], update: Update, statements: StatementRewriter) -> list[str]:
         """A forward pass on a copy of the module, whose state must change only once."""
@@ -181,11 +182,11 @@ class Region:
     def _call(self, update: Update, step: Step, statements: StatementRewriter) -> list[str]:
         if update.condition is None:
             return [step.call]
-        before, test = rendered(statements, update.condition.test, update.condition)
+        before, test = rendered(self.ctx, statements, update.condition.test, update.condition)
         lines = [*before, f"if {test}:", f"    {step.call}"]
         for _index, item in enumerate(self.items):
             if item.condition is update.condition and item.protocol is None:
-                lines += indented(converted(statements, item.node), "    ")
+                lines += indented(converted(self.ctx, statements, item.node), "    ")
         if step.otherwise:
             lines += ["else:", f"    {step.otherwise}"]
         return lines
@@ -196,7 +197,7 @@ class Region:
         for index in sorted([*update.slice.delayed, *update.slice.split]):
             node = self.items[index].node
             if index not in update.slice.split:
-                lines += converted(statements, node)
+                lines += converted(self.ctx, statements, node)
                 continue
             assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             name = self.ctx.source.segment(node.targets[0])

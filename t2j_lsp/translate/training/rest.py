@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
 
@@ -191,7 +191,7 @@ class Rest:
         if owner is not None:
             self.ctx.expression_handlers[node] = lambda renderer: self._rate(renderer, owner)
 
-    def _rate(self, renderer: Renderer, owner: ast.expr) -> Piece:
+    def _rate(self, renderer: ExpressionRenderer, owner: ast.expr) -> Piece:
         name = bracket(renderer.render(owner), ATOM)
         self.ctx.converted += not self.ctx.quiet
         return Piece(f'{renderer.need("optax")}.tree.get({name}.opt_state, "learning_rate").item()')
@@ -220,7 +220,7 @@ class Rest:
             reason = "LRScheduler keeps its count in last_epoch, and nothing else that changes."
         name = f"torch.optim.{owner.kind}.{func.attr}"
 
-        def handler(renderer: Renderer) -> Piece:
+        def handler(renderer: ExpressionRenderer) -> Piece:
             self.ctx.gap(node, name, "refused", reason)
             return Piece(self.ctx.source.segment(node))
 
@@ -239,7 +239,7 @@ class Rest:
         if self._defined_in_module(node) or self._is_criterion(node):
             return
 
-        def handler(renderer: Renderer) -> Piece:
+        def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
             self.ctx.converted += not self.ctx.quiet
             return Piece(f"{renderer.need('forward')}({given})")

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.precedence import Piece
 
 from .flow import Flow
@@ -101,12 +102,12 @@ class StepWriter:
             node = update.items[index].node
             lines += lead_comments(self.ctx.source, node)
             if index in update.slice.split:
-                before, text = rendered(statements, update.slice.split[index], node)
+                before, text = rendered(self.ctx, statements, update.slice.split[index], node)
                 assert isinstance(node, ast.Assign)
                 lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
             else:
-                lines += [line for line in converted(statements, node) if line.strip() != "pass"]
-        losses = [rendered(statements, loss, update.items[i].node) for i, loss in update.losses]
+                lines += [line for line in converted(self.ctx, statements, node) if line.strip() != "pass"]
+        losses = [rendered(self.ctx, statements, loss, update.items[i].node) for i, loss in update.losses]
         return _Body(lines, losses)
 
     def _draws(self, body: _Body, inputs: dict[str, Input], finder: Inputs) -> None:
@@ -126,7 +127,7 @@ class StepWriter:
             one.kind = "limit"
             inputs.setdefault(text, one)
         renamed([*found.values()], given, self.ctx)
-        return clip, [rendered(statements, node, clip.node)[1] for node in given]
+        return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
 
 
 def limits(call: ast.Call) -> list[ast.expr]:

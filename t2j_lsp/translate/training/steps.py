@@ -6,7 +6,8 @@ import ast
 from collections.abc import Collection, Sequence
 
 from t2j_lsp.translate.expressions.backward import differentiates
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.classes import FunctionInfo
 
 from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, own_expressions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.precedence import Piece
 
@@ -56,6 +56,6 @@ class Surroundings:
         if isinstance(fact, Tensor) and fact.sure and not fact.variable and node not in self.ctx.expression_handlers:
             self.ctx.expression_handlers[node] = lambda renderer: self._itself(renderer, value)
 
-    def _itself(self, renderer: Renderer, value: ast.expr) -> Piece:
+    def _itself(self, renderer: ExpressionRenderer, value: ast.expr) -> Piece:
         self.ctx.converted += not self.ctx.quiet
         return renderer.render(value)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from t2j_lsp.translate.expressions.context import Statement, StatementRewriter
+from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.text import Source, apply_edits
 
 
-def converted(statements: StatementRewriter, node: ast.stmt) -> list[str]:
+def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:
     """The lines that a statement becomes, without the indentation it stands at. Its trailing comment is kept."""
-    ctx = statements.ctx
     start, end = span_of_lines(ctx.source, node)
     before, ctx.edits = ctx.edits, []
     handler = ctx.statement_handlers.pop(node, None)
@@ -28,9 +28,8 @@ def converted(statements: StatementRewriter, node: ast.stmt) -> list[str]:
     return [f"# TODO(t2j): {reason}" for reason in dict.fromkeys(reasons)] + lines
 
 
-def rendered(statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
+def rendered(ctx: Context, statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
     """An expression's text, and the lines it needs in front of it."""
-    ctx = statements.ctx
     saved, ctx.statement = ctx.statement, Statement(place)
     try:
         piece = statements.renderer.argument(node)

@@ -17,8 +17,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from t2j_lsp.translate.expressions.context import Context, StatementRewriter
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionHandler, ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.unit_tests import caller_of
 from t2j_lsp.translate.rule.classes import FunctionInfo
 from t2j_lsp.translate.rule.precedence import Piece
@@ -65,7 +65,7 @@ class _Gradients(Loss):
         self.source: Source = context.source
         self.names: set[str] = set()
         """Names that the backward passes of the test have taken."""
-        self.handlers: list[tuple[ast.expr, Callable[[Renderer], Piece | None]]] = []
+        self.handlers: list[tuple[ast.expr, ExpressionHandler]] = []
         self.undone: list[Callable[[], None]] = []
 
     def plan(self, names: set[str], roots: set[str]) -> set[str]:
@@ -119,7 +119,7 @@ class _Gradients(Loss):
                 reads.append(node)
         return reads
 
-    def _read(self, node: ast.Attribute) -> Iterator[tuple[ast.expr, Callable[[Renderer], Piece | None]]]:
+    def _read(self, node: ast.Attribute) -> Iterator[tuple[ast.expr, ExpressionHandler]]:
         """What ``x.grad`` and ``p.grad`` become, with the loop that ``p`` comes from."""
         root = self.found.roots.get(plain(node.value))
         if root is not None and not root.module:
@@ -136,13 +136,13 @@ class _Gradients(Loss):
         owner.wanted = True
         parameter = node.value
 
-        def of_parameter(renderer: Renderer) -> Piece:
+        def of_parameter(renderer: ExpressionRenderer) -> Piece:
             text = renderer.render(parameter).text
             return Piece(owner.grad + text.removeprefix(owner.text))
 
         yield node, of_parameter
 
-    def _looped(self, node: ast.Attribute, name: str) -> Iterator[tuple[ast.expr, Callable[[Renderer], Piece | None]]]:
+    def _looped(self, node: ast.Attribute, name: str) -> Iterator[tuple[ast.expr, ExpressionHandler]]:
         """``p.grad`` where ``p`` runs over the parameters of a module: the gradients are run over instead."""
         place: ast.AST | None = node
         while place is not None:
@@ -156,7 +156,7 @@ class _Gradients(Loss):
 
     def _over_gradients(
         self, node: ast.Attribute, name: str, loop: ast.For | ast.comprehension, around: ast.AST | None
-    ) -> Iterator[tuple[ast.expr, Callable[[Renderer], Piece | None]]]:
+    ) -> Iterator[tuple[ast.expr, ExpressionHandler]]:
         match loop.iter:
             case ast.Call(
                 func=ast.Attribute(attr="parameters" | "named_parameters", value=owner), args=[], keywords=[]
@@ -179,7 +179,7 @@ class _Gradients(Loss):
             self._loop_head(loop, root, named, part)
             return
 
-        def iterated(renderer: Renderer) -> Piece:
+        def iterated(renderer: ExpressionRenderer) -> Piece:
             if not named:
                 return Piece(f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
             key = f"{renderer.need('torch_name')}({root.text}, path)"
@@ -249,10 +249,10 @@ class _Gradients(Loss):
         ctx, found = self.ctx, self.found
         body: list[str] = []
         for node in found.moved:
-            body += [*lead_comments(self.source, node), *converted(statements, node)]
-        before, loss = rendered(statements, self.loss, region[-1])
+            body += [*lead_comments(self.source, node), *converted(self.ctx, statements, node)]
+        before, loss = rendered(self.ctx, statements, self.loss, region[-1])
         if self.weights is not None:
-            more, weights = rendered(statements, self.weights, region[-1])
+            more, weights = rendered(self.ctx, statements, self.weights, region[-1])
             before += more
             loss = f"{statements.renderer.need('jnp')}.sum({loss} * {weights})"
         body += before
@@ -262,7 +262,7 @@ class _Gradients(Loss):
         lines.append(self._call(statements.renderer))
         for node in region[:-1]:
             if node not in found.moved:
-                lines += converted(statements, node)
+                lines += converted(self.ctx, statements, node)
         start, _ = span_of_lines(self.source, region[0])
         _, end = span_of_lines(self.source, region[-1])
         indent = ctx.indent(region[0].lineno)
@@ -273,7 +273,7 @@ class _Gradients(Loss):
         ctx.converted += 1
         ctx.note(found.call, "torch.Tensor.backward", "note", UNUSED)
 
-    def _call(self, renderer: Renderer) -> str:
+    def _call(self, renderer: ExpressionRenderer) -> str:
         """The statement that calls the loss function's gradient."""
         found, roots = self.found, list(self.found.roots.values())
         wanted = [index for index, root in enumerate(roots) if root.wanted]

@@ -70,12 +70,6 @@ def shares(places: Sequence[int]) -> str:
     return "".join(f"  {sum(place <= depth for place in places) / len(places):5.2f}" for depth in DEPTHS)
 
 
-def place(pair: Pair) -> tuple[int, int]:
-    """First and last line of the faulty code in the faulty program."""
-    first = pair.example.fix_output[: pair.example.fix_output.index(pair.bug.fixed_code)].count("\n") + 1
-    return first, first + pair.bug.error_code.rstrip("\n").count("\n")
-
-
 @functools.cache
 def reference(source: str) -> str:
     """What the rules make of a program."""
@@ -84,12 +78,12 @@ def reference(source: str) -> str:
 
 def answer(pair: Pair) -> Query:
     """Of an answer to what the rules refused: they have nothing to compare it with."""
-    return Query(pair.example.input_code, pair.faulty, pair.bug.error, lines=place(pair))
+    return Query(pair.example.input_code, pair.faulty, pair.bug.error, lines=pair.lines)
 
 
 def answer_beside_rules(pair: Pair) -> Query:
     source = pair.example.input_code
-    return Query(source, pair.faulty, pair.bug.error, reference=reference(source), lines=place(pair))
+    return Query(source, pair.faulty, pair.bug.error, reference=reference(source), lines=pair.lines)
 
 
 def draft(pair: Pair) -> Query:

@@ -33,6 +33,7 @@ FAMILIES = {
     **dict.fromkeys(("Linear", "Conv", "Embed", "Dense"), "layer"),
     **dict.fromkeys(("swapaxes", "permute", "T"), "axes"),
     **dict.fromkeys(("maximum", "minimum"), "elementwise"),
+    **dict.fromkeys(("Mult", "Div"), "factor"),
 }  # fmt: skip
 """Names that are interchangeable in a mistake."""
 
@@ -72,7 +73,7 @@ def edits(
 
 def _families(words: Sequence[str]) -> Iterator[str]:
     for word in words:
-        general = re.sub(r"call (\w+)", lambda m: f"any {FAMILIES[m[1]]}" if m[1] in FAMILIES else m[0], word)
+        general = re.sub(r"(?:call|op) (\w+)", lambda m: f"any {FAMILIES[m[1]]}" if m[1] in FAMILIES else m[0], word)
         if general != word:
             yield general
 
@@ -187,6 +188,20 @@ def _blocks(statement: Statement) -> list[str]:
 
 
 def _paired(before: Sequence[Statement], after: Sequence[Statement]) -> list[tuple[int, int]]:
+    """Indices of statements that are each other's counterpart: the same at both ends, between them ``_aligned``."""
+    shorter = min(len(before), len(after))
+    head = next((i for i in range(shorter) if before[i].tree != after[i].tree), shorter)
+    left = shorter - head
+    tail = next((i for i in range(left) if before[-1 - i].tree != after[-1 - i].tree), left)
+    rows, columns = len(before) - tail, len(after) - tail
+    return [
+        *((i, i) for i in range(head)),
+        *((head + i, head + j) for i, j in _aligned(before[head:rows], after[head:columns])),
+        *((rows + i, columns + i) for i in range(tail)),
+    ]
+
+
+def _aligned(before: Sequence[Statement], after: Sequence[Statement]) -> list[tuple[int, int]]:
     """Indices of statements that are each other's counterpart: the alignment in order that is most alike."""
     rows, columns = len(before), len(after)
     likeness = [[max(0.0, a.tree.like(b.tree) - _ALIKE) for b in after] for a in before]
@@ -205,3 +220,20 @@ def _paired(before: Sequence[Statement], after: Sequence[Statement]) -> list[tup
         else:
             j += 1
     return found
+
+
+def forms(code: str) -> set[str]:
+    """The forms of expressions in some lines of code: what stands in which place of what, names aside."""
+    return {word for statement in statements(code) for word in _forms(statement.tree, "")}
+
+
+def _forms(tree: Tree, around: str) -> Iterator[str]:
+    label = tree.label + (f" {tree.text}" if tree.label == "const" else " _" if tree.text == "_" else "")
+    yield around + label
+    inner = [part.label for _, part in tree.parts]
+    if len(inner) > 1:
+        yield f"{tree.label}({', '.join(inner)})"
+    for slot, part in tree.parts:
+        yield from _forms(part, f"{tree.label}.{slot}: ")
+        for deep, one in part.parts:
+            yield f"{tree.label}.{slot}: {part.label}.{deep}: {one.label}"

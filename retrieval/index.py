@@ -13,10 +13,12 @@ from importlib import resources
 from t2j_lsp.fixes.record import Example, Found, Pair, Query, chosen, from_jsonl
 
 from . import features
-from .edits import NO_COUNTERPART, edits
+from .edits import NO_COUNTERPART, edits, forms
+from .flow import unused
 
 WEIGHTS = {
-    "source": 0.15, "names": 0.7, "structure": 0.6, "differences": 0.2, "edits": 0.5, "error": 0.3, "words": 1.0,
+    "source": 0.3, "names": 0.5, "structure": 0.3, "differences": 0.2, "edits": 0.5, "forms": 0.2, "flow": 2.0,
+    "error": 0.3, "words": 1.0,
 }  # fmt: skip
 """The parts of a pair that are searched, and how much a match in each counts: chosen on half of the programs."""
 _OTHER_OUTCOME = 0.75
@@ -88,11 +90,18 @@ class Index:
 
 def _pair_terms(pair: Pair) -> dict[str, list[str]]:
     """What a pair is found by; free words of a search also find its names and its message."""
-    bug = pair.bug
-    row = _terms(Query(pair.example.input_code, bug.error_code, bug.error))
+    bug, example = pair.bug, pair.example
+    row = {
+        "source": features.names(example.input_code),
+        "names": features.names(bug.error_code),
+        "structure": features.structure(bug.error_code),
+        "differences": features.differences(bug.fixed_code, bug.error_code),
+        "edits": edits(example.fix_output, pair.faulty, pair.lines),
+        "forms": sorted(forms(bug.error_code) - forms(bug.fixed_code)),
+        "flow": list((Counter(unused(pair.faulty)) - Counter(unused(example.fix_output))).elements()),
+        "error": features.message(bug.error),
+    }
     row["names"] += features.names(bug.fixed_code)
-    row["differences"] = features.differences(bug.fixed_code, bug.error_code)
-    row["edits"] = edits(bug.fixed_code, bug.error_code)
     about = features.message(f"{bug.root_cause.replace('-', ' ')} {bug.category} {bug.fix_info}")
     row["words"] = [*about, *row["error"], *row["names"]]
     return row
@@ -109,6 +118,8 @@ def _terms(query: Query) -> dict[str, list[str]]:
         "structure": features.structure(code) if code else [],
         "differences": features.differences(query.source, code) if code else [],
         "edits": _edits(query) if query.code else [],
+        "forms": sorted(forms(code)) if code and query.lines else [],
+        "flow": list(unused(query.code)),
         "error": features.message(query.error),
         "words": features.message(query.words),
     }

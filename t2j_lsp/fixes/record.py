@@ -151,8 +151,9 @@ class Example:
             taken: list[FixedBug] = []
             later: list[FixedBug] = []
             for bug in left:
-                fits = text.count(bug.fixed_code) == 1
-                text = planted(text, bug) if fits else text
+                both = planted(text, bug) if text.count(bug.fixed_code) == 1 else ""
+                fits = bool(both) and all(one.error_code in both for one in taken)
+                text = both if fits else text
                 (taken if fits else later).append(bug)
             if not taken:
                 raise ValueError(f"{later[0].root_cause}: its fixed code does not stand once in the program")
@@ -205,6 +206,13 @@ class Pair:
     def faulty(self) -> str:
         """The fixed program with this one error in it."""
         return planted(self.example.fix_output, self.bug)
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """First and last line, from 1, of the faulty code in the faulty program."""
+        before = self.example.fix_output[: self.example.fix_output.index(self.bug.fixed_code)]
+        first = before.count("\n") + 1
+        return first, first + self.bug.error_code.rstrip("\n").count("\n")
 
     def to_json(self) -> dict[str, Any]:
         """The form in which a prompt shows it: the published fields, without the whole programs."""

@@ -29,7 +29,7 @@ def test_what_nothing_reads_has_its_word(code: str, word: str) -> None:
     [
         "def f(x, b):\n    y = x + b\n    return y\n",
         "def f(x):\n    found = []\n    found.append(x)\n    optimizer.update(x)\n    return found\n",
-        "class N:\n    def __init__(self, a, *, rngs):\n        self.a = a\n\n    def g(self):\n        return self.a\n",
+        "class N:\n    def __init__(self, a):\n        self.a = a\n\n    def g(self):\n        return self.a\n",
         "def f(x):\n    def body(c, t):\n        return c + t, c\n    return scan(body, x)\n",
         "def f(:",
     ],

@@ -18,6 +18,9 @@ class ExpressionRenderer(Protocol):
     def argument(self, node: ast.expr) -> Piece:
         """An argument of a call: a variable is read with ``[...]``."""
 
+    def put(self, node: ast.expr, piece: Piece) -> None:
+        """Say what an expression becomes, before it is rendered."""
+
     def need(self, name: str) -> str:
         """A helper or imported name for the output, renamed if the user's code has taken it."""
 

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from t2j_lsp.translate.rule.facts import Scalar, Tensor, layer_names
+from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
 
 from .context import Context, Statement
+from .copying import Copier
+from .handlers import ExpressionRenderer
+from .subscripts import Subscripts
+from .variables import Variables
 
 
 class InPlace:
-    """In-place writes, for the renderer."""
+    """Writes into what an operation in place changes."""
 
-    ctx: Context
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        variables: Variables,
+        copier: Copier,
+        subscripts: Subscripts,
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.variables = variables
+        self.copier = copier
+        self.subscripts = subscripts
 
-    if TYPE_CHECKING:
-        rendered: dict[ast.expr, Piece]
-        picked: dict[ast.expr, str]
-        picks: set[tuple[int, str]]
-
-        def render(self, node: ast.expr) -> Piece: ...
-        def need(self, name: str) -> str: ...
-        def copy_arguments(self, node: ast.Call) -> Piece: ...
-        def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None: ...
-
-    def in_place(self, node: ast.Call, receiver: ast.expr, value: Callable[[], Piece | None]) -> Piece | None:
+    def call(self, node: ast.Call, receiver: ast.expr, value: Callable[[], Piece | None]) -> Piece | None:
         """``x.add_(y)``: the new value, bound to what held the old one."""
         receiver = _written_through(receiver)
         statement = self.ctx.statement
@@ -35,11 +40,11 @@ class InPlace:
         raw = self._in_kernel_layout(node, receiver)
         piece = value()
         if piece is None:
-            return self.copy_arguments(node)
+            return self.copier.copy_arguments(node)
         before = self.ctx.fact(receiver)
         if isinstance(before, Tensor) and _yields_bool(node) and before.dtype != "bool":
             self._unseen(node, "an in-place comparison keeps the tensor's dtype in PyTorch")
-            return self.copy_arguments(node)
+            return self.copier.copy_arguments(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
             # A flag that JAX does not have: the array is what it was.
             if alone and statement is not None and not self.ctx.quiet:
@@ -72,17 +77,17 @@ class InPlace:
             statement.before.append(f"{receiver.id} = {piece.text}")
             return Piece(receiver.id)
         self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
-        return self.copy_arguments(node)
+        return self.copier.copy_arguments(node)
 
     def _in_kernel_layout(self, node: ast.Call, receiver: ast.expr) -> bool:
         """Render a kernel as it is, not in PyTorch's layout, where the operation treats all its elements alike."""
         facts = [self.ctx.fact(a) for a in [*node.args, *(k.value for k in node.keywords)]]
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ELEMENTWISE:
             return False
-        parameter = self.parameter(receiver, constant=True)
+        parameter = self.variables.parameter(receiver, constant=True)
         if parameter is None or not parameter[1] or not all(isinstance(fact, Scalar) for fact in facts):
             return False
-        self.rendered[receiver] = Piece(f"{parameter[0]}[...]")
+        self.renderer.put(receiver, Piece(f"{parameter[0]}[...]"))
         return True
 
     def assign_to(self, target: ast.expr, piece: Piece, node: ast.expr, raw: bool = False) -> Piece | None:
@@ -92,10 +97,10 @@ class InPlace:
         """
         while isinstance(target, ast.Attribute) and target.attr == "data":
             target = target.value
-        parameter = self.parameter(target, constant=raw)
+        parameter = self.variables.parameter(target, constant=raw)
         if parameter is not None:
             text, flax_layout = parameter
-            value = self.in_flax_layout(target, piece) if flax_layout and not raw else piece.text
+            value = self.variables.in_flax_layout(target, piece) if flax_layout and not raw else piece.text
             if value is None:
                 self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
                 return None
@@ -104,7 +109,7 @@ class InPlace:
             case ast.Name():
                 return Piece(f"{target.id} = {piece.text}", ANY)
             case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
-                return Piece(f"{self.render(target.value).text}.{target.attr} = {piece.text}", ANY)
+                return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {piece.text}", ANY)
             case ast.Subscript(value=ast.Name() | ast.Attribute()):
                 return self._assign_to_part(target, piece, node)
             case _:
@@ -113,38 +118,20 @@ class InPlace:
 
     def _assign_to_part(self, target: ast.Subscript, piece: Piece, node: ast.expr) -> Piece | None:
         base = self.ctx.fact(target.value)
-        index = self.splice_index(target)
-        variable = self.parameter(target.value)
+        index = self.subscripts.index(target)
+        variable = self.variables.parameter(target.value)
         if variable is not None:
             if variable[1]:
                 self._unseen(node, f"{variable[0]} has Flax's layout; assign to its part explicitly")
                 return None
             return Piece(f"{variable[0]}[{index}] = {piece.text}", ANY)
-        holder = bracket(self.render(target.value), ATOM)
+        holder = bracket(self.renderer.render(target.value), ATOM)
         if isinstance(base, Tensor) and not base.variable:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
         return Piece(f"{holder}[{index}] = {piece.text}", ANY)
 
     def _unseen(self, node: ast.expr, reason: str) -> None:
         self.ctx.gap(node, "in-place", "in-place", reason)
-
-    def in_flax_layout(self, target: ast.expr, piece: Piece) -> str | None:
-        """A weight in PyTorch's layout as the kernel that ``target`` names; None if which layer's isn't known."""
-        while isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
-        if not isinstance(target, ast.Attribute):
-            return None
-        if layer_names(self.ctx.fact(target.value)) <= {"torch.nn.Linear", "torch.nn.LazyLinear"}:
-            return f"{bracket(piece, ATOM)}.T"
-        return f"{self.need('jnp')}.moveaxis({bracket(piece, 1)}, (0, 1), (-1, -2))"
-
-    def splice_index(self, target: ast.Subscript) -> str:
-        """The index of a subscript, rendered."""
-        start, end = self.ctx.source.span(target.slice)
-        text = self.render(target.slice).text
-        if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
-            return f"({text})"
-        return text
 
 
 # In-place methods that do the same to every element, and draw the same whatever the layout.

@@ -1,76 +1,38 @@
-"""Renders the methods and attributes that torch's nn.Module defines."""
+"""The methods that torch's nn.Module defines, called on modules."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from t2j_lsp.translate.rule.facts import (
-    AnyModule,
-    Fact,
-    Instance,
-    Object,
-    Qual,
-    Tensor,
-    is_module,
-    is_module_base,
-    layer_names,
-)
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual, is_module, is_module_base
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
-from .in_place import InPlace
-from .needs import Needs
+from .context import Context
+from .copying import Copier, arguments_only
+from .handlers import ExpressionRenderer
 from .site import rngs_expression
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
 
 
-class ModuleMethods(InPlace):
-    """Methods and attributes of modules, for the renderer."""
+class ModuleMethods:
+    """What methods of modules become."""
 
-    needs: Needs
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
 
-    if TYPE_CHECKING:
-        unsure: set[ast.expr]
-
-        def need(self, name: str) -> str: ...
-        def argument(self, node: ast.expr) -> Piece: ...
-        def splice(self, node: ast.AST, start: int | None = None, end: int | None = None) -> str: ...
-        def rebuilt(self, node: ast.Call, head: str | None, dropped: list[ast.keyword], rngs: str | None) -> Piece: ...
-
-    def _forward_call(self, node: ast.Call, func: ast.Attribute) -> Piece:
-        """``self.encoder.forward(x)`` is ``self.encoder(x)``."""
-        _, end = self.ctx.source.span(node)
-        _, func_end = self.ctx.source.span(func)
-        return Piece(bracket(self.render(func.value), ATOM) + self.splice(arguments_only(node), func_end, end))
-
-    def super_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
-        """``super().forward(x)`` and ``super(Net, self).__init__(...)``."""
-        info = self.ctx.class_info
-        if info is None or not info.is_module:
-            return None
-        name = "__call__" if func.attr == "forward" else func.attr
-        base = next((b for b in info.bases if is_module_base(b)), None)
-        needs_rngs = func.attr == "__init__" and (
-            (isinstance(base, Qual) and base.name in LAYERS and LAYERS[base.name].random) or not isinstance(base, Qual)
-        )
-        if not needs_rngs:
-            for candidate in info.bases:
-                method = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
-                needs_rngs = needs_rngs or bool(method and method.takes_rngs)
-        rngs = rngs_expression(self.ctx) if needs_rngs else None
-        return self.rebuilt(node, f"super().{name}", [], rngs)
-
-    def module_method(self, node: ast.Call, func: ast.Attribute, owner: Fact) -> Piece | None:
+    def method(self, node: ast.Call, func: ast.Attribute, owner: Fact) -> Piece | None:
         """A method that torch's nn.Module defines, called on a module."""
-        name = func.attr
-        receiver = self.render(func.value)
+        name, need = func.attr, self.renderer.need
+        receiver = self.renderer.render(func.value)
         text = bracket(receiver, ATOM)
         match name:
             case "forward":
-                return self._forward_call(node, func)
+                return self.forward_call(node, func)
             case "eval" | "train":
                 return self._mode(node, receiver)
             case "to":
@@ -78,14 +40,12 @@ class ModuleMethods(InPlace):
             case _ if name in DROPPED_METHODS:
                 return receiver
             case "parameters":
-                return Piece(
-                    f"{self.need('jax')}.tree.leaves({self.need('nnx')}.state({text}, {self.need('nnx')}.Param))"
-                )
+                return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({text}, {need('nnx')}.Param))")
             case "buffers":
-                state = f"{self.need('nnx')}.state({text}, {self.need('Buffer')})"
-                return Piece(f"{self.need('jax')}.tree.leaves({state})")
+                state = f"{need('nnx')}.state({text}, {need('Buffer')})"
+                return Piece(f"{need('jax')}.tree.leaves({state})")
             case "modules":
-                return Piece(f"(m for _, m in {self.need('nnx')}.iter_modules({text}))")
+                return Piece(f"(m for _, m in {need('nnx')}.iter_modules({text}))")
             case "named_modules" | "named_parameters" if not node.args and not node.keywords:
                 return self._named(node, receiver.text, name)
             case "children" | "named_children":
@@ -95,11 +55,15 @@ class ModuleMethods(InPlace):
                 return self._refused(node, name, "cast the parameters with jax.tree.map over nnx.state(model)")
             case "register_buffer" | "register_parameter" if (parts := registration(node)) is not None:
                 key, value, persistent = parts
-                return Piece(f"setattr({text}, {self.render(key).text}, {self.registered(value, name, persistent)})")
+                return Piece(
+                    f"setattr({text}, {self.renderer.render(key).text}, {self.registered(value, name, persistent)})"
+                )
             case "state_dict" if self.ctx.inference.holds_tests and not node.args and not node.keywords:
-                return Piece(f"{self.need('torch_state')}({receiver.text})")
+                return Piece(f"{need('torch_state')}({receiver.text})")
             case "load_state_dict" if self._loads_strictly(node):
-                return Piece(f"{self.need('load_torch_state')}({receiver.text}, {self.argument(node.args[0]).text})")
+                return Piece(
+                    f"{need('load_torch_state')}({receiver.text}, {self.renderer.argument(node.args[0]).text})"
+                )
             case "state_dict":
                 return self._refused(node, name, "save nnx.state(model) with orbax.checkpoint")
             case "load_state_dict":
@@ -122,15 +86,30 @@ class ModuleMethods(InPlace):
             case _:
                 return None
 
-    def _named(self, node: ast.Call, module: str, name: str) -> Piece:
-        """Pairs of a name and a module or parameter."""
-        walk = WALKS[name.removeprefix("named_")].format(module)
-        item = "m" if name == "named_modules" else "p"
-        self.need("nnx")
-        pairs = f"({self.need('torch_name')}({module}, path), {item}) for path, {item} in {walk}"
-        parent = self.ctx.parents.get(node)
-        alone = isinstance(parent, ast.Call) and parent.args == [node] and not parent.keywords
-        return Piece(pairs if alone else f"({pairs})")
+    def forward_call(self, node: ast.Call, func: ast.Attribute) -> Piece:
+        """``self.encoder.forward(x)`` is ``self.encoder(x)``."""
+        _, end = self.ctx.source.span(node)
+        _, func_end = self.ctx.source.span(func)
+        return Piece(
+            bracket(self.renderer.render(func.value), ATOM) + self.copier.splice(arguments_only(node), func_end, end)
+        )
+
+    def super_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
+        """``super().forward(x)`` and ``super(Net, self).__init__(...)``."""
+        info = self.ctx.class_info
+        if info is None or not info.is_module:
+            return None
+        name = "__call__" if func.attr == "forward" else func.attr
+        base = next((b for b in info.bases if is_module_base(b)), None)
+        needs_rngs = func.attr == "__init__" and (
+            (isinstance(base, Qual) and base.name in LAYERS and LAYERS[base.name].random) or not isinstance(base, Qual)
+        )
+        if not needs_rngs:
+            for candidate in info.bases:
+                method = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
+                needs_rngs = needs_rngs or bool(method and method.takes_rngs)
+        rngs = rngs_expression(self.ctx) if needs_rngs else None
+        return self.copier.rebuilt(node, f"super().{name}", [], rngs)
 
     def first_parameter(self, node: ast.Call) -> Piece | None:
         """``next(model.parameters())``, which mostly is asked for its dtype."""
@@ -139,12 +118,22 @@ class ModuleMethods(InPlace):
                 func=ast.Name(id="next"),
                 args=[ast.Call(func=ast.Attribute(value=owner, attr="parameters"), args=[], keywords=[]) as inner],
             ) if is_module(self.ctx.fact(owner)):
-                return Piece(f"{self.render(inner).text}[0]")
+                return Piece(f"{self.renderer.render(inner).text}[0]")
         return None
+
+    def _named(self, node: ast.Call, module: str, name: str) -> Piece:
+        """Pairs of a name and a module or parameter."""
+        walk = WALKS[name.removeprefix("named_")].format(module)
+        item = "m" if name == "named_modules" else "p"
+        self.renderer.need("nnx")
+        pairs = f"({self.renderer.need('torch_name')}({module}, path), {item}) for path, {item} in {walk}"
+        parent = self.ctx.parents.get(node)
+        alone = isinstance(parent, ast.Call) and parent.args == [node] and not parent.keywords
+        return Piece(pairs if alone else f"({pairs})")
 
     def _refused(self, node: ast.Call, name: str, reason: str) -> Piece:
         self.ctx.gap(node, f"torch.nn.Module.{name}", "refused", f"Module.{name} has no sure JAX form: {reason}")
-        return self.copy_arguments(node)
+        return self.copier.copy_arguments(node)
 
     def _loads_strictly(self, node: ast.Call) -> bool:
         """Whether a test loads all of a state dict, as `t2j_lsp.load_torch_state` does, and asks for no answer."""
@@ -198,7 +187,7 @@ class ModuleMethods(InPlace):
             return None
         if isinstance(mode, ast.Constant):
             return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
-        return Piece(f"{text}.train() if {bracket(self.render(mode), 3)} else {text}.eval()", 2)
+        return Piece(f"{text}.train() if {bracket(self.renderer.render(mode), 3)} else {text}.eval()", 2)
 
     def _to(self, node: ast.Call, receiver: Piece) -> Piece | None:
         """``model.to(device)`` goes; ``model.to(dtype)`` is not done in place in JAX."""
@@ -208,152 +197,25 @@ class ModuleMethods(InPlace):
                 return self._refused(node, "to", "cast the parameters with jax.tree.map over nnx.state(model)")
         return receiver
 
-    def layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
-        """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
-        names = layer_names(owner)
-        if owner == AnyModule() and node.attr in _RENAMED and not self._answers_to_torch_names(node):
-            reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
-            return self._unsure(node, reason)
-        if not names or (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
-            return None
-        forms = {LAYERS[n].attributes.get(node.attr) for n in names if n in LAYERS}
-        if forms == {None} or not forms:
-            return None
-        text = bracket(self.render(node.value), ATOM)
-        if len(forms) > 1 and self._is_initialised(node):
-            return None
-        if len(forms) > 1 and self._told_apart(node):
-            return None
-        if len(forms) > 1:
-            return self._unsure(node, f".{node.attr} has another name in each of these layers")
-        new = forms.pop()
-        assert new is not None
-        if new == "kernel":
-            linear = all(n in ("torch.nn.Linear", "torch.nn.LazyLinear") for n in names)
-            if linear:
-                return Piece(f"{text}.kernel.T")
-            return Piece(f"{self.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
-        return Piece(f"{text}.{new}")
-
-    def _told_apart(self, node: ast.Attribute) -> bool:
-        """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""
-        parent = self.ctx.parents.get(node)
-        if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):
-            return False
-        classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in ast.walk(a)]
-        return any(isinstance(c, Qual) and c.name.startswith("flax.") for c in classes)
-
-    def _unsure(self, node: ast.Attribute, reason: str) -> Piece:
-        """The attribute as it stands, marked."""
-        self.ctx.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
-        self.unsure.add(node)
-        return Piece(self.ctx.source.segment(node))
-
-    def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
-        """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
-        return isinstance(node.value, ast.Attribute) or self._is_initialised(node)
-
-    def variable_value(self, node: ast.Attribute, piece: Piece) -> Piece:
-        """The array in a Variable. An attribute that may be None is passed as it is."""
-        owner = self.ctx.fact(node.value)
-        if isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
-            return piece
-        if node in self.unsure or piece.text.endswith((".T", "]", ")")):
-            return piece
-        return Piece(f"{bracket(piece, ATOM)}[...]")
-
     def registered(self, value: ast.expr, name: str, persistent: ast.expr | None) -> str:
         """What a registered parameter or buffer is assigned; ``nnx.data(None)`` where there is none."""
-        none = f"{self.need('nnx')}.data(None)"
+        none = f"{self.renderer.need('nnx')}.data(None)"
         if isinstance(value, ast.Constant) and value.value is None:
             return none
         if name != "register_buffer":
-            return self.argument(value).text
+            return self.renderer.argument(value).text
         if isinstance(value, ast.IfExp) and isinstance(value.orelse, ast.Constant) and value.orelse.value is None:
-            test = bracket(self.render(value.test), slot(value, "test", value.test))
+            test = bracket(self.renderer.render(value.test), slot(value, "test", value.test))
             return f"{self.registered(value.body, name, persistent)} if {test} else {none}"
-        text = self.argument(value).text
+        text = self.renderer.argument(value).text
         extra = ""
         if persistent is not None and not (isinstance(persistent, ast.Constant) and persistent.value is True):
-            extra = f", persistent={self.render(persistent).text}"
-        made = f"{self.need('Buffer')}({text}{extra})"
+            extra = f", persistent={self.renderer.render(persistent).text}"
+        made = f"{self.renderer.need('Buffer')}({text}{extra})"
         function = self.ctx.function
         if isinstance(value, ast.Name) and function is not None and function.may_be_none(value):
             return f"{none} if {text} is None else {made}"
         return made
-
-    def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
-        """The text of the Variable that a node names, and whether its layout is Flax's.
-
-        With ``constant`` the layout does not matter, and a module of unknown class will do: the helper classes answer
-        to ``weight`` too.
-        """
-        while isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        if node in self.picked:
-            return self.picked[node], True
-        fact = self.ctx.fact(node)
-        if isinstance(node, ast.Name):
-            return (node.id, fact.any_layout) if isinstance(fact, Tensor) and fact.variable else None
-        if not isinstance(node, ast.Attribute) or not isinstance(fact, Tensor) or not fact.variable:
-            return None
-        text = bracket(self.render(node.value), ATOM)
-        owner = self.ctx.fact(node.value)
-        names = layer_names(owner)
-        if names and not (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
-            forms = {LAYERS[n].attributes.get(node.attr, node.attr) for n in names if n in LAYERS}
-            if len(forms) != 1:
-                return self._either(node, text, names) if constant else None
-            form = forms.pop()
-            return f"{text}.{form}", form == "kernel"
-        if isinstance(owner, AnyModule):
-            return (f"{text}.{node.attr}", False) if constant and not owner.names else None
-        return f"{text}.{node.attr}", False
-
-    def _is_initialised(self, node: ast.expr) -> bool:
-        """Whether it is what a function of torch.nn.init fills."""
-        parent = self.ctx.parents.get(node)
-        while isinstance(parent, ast.Attribute) and parent.attr == "data":
-            node, parent = parent, self.ctx.parents.get(parent)
-        if not isinstance(parent, ast.Call) or node not in parent.args[:1]:
-            return False
-        fact = self.ctx.fact(parent.func)
-        return isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
-
-    def _either(self, node: ast.Attribute, text: str, names: frozenset[str]) -> tuple[str, bool] | None:
-        """The parameter of a module that may be of two kinds, ``kernel`` in one and ``weight`` in the other.
-
-        A statement in front picks it; None where there is no place for one.
-        """
-        kinds: dict[str, set[str]] = {}
-        for name in names:
-            kinds.setdefault(LAYERS[name].attributes.get(node.attr, node.attr), set()).add(flax_class(name))
-        statement = self.ctx.statement
-        if len(kinds) != 2 or statement is None or not statement.hoistable:
-            return None
-        first, second = sorted(kinds, key=lambda kind: kind == node.attr)
-        bases = [self.need(base) for base in sorted(kinds[first])]
-        classes = bases[0] if len(bases) == 1 else f"({', '.join(bases)})"
-        taken = node.attr in self.ctx.names | self.ctx.reserved
-        picked = self.ctx.fresh(node.attr) if taken else node.attr
-        self.picked[node] = picked
-        line = f"{picked} = {text}.{first} if isinstance({text}, {classes}) else {text}.{second}"
-        block = self.ctx.block_of(statement.node)
-        if (id(block), line) not in self.picks:
-            self.picks.add((id(block), line))
-            statement.before.append(line)
-        return picked, True
-
-
-_RENAMED = frozenset({"weight", "running_mean", "running_var"})
-"""Attributes of PyTorch's layers that most of Flax's have under other names."""
-
-
-def flax_class(name: str) -> str:
-    """The Flax class that stands for a layer in every form, its helper's included; the helper where there is none."""
-    short = name.rpartition(".")[2].rstrip("123d") if name[-1] == "d" else name.rpartition(".")[2]
-    same = {"Conv", "BatchNorm", "Linear", "LayerNorm", "GroupNorm"}
-    return "nnx.Embed" if short == "Embedding" else f"nnx.{short}" if short in same else LAYERS[name].base
 
 
 def registration(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr | None] | None:
@@ -370,9 +232,3 @@ def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if parent.value is value:
             return target
     return None
-
-
-def arguments_only(node: ast.Call) -> ast.Call:
-    """The call without its callee, for rendering what stands between its brackets."""
-    callee = ast.Constant(value=None, lineno=0, col_offset=0)
-    return ast.copy_location(ast.Call(func=callee, args=node.args, keywords=node.keywords), node)

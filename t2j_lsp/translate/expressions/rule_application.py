@@ -6,16 +6,22 @@ import ast
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.precedence import Piece
-from t2j_lsp.translate.rule.record import IGNORED, Argument, Call, CannotHoist, Refusal, Rule, Signature
+from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
-from .layer_calls import LayerCalls
-from .site import CallSite
+from .context import Context
+from .handlers import ExpressionRenderer
+from .site import Sites
 
 
-class RuleApplication(LayerCalls):
+class RuleApplication:
     """Rules applied to calls, attributes, and functions passed as values."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, site: Sites) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.site = site
 
     def apply(
         self, rule: Rule, node: ast.Call, receiver: ast.expr | None, skip: ast.keyword | None = None
@@ -36,12 +42,95 @@ class RuleApplication(LayerCalls):
         self.ctx.gap(node, rule.name, "arguments", f"the arguments do not fit {rule.signatures[0].text}")
         return None
 
+    def apply_partial(self, node: ast.Call, fact: Partial, name: str) -> Piece | None:
+        """A call of ``partial(torch.arange, device=device)``: as if all arguments stood in the call."""
+        made = fact.node
+        if (
+            made is None
+            or any(k.arg is None for k in made.keywords)
+            or any(isinstance(a, ast.Starred) for a in made.args)
+        ):
+            return None
+        given = {k.arg for k in node.keywords}
+        merged = ast.Call(
+            node.func,
+            [*made.args[1:], *node.args],
+            [*(k for k in made.keywords if k.arg not in given), *node.keywords],
+        )
+        rule = REGISTRY.get(name)
+        if rule is None or rule.emit is None:
+            return None
+        for signature in rule.signatures:
+            bound = bind(signature, merged, None)
+            if bound is not None:
+                return self._emit(rule, signature, node, bound, False)
+        return None
+
+    def apply_value(self, rule: Rule, node: ast.expr) -> Piece | None:
+        """A rule without parameters: ``torch.float32``."""
+        return self._emit(rule, rule.signatures[0], node, {}, False)
+
+    def apply_attribute(self, rule: Rule, node: ast.Attribute, owner: Fact) -> Piece | None:
+        """A rule for an attribute of a tensor: ``x.mT``."""
+        assert rule.emit is not None
+        site = self.site(node, rule.name)
+        receiver = Argument("self", self.renderer.argument(node.value), owner, node.value)
+        result = rule.emit(Call(rule.signatures[0], {"self": receiver}, site, node, True))
+        if isinstance(result, Refusal):
+            self.ctx.gap(node, rule.name, "refused", result.reason)
+            return None
+        if result is not None and rule.note is not None:
+            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
+        return result
+
+    def function_value(self, rule: Rule, node: ast.expr) -> Piece | None:
+        """A torch function passed as a value: the JAX function itself where its arguments line up.
+
+        The rule is asked for a call with made-up arguments; ``f(a, b)`` gives ``f``, ``f(a, axis=1)`` gives
+        ``functools.partial(f, axis=1)``, anything else has no function to pass.
+        """
+        if rule.value is not None:
+            self.ctx.converted += not self.ctx.quiet
+            return Piece(self.renderer.need(rule.value))
+        parameters = [p for p in rule.signatures[0].parameters or () if p.default is None and p.kind == "normal"]
+        names = [f"argument{i}_" for i in range(len(parameters))]
+        made_up = ast.Call(node, [ast.Name(name, ast.Load()) for name in names], [])
+        bound = bind(rule.signatures[0], made_up, None)
+        parent = self.ctx.parents.get(node)
+        if (
+            isinstance(parent, ast.Call)
+            and node in parent.args
+            and self.ctx.fact(parent.func) == Qual("functools.partial")
+        ):
+            return None
+        if bound is not None and parameters and not rule.random:
+            arguments = arguments_of(rule.signatures[0], bound, lambda n: Piece(ast.unparse(n)), lambda n: Tensor())
+            call = Call(rule.signatures[0], arguments, self.site(node, rule.name), node)
+            try:
+                result = rule.emit(call) if rule.emit is not None else None
+            except CannotHoist:
+                result = None
+            function = _as_function(result.text, names) if isinstance(result, Piece) else None
+            if function is not None:
+                head, fixed = function
+                self.ctx.converted += not self.ctx.quiet
+                return Piece(f"{self.renderer.need('functools')}.partial({head}, {fixed})" if fixed else head)
+        self.ctx.gap(
+            node,
+            rule.name,
+            "function-value",
+            f"{rule.name} passed as a value has no JAX function with the same arguments",
+        )
+        return None
+
     def _emit(
         self, rule: Rule, signature: Signature, node: ast.expr, bound: dict[str, list[ast.expr]], method: bool
     ) -> Piece | None:
-        site = CallSite(self, node, rule.name)
+        site = self.site(node, rule.name)
         keywords = node.keywords if isinstance(node, ast.Call) else ()
-        arguments = arguments_of(signature, bound, self.argument, self.ctx.fact, keywords, self.silent_argument)
+        arguments = arguments_of(
+            signature, bound, self.renderer.argument, self.ctx.fact, keywords, self._silent_argument
+        )
         call = Call(signature, arguments, site, node, method)
         assert rule.emit is not None
         try:
@@ -67,78 +156,13 @@ class RuleApplication(LayerCalls):
             self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
 
-    def argument(self, node: ast.expr) -> Piece:
-        """An argument of a call: a variable is read with ``[...]``."""
-        piece = self.render(node)
-        fact = self.ctx.fact(node)
-        if isinstance(node, ast.Attribute) and isinstance(fact, Tensor) and fact.variable:
-            return self.variable_value(node, piece)
-        return piece
-
-    def silent_argument(self, node: ast.expr) -> Piece:
+    def _silent_argument(self, node: ast.expr) -> Piece:
         """An argument that is about to be dropped: nothing in it is reported."""
         self.ctx.quiet += 1
         try:
-            return self.argument(node)
+            return self.renderer.argument(node)
         finally:
             self.ctx.quiet -= 1
-
-    def apply_value(self, rule: Rule, node: ast.expr) -> Piece | None:
-        """A rule without parameters: ``torch.float32``."""
-        return self._emit(rule, rule.signatures[0], node, {}, False)
-
-    def apply_attribute(self, rule: Rule, node: ast.Attribute, owner: Fact) -> Piece | None:
-        """A rule for an attribute of a tensor: ``x.mT``."""
-        assert rule.emit is not None
-        site = CallSite(self, node, rule.name)
-        receiver = Argument("self", self.argument(node.value), owner, node.value)
-        result = rule.emit(Call(rule.signatures[0], {"self": receiver}, site, node, True))
-        if isinstance(result, Refusal):
-            self.ctx.gap(node, rule.name, "refused", result.reason)
-            return None
-        if result is not None and rule.note is not None:
-            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
-        return result
-
-    def function_value(self, rule: Rule, node: ast.expr) -> Piece | None:
-        """A torch function passed as a value: the JAX function itself where its arguments line up.
-
-        The rule is asked for a call with made-up arguments; ``f(a, b)`` gives ``f``, ``f(a, axis=1)`` gives
-        ``functools.partial(f, axis=1)``, anything else has no function to pass.
-        """
-        if rule.value is not None:
-            self.ctx.converted += not self.ctx.quiet
-            return Piece(self.need(rule.value))
-        parameters = [p for p in rule.signatures[0].parameters or () if p.default is None and p.kind == "normal"]
-        names = [f"argument{i}_" for i in range(len(parameters))]
-        made_up = ast.Call(node, [ast.Name(name, ast.Load()) for name in names], [])
-        bound = bind(rule.signatures[0], made_up, None)
-        parent = self.ctx.parents.get(node)
-        if (
-            isinstance(parent, ast.Call)
-            and node in parent.args
-            and self.ctx.fact(parent.func) == Qual("functools.partial")
-        ):
-            return None
-        if bound is not None and parameters and not rule.random:
-            arguments = arguments_of(rule.signatures[0], bound, lambda n: Piece(ast.unparse(n)), lambda n: Tensor())
-            call = Call(rule.signatures[0], arguments, CallSite(self, node, rule.name), node)
-            try:
-                result = rule.emit(call) if rule.emit is not None else None
-            except CannotHoist:
-                result = None
-            function = _as_function(result.text, names) if isinstance(result, Piece) else None
-            if function is not None:
-                head, fixed = function
-                self.ctx.converted += not self.ctx.quiet
-                return Piece(f"{self.need('functools')}.partial({head}, {fixed})" if fixed else head)
-        self.ctx.gap(
-            node,
-            rule.name,
-            "function-value",
-            f"{rule.name} passed as a value has no JAX function with the same arguments",
-        )
-        return None
 
 
 def _as_function(text: str, names: list[str]) -> tuple[str, str] | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from t2j_lsp.symbols import FunctionNode, scopes_around
 from t2j_lsp.translate.rule.classes import FunctionInfo
@@ -13,17 +12,17 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.precedence import Piece
 
 from .context import Context
-
-if TYPE_CHECKING:
-    from .rule_application import RuleApplication
+from .needs import Needs
+from .variables import Variables
 
 
 class CallSite:
     """Implements ``rule.Site`` for one call node."""
 
-    def __init__(self, renderer: RuleApplication, node: ast.expr, name: str) -> None:
-        self.renderer = renderer
-        self.ctx: Context = renderer.ctx
+    def __init__(self, context: Context, needs: Needs, variables: Variables, node: ast.expr, name: str) -> None:
+        self.ctx = context
+        self._needs = needs
+        self._variables = variables
         self.node = node
         self.name = name
 
@@ -33,11 +32,11 @@ class CallSite:
 
     @property
     def renames(self) -> Mapping[str, str]:
-        return self.renderer.needs.renames
+        return self._needs.renames
 
     def claim(self, names: frozenset[str]) -> None:
         """Use a template's free names here."""
-        self.renderer.needs.claim(names, self.ctx)
+        self._needs.claim(names, self.ctx)
 
     @property
     def statement(self) -> bool:
@@ -100,7 +99,11 @@ class CallSite:
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
-        return self.renderer.parameter(node, constant)
+        return self._variables.parameter(node, constant)
+
+
+Sites = Callable[[ast.expr, str], CallSite]
+"""Makes the site of a call, under the name that findings have."""
 
 
 def used_of_pair(target: ast.expr) -> int | None:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.copying import children
 from t2j_lsp.translate.expressions.fold import fold
-from t2j_lsp.translate.expressions.render import Renderer, children
+from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
@@ -161,7 +162,7 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def expression(self, parent: ast.AST, field: str, child: ast.expr) -> None:
         if child.lineno == 0:
             return
-        piece = self.renderer.render_in(parent, field, child)
+        piece = self.renderer.copier.render_in(parent, field, child)
         if piece.text != self.ctx.source.segment(child):
             text = piece.text
             if breaks_line(text) and not self._enclosed(child):
@@ -177,11 +178,8 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def annotation(self, node: ast.expr | None) -> None:
         if node is None:
             return
-        self.renderer.in_annotation += 1
-        try:
+        with self.renderer.annotations.within():
             self.expression(ast.Module([], []), "annotation", node)
-        finally:
-            self.renderer.in_annotation -= 1
 
     # --- control flow ---------------------------------------------------------------------------------------------
 

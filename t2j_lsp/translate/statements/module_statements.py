@@ -42,7 +42,7 @@ class ModuleStatements(Statements):
                     "freeze parameters with nnx.DiffState and an optimizer mask",
                 )
                 return True
-            piece = self.renderer.module_method(call, func, owner)
+            piece = self.renderer.methods.method(call, func, owner)
             if piece is not None and piece.text == self.renderer.render(func.value).text:
                 self.ctx.delete(node)
                 self.ctx.converted += 1
@@ -94,7 +94,7 @@ class ModuleStatements(Statements):
         if parts is None:
             return False
         key, value, persistent = parts
-        text = self.renderer.registered(value, name, persistent)
+        text = self.renderer.methods.registered(value, name, persistent)
         assert isinstance(call.func, ast.Attribute)
         holder = bracket(self.renderer.render(call.func.value), ATOM)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():

@@ -47,7 +47,7 @@ class NoGradient:
         found: dict[str, None] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
-                variable = self.renderer.parameter(target) if ast.unparse(target) in read else None
+                variable = self.renderer.variables.parameter(target) if ast.unparse(target) in read else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and any(map(_differentiable, values)):

@@ -142,13 +142,13 @@ class Stores:
         base = self.ctx.fact(target.value)
         if not isinstance(base, Tensor):
             return False
-        variable = self.renderer.parameter(target.value)
+        variable = self.renderer.variables.parameter(target.value)
         if variable is not None and variable[1]:
             reason = f"{variable[0]} has Flax's layout; assign to its part explicitly"
             self.ctx.gap(node, "Tensor.__setitem__", "in-place", reason)
             return True
         holder = bracket(self.renderer.render(target.value), ATOM) if variable is None else variable[0]
-        index = self.renderer.splice_index(target)
+        index = self.renderer.subscripts.index(target)
         right = self.renderer.argument(value)
         if base.variable or variable is not None:
             sign = _SIGNS[type(operator)] if operator is not None else ""
@@ -288,12 +288,12 @@ class Stores:
         return any(is_tensor(fact) for author, fact in said.items() if author is not function)
 
     def _data_store(self, node: ast.Assign, target: ast.Attribute) -> bool:
-        parameter = self.renderer.parameter(target.value)
+        parameter = self.renderer.variables.parameter(target.value)
         if parameter is None:
             self.ctx.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
             return True
         value = self.renderer.argument(node.value)
-        right = self.renderer.in_flax_layout(target.value, value) if parameter[1] else value.text
+        right = self.renderer.variables.in_flax_layout(target.value, value) if parameter[1] else value.text
         if right is None:
             self._unknown_layout(node, parameter[0])
             return True
@@ -311,7 +311,7 @@ class Stores:
         names = {into.name, source.name}
         if names == {"torch.nn.Embedding", "torch.nn.Linear"}:
             if into.name == "torch.nn.Embedding":
-                if not self.renderer.is_linears_table(into.node):
+                if not self.renderer.layers.is_linears_table(into.node):
                     reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
                     self.ctx.note(node, "weight tying", "note", reason)
                 return self._tie_linear(node, node.value.value, target.value, source)
@@ -361,7 +361,7 @@ class Stores:
         target = node.target
         if isinstance(target, ast.Subscript) and self._store(node, target, node.value, node.op):
             return
-        variable = self.renderer.parameter(target)
+        variable = self.renderer.variables.parameter(target)
         if variable is not None:
             self._augmented_variable(node, variable)
             return
@@ -377,7 +377,7 @@ class Stores:
         value = self.renderer.argument(node.value)
         right = value.text
         if flax_layout and not isinstance(self.ctx.fact(node.value), Scalar):
-            moved = self.renderer.in_flax_layout(node.target, value)
+            moved = self.renderer.variables.in_flax_layout(node.target, value)
             if moved is None:
                 self._unknown_layout(node, text)
                 return

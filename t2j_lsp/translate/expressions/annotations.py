@@ -1,0 +1,53 @@
+"""Annotations: types in strings, and qualifiers that JAX has no use for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.precedence import Piece
+
+from .context import Context
+from .handlers import ExpressionRenderer
+
+
+class Annotations:
+    """What stands in annotations."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.inside = False
+        """Whether the expression at hand stands in an annotation."""
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """While what stands in an annotation is rendered."""
+        saved, self.inside = self.inside, True
+        try:
+            yield
+        finally:
+            self.inside = saved
+
+    def subscript(self, node: ast.Subscript) -> Piece | None:
+        """``torch.jit.Final[bool]`` is ``bool``."""
+        fact = self.ctx.fact(node.value) if self.inside else None
+        return self.renderer.render(node.slice) if isinstance(fact, Qual) and fact.name == "torch.jit.Final" else None
+
+    def string(self, node: ast.Constant) -> Piece | None:
+        """``"torch.Tensor"``: a type that is written as a string."""
+        if not self.inside or not isinstance(node.value, str):
+            return None
+        text = node.value
+        for name, new in (("torch.Tensor", "jax.Array"), ("nn.Module", "nnx.Module")):
+            if text in (name, f"Optional[{name}]"):
+                root = new.partition(".")[0]
+                self.renderer.need(new)
+                segment = self.ctx.source.segment(node)
+                return Piece(segment.replace(name, new)) if root else None
+        if text == "Tensor":
+            self.renderer.need("jax.Array")
+            return Piece(self.ctx.source.segment(node).replace("Tensor", "jax.Array"))
+        return None

@@ -1,0 +1,146 @@
+"""Attributes of tensors, modules and layers."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
+    AnyModule,
+    Fact,
+    Function,
+    Instance,
+    Layer,
+    Object,
+    Qual,
+    Tensor,
+    is_module,
+    layer_names,
+)
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.precedence import ATOM, NOT, Part, Piece, bracket
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .context import Context
+from .handlers import ExpressionRenderer
+from .library_objects import LibraryObjects
+from .rule_application import RuleApplication
+from .variables import Variables
+
+
+class Attributes:
+    """What attributes become."""
+
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        variables: Variables,
+        rules: RuleApplication,
+        objects: LibraryObjects,
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.variables = variables
+        self.rules = rules
+        self.objects = objects
+
+    def attribute(self, node: ast.Attribute) -> Piece | None:
+        """An attribute that is read."""
+        if not isinstance(node.ctx, ast.Load):
+            return None
+        fact = self.ctx.fact(node)
+        if isinstance(fact, Qual) and is_torch(fact.name):
+            return self.objects.value(node)
+        if isinstance(fact, Function) and fact.info.takes_rngs:
+            return self.objects.function_with_rngs(node)
+        if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
+            return Piece(part.text, part.precedence)
+        owner = self.ctx.fact(node.value)
+        match owner:
+            case Instance() if node.attr == "training" and owner.cls.info.acts_as_module:
+                return Piece(f"not {self.renderer.render(node.value).text}.deterministic", NOT)
+            case Layer() | AnyModule() if node.attr == "training":
+                return Piece(f"not {bracket(self.renderer.render(node.value), ATOM)}.deterministic", NOT)
+            case Tensor():
+                return self._tensor_attribute(node, owner)
+            case Layer() | AnyModule() | Instance() if is_module(owner):
+                return self._layer_attribute(node, owner)
+            case Object() if owner.kind in ("dtype", "device"):
+                return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
+            case Parameter():
+                return self._unknown_attribute(node)
+            case _:
+                return self._unknown_attribute(node) if owner == UNKNOWN else None
+
+    def _unknown_attribute(self, node: ast.Attribute) -> Piece | None:
+        """``module.training``, of which only the name says that it is a module's."""
+        if node.attr != "training" or not self.ctx.inference.imports_torch:
+            return None
+        if isinstance(node.value, ast.Name) and node.value.id in ("module", "model", "net", "layer"):
+            self.ctx.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")
+            return Piece(f"not {node.value.id}.deterministic", NOT)
+        self.ctx.gap(node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'")
+        return None
+
+    def _tensor_attribute(self, node: ast.Attribute, owner: Fact, name: str = "") -> Piece | None:
+        rule = REGISTRY.get(name or f"torch.Tensor.{node.attr}")
+        if rule is None:
+            return None
+        if rule.emit is None:
+            self.ctx.gap(node, rule.name, "refused", rule.reason or f"t2j has no rule for {rule.name}")
+            return None
+        if rule.signatures[0].parameters is not None:
+            return None
+        return self.rules.apply_attribute(rule, node, owner)
+
+    def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
+        """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
+        names = layer_names(owner)
+        if owner == AnyModule() and node.attr in _RENAMED and not self._answers_to_torch_names(node):
+            reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
+            return self._unsure(node, reason)
+        if not names or (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
+            return None
+        forms = {LAYERS[n].attributes.get(node.attr) for n in names if n in LAYERS}
+        if forms == {None} or not forms:
+            return None
+        text = bracket(self.renderer.render(node.value), ATOM)
+        if len(forms) > 1 and self.variables.is_initialised(node):
+            return None
+        if len(forms) > 1 and self._told_apart(node):
+            return None
+        if len(forms) > 1:
+            return self._unsure(node, f".{node.attr} has another name in each of these layers")
+        new = forms.pop()
+        assert new is not None
+        if new == "kernel":
+            linear = all(n in ("torch.nn.Linear", "torch.nn.LazyLinear") for n in names)
+            if linear:
+                return Piece(f"{text}.kernel.T")
+            return Piece(f"{self.renderer.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
+        return Piece(f"{text}.{new}")
+
+    def _told_apart(self, node: ast.Attribute) -> bool:
+        """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""
+        parent = self.ctx.parents.get(node)
+        if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):
+            return False
+        classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in ast.walk(a)]
+        return any(isinstance(c, Qual) and c.name.startswith("flax.") for c in classes)
+
+    def _unsure(self, node: ast.Attribute, reason: str) -> Piece:
+        """The attribute as it stands, marked."""
+        self.ctx.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
+        self.variables.unsure.add(node)
+        return Piece(self.ctx.source.segment(node))
+
+    def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
+        """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
+        return isinstance(node.value, ast.Attribute) or self.variables.is_initialised(node)
+
+
+_RENAMED = frozenset({"weight", "running_mean", "running_var"})
+"""Attributes of PyTorch's layers that most of Flax's have under other names."""

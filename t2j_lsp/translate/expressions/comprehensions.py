@@ -1,0 +1,91 @@
+"""Lambdas, comprehensions and f-strings: nothing that they hold can be put in front of the statement."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.precedence import Piece, bracket, slot
+
+from .context import Context
+from .copying import Copier
+from .handlers import ExpressionRenderer
+
+_ALWAYS = "always_true_"
+"""Stands for a condition that goes."""
+
+
+@contextmanager
+def not_hoistable(ctx: Context) -> Iterator[None]:
+    """Inside a lambda or comprehension nothing can be put in front of the statement."""
+    current = ctx.statement
+    saved = current.hoistable if current is not None else False
+    if current is not None:
+        current.hoistable = False
+    try:
+        yield
+    finally:
+        if current is not None:
+            current.hoistable = saved
+
+
+class Comprehensions:
+    """Copies lambdas, comprehensions and f-strings."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+
+    def function(self, node: ast.Lambda) -> Piece:
+        """A lambda."""
+        with not_hoistable(self.ctx):
+            return self.copier.generic(node)
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Piece:
+        """A comprehension, without conditions that always hold in JAX."""
+        with not_hoistable(self.ctx):
+            for condition in (c for generator in node.generators for c in generator.ifs):
+                if self._always_trained(condition):
+                    self.renderer.put(condition, Piece(_ALWAYS))
+            piece = self.copier.generic(node)
+        return Piece(re.sub(rf"\s+if {_ALWAYS}\b", "", piece.text), piece.precedence)
+
+    def _always_trained(self, node: ast.expr) -> bool:
+        """``p.requires_grad`` of a module's parameter, in a file that freezes none."""
+        if not isinstance(node, ast.Attribute) or node.attr != "requires_grad" or self.ctx.freezes:
+            return False
+        fact = self.ctx.fact(node.value)
+        if not isinstance(fact, Tensor) or not fact.any_layout:
+            return False
+        reason = "every nnx.Param counts as trained; frozen ones are picked where the gradient is taken"
+        self.ctx.note(node, "torch.Tensor.requires_grad", "note", reason)
+        return True
+
+    def fstring(self, node: ast.JoinedStr) -> Piece:
+        """Only expressions that keep the literal's quotes intact are put back."""
+        segment = self.ctx.source.segment(node)
+        start, end = self.ctx.source.span(node)
+        out: list[str] = []
+        position = start
+        with not_hoistable(self.ctx):
+            for value in node.values:
+                if isinstance(value, ast.FormattedValue) and value.value.lineno > 0:
+                    begin, stop = self.ctx.source.span(value.value)
+                    piece = self.copier.render_in(value, "value", value.value)
+                    changed = piece.text != self.ctx.source.text[begin:stop]
+                    put = bracket(piece, slot(value, "value")) if changed else piece.text
+                    out += [self.ctx.source.text[position:begin], put]
+                    position = stop
+        text = "".join(out) + self.ctx.source.text[position:end]
+        if text == segment:
+            return Piece(segment)
+        try:
+            ast.parse(text, mode="eval")
+        except SyntaxError:
+            self.ctx.gap(node, "f-string", "unsure", "the converted expression does not fit into the f-string's quotes")
+            return Piece(segment)
+        return Piece(text)

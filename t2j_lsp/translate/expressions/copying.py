@@ -1,0 +1,220 @@
+"""The source text of an expression with what was rewritten in it put in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.rule.factory import FactoryKeywords
+from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
+from t2j_lsp.translate.rule.precedence import (
+    ARGUMENT,
+    ATOM,
+    Piece,
+    bracket,
+    breaks_line,
+    enclosed_tuple,
+    precedence,
+    slot,
+)
+
+from .context import Context
+from .handlers import ExpressionRenderer
+from .site import rngs_expression
+from .variables import Variables
+
+
+class Copier:
+    """Copies expressions with their rewritten children."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.variables = variables
+
+    def generic(self, node: ast.expr) -> Piece:
+        """The source text of ``node`` with its rewritten children in place."""
+        if isinstance(node, ast.Call) and any(isinstance(k, FactoryKeywords) for k in node.keywords):
+            return self.rebuilt(node, None, [], None)
+        text = self.splice(node)
+        if isinstance(node, ast.Tuple) and enclosed_tuple(text):
+            return Piece(text)
+        return Piece(text, precedence(node))
+
+    def splice(self, node: ast.AST, start: int | None = None, end: int | None = None) -> str:
+        """Text ``start:end`` (the node's own span by default) with the child expressions rendered."""
+        first, last = self.ctx.source.span(node) if start is None or end is None else (start, end)
+        out: list[str] = []
+        position = first
+        for parent, field, child in sorted(children(node), key=lambda c: (c[2].lineno, c[2].col_offset)):
+            if child.lineno == 0:
+                continue
+            begin, stop = self.ctx.source.span(child)
+            if begin < position or stop > last:
+                continue
+            piece = self.render_in(parent, field, child)
+            text = piece.text
+            if text != self.ctx.source.text[begin:stop] and self._needs_brackets(
+                parent, field, child, piece, begin, stop
+            ):
+                text = bracket(piece, slot(parent, field, child))
+            out.append(self.ctx.source.text[position:begin])
+            out.append(text)
+            position = stop
+        out.append(self.ctx.source.text[position:last])
+        return "".join(out)
+
+    def render_in(self, parent: ast.AST, field: str, child: ast.expr) -> Piece:
+        """Render a child, knowing where it stands: a variable read there may need its value taken."""
+        piece = self.renderer.render(child)
+        fact = self.ctx.fact(child)
+        if not isinstance(fact, Tensor) or not fact.variable:
+            return piece
+        if isinstance(child, ast.Name | ast.Attribute) and self._einops_call(parent):
+            return piece if piece.text.endswith("]") else Piece(f"{bracket(piece, ATOM)}[...]")
+        if not isinstance(child, ast.Attribute):
+            return piece
+        if isinstance(getattr(child, "ctx", None), ast.Load) and self._value_wanted(parent, field, child):
+            return self.variables.value(child, piece)
+        return piece
+
+    def _einops_call(self, node: ast.AST) -> bool:
+        """Whether this calls einops, which takes arrays and no Variables."""
+        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(fact, Qual) and fact.name.startswith("einops.")
+
+    def _value_wanted(self, parent: ast.AST, field: str, child: ast.Attribute) -> bool:
+        """Whether a Variable standing here must be read with ``[...]``: operators and subscripts take it as it is."""
+        if isinstance(parent, ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp | ast.If | ast.IfExp):
+            return False
+        if isinstance(parent, ast.Subscript) and field == "value":
+            return False
+        if isinstance(parent, ast.Call) and isinstance(called := self.ctx.fact(parent.func), Function):
+            return not _asks_for_none(called.info.node)
+        return not (isinstance(parent, ast.Attribute) and parent.attr in ("shape", "dtype", "ndim", "size"))
+
+    def _needs_brackets(
+        self, parent: ast.AST, field: str, child: ast.expr, piece: Piece, start: int, stop: int
+    ) -> bool:
+        needed = slot(parent, field, child)
+        if piece.precedence >= needed and not breaks_line(piece.text):
+            return False
+        if needed <= ARGUMENT:
+            return piece.precedence < needed
+        text = self.ctx.source.text
+        before, after = text[:start].rstrip(), text[stop:].lstrip()
+        enclosed = before.endswith("(") and after.startswith(")") and not _is_call_bracket(before)
+        return not enclosed
+
+    def copy_arguments(self, node: ast.Call) -> Piece:
+        """The call as it stands, with only its arguments rendered: for calls that are left alone."""
+        start, end = self.ctx.source.span(node)
+        func_start, func_end = self.ctx.source.span(node.func)
+        if isinstance(node.func, ast.Attribute) and not isinstance(self.ctx.fact(node.func), Qual):
+            head = bracket(self.renderer.render(node.func.value), ATOM) + "." + node.func.attr
+        else:
+            head = self.ctx.source.text[func_start:func_end]
+        return Piece(head + self.splice(arguments_only(node), func_end, end))
+
+    def append_rngs(self, node: ast.Call) -> Piece:
+        """The call with its arguments rendered and ``rngs=...`` added at the end."""
+        if any(k.arg == "rngs" for k in node.keywords):
+            return self.generic(node)
+        return self.rebuilt(node, None, [], rngs_expression(self.ctx))
+
+    def rebuilt(self, node: ast.Call, head: str | None, dropped: list[ast.keyword], rngs: str | None) -> Piece:
+        """The call in its own layout, with another callee, without some keywords, with ``rngs`` added."""
+        source = self.ctx.source
+        _, end = source.span(node)
+        start, func_end = source.span(node.func)
+        if head is None:
+            head = bracket(self.renderer.render(node.func), ATOM)
+        arguments: list[ast.expr | ast.keyword] = sorted(
+            [*node.args, *(k for k in node.keywords)], key=lambda a: source.span(a)[0]
+        )
+        dropped = dropped + [k for k in node.keywords if isinstance(k, FactoryKeywords)]
+        kept = [a for a in arguments if a not in dropped]
+        opening = source.text.index("(", func_end, end)
+        if not kept:
+            inner = source.text[opening + 1 : end - 1] if not arguments else ""
+            return Piece(f"{head}{source.text[func_end:opening]}({inner.rstrip()}{f'rngs={rngs}' if rngs else ''})")
+        out = [head, source.text[func_end : opening + 1]]
+        position = opening + 1
+        for index, argument in enumerate(arguments):
+            begin, stop = source.span(argument)
+            if argument in dropped:
+                if argument in arguments[:1] or all(a in dropped for a in arguments[:index]):
+                    following = source.text.find(",", stop, end)
+                    position = following + 1 if following >= 0 else stop
+                    while position < end and source.text[position] in " ":
+                        position += 1
+                else:
+                    position = stop
+                    last_comma = "".join(out).rstrip()
+                    if last_comma.endswith(","):
+                        out = [last_comma[:-1]]
+                continue
+            gap = source.text[position:begin]
+            if "".join(out[-1:]).rstrip().endswith(("(", ",")) and gap.lstrip().startswith(","):
+                gap = gap.lstrip()[1:]
+            out.append(gap)
+            out.append(self._argument_text(node, argument))
+            position = stop
+        tail = source.text[position:end]
+        if rngs:
+            generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords
+            if generator and not out[-1].startswith("("):
+                out[-1] = f"({out[-1]})"
+            out.append(self._rngs_text(kept[-1], rngs))
+        return Piece("".join(out) + tail)
+
+    def _rngs_text(self, last: ast.expr | ast.keyword, rngs: str) -> str:
+        """``, rngs=rngs``, on a line of its own where the arguments stand one to a line."""
+        source = self.ctx.source
+        begin, _ = source.span(last)
+        line = source.line_of(begin)
+        if source.text[source.starts[line - 1] : begin].strip():
+            return f", rngs={rngs}"
+        return f",{source.newline}{source.indent(line)}rngs={rngs}"
+
+    def _argument_text(self, node: ast.Call, argument: ast.expr | ast.keyword) -> str:
+        source = self.ctx.source
+        if isinstance(argument, ast.keyword):
+            begin, stop = source.span(argument)
+            value_begin, value_stop = source.span(argument.value)
+            prefix, suffix = source.text[begin:value_begin], source.text[value_stop:stop]
+            return prefix + bracket(self.renderer.argument(argument.value), 1) + suffix
+        if isinstance(argument, ast.Starred):
+            return self.generic(argument).text
+        return bracket(self.renderer.argument(argument), 1)
+
+
+def children(node: ast.AST) -> Iterator[tuple[ast.AST, str, ast.expr]]:
+    """The nearest expressions below ``node``, each with the parent and field it stands in."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.expr):
+                yield node, field, child
+            elif isinstance(child, ast.keyword | ast.comprehension | ast.arguments | ast.arg | ast.withitem):
+                yield from children(child)
+
+
+def arguments_only(node: ast.Call) -> ast.Call:
+    """The call without its callee, for rendering what stands between its brackets."""
+    callee = ast.Constant(value=None, lineno=0, col_offset=0)
+    return ast.copy_location(ast.Call(func=callee, args=node.args, keywords=node.keywords), node)
+
+
+def _asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether all a function does is compare with None (``exists(m.bias)``): the value itself is not wanted."""
+    match function.body:
+        case [ast.Return(value=ast.Compare(left=ast.Name(), ops=[ast.Is() | ast.IsNot()]))]:
+            return True
+        case _:
+            return False
+
+
+def _is_call_bracket(before: str) -> bool:
+    """Whether the bracket that ends ``before`` belongs to a call and not to a group."""
+    rest = before[:-1].rstrip(" ")
+    return bool(rest) and (rest[-1].isalnum() or rest[-1] in "_)]")

@@ -1,0 +1,148 @@
+"""Constructors of layers: the direct form where it is exact, else a helper with the same arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.contract import NOTE_CODES
+from t2j_lsp.translate.inference.state import dotted
+from t2j_lsp.translate.rule.binding import arguments_of, bind
+from t2j_lsp.translate.rule.factory import FactoryKeywords
+from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
+from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
+from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
+
+from .context import Context
+from .copying import Copier
+from .handlers import ExpressionRenderer
+from .site import Sites, rngs_expression
+
+_TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
+
+
+class Layers:
+    """What builds a layer."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier, site: Sites) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+        self.site = site
+
+    def call(self, node: ast.Call, layer: LayerRule) -> Piece | None:
+        """``nn.Linear(3, 4)``: the direct form where it is exact, else the helper with the same arguments."""
+        if bind(layer.signature, node, None) is None and not _spreads(node):
+            self.ctx.gap(node, layer.name, "arguments", f"the arguments do not fit {layer.signature.text}")
+            return self.copier.copy_arguments(node)
+        piece = self._direct(node, layer)
+        if piece is None:
+            piece = self._helper_call(node, layer)
+        self.ctx.converted += not self.ctx.quiet
+        if layer.note is not None:
+            self.ctx.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
+        return piece
+
+    def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
+        asked = self.ctx.inference.isinstance_classes
+        if layer.function and layer.name in asked:
+            return None
+        build = layer.direct
+        if node in self.ctx.layout.channels_last and layer.channels_last is not None:
+            build = layer.channels_last
+        if layer.on_linear is not None and self.is_linears_table(node):
+            build = layer.on_linear
+        if layer.name == "torch.nn.Sequential":
+            return self._sequential(node)
+        if layer.name == "torch.nn.ModuleList" and len(node.args) == 1 and not node.keywords:
+            return self._module_list(node, node.args[0])
+        if build is None:
+            return None
+        bound = bind(layer.signature, node, None)
+        if bound is None:
+            return None
+        site = self.site(node, layer.name)
+        call = Call(
+            layer.signature, arguments_of(layer.signature, bound, self.renderer.argument, self.ctx.fact), site, node
+        )
+        try:
+            result = build(call)
+        except CannotHoist:
+            return None
+        if isinstance(result, Refusal):
+            self.ctx.gap(node, layer.name, "refused", result.reason)
+            return self.copier.copy_arguments(node)
+        return result
+
+    def is_linears_table(self, node: ast.Call | None) -> bool:
+        """Whether a statement behind an Embedding's constructor, in its block, makes a Linear's parameter its table."""
+        if node is None or len(node.args) > 2 or any(k.arg not in _TABLE for k in node.keywords):
+            return False
+        statement: ast.AST | None = node
+        while statement is not None and not isinstance(statement, ast.stmt):
+            if isinstance(statement, ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.Lambda):
+                return False  # One of several.
+            statement = self.ctx.parents.get(statement)
+        block = self.ctx.block_of(statement) if statement is not None else None
+        for other in block or []:
+            match other:
+                case ast.Assign(
+                    targets=[ast.Attribute(value=into, attr="weight")],
+                    value=ast.Attribute(value=ast.Attribute() as source, attr="weight"),
+                ) if dotted(into):
+                    table, linear = self.ctx.fact(into), self.ctx.fact(source)
+                    if isinstance(table, Layer) and table.node is node and isinstance(linear, Layer):
+                        return linear.name == "torch.nn.Linear"
+        return False
+
+    def _module_list(self, node: ast.Call, items: ast.expr) -> Piece:
+        """nnx.List in the layout of the call. A generator's own text has the call's brackets."""
+        head = f"{self.renderer.need('nnx')}.List"
+        if isinstance(items, ast.GeneratorExp):
+            return Piece(head + bracket(self.renderer.argument(items), ATOM))
+        return self.copier.rebuilt(node, head, [], None)
+
+    def _sequential(self, node: ast.Call) -> Piece | None:
+        """nnx.Sequential where the list is only called, and no child returns a tuple, which nnx would spread."""
+        inference = self.ctx.inference
+        if node in inference.indexed or inference.indexes_any or layer_named(inference, "torch.nn.Sequential"):
+            return None
+        if not node.args or node.keywords:
+            return None
+        for argument in node.args:
+            fact = self.ctx.fact(argument)
+            starred = isinstance(argument, ast.Starred)
+            if not is_module(fact) or (isinstance(argument, ast.Starred) and len(node.args) > 1 and not starred):
+                return None
+            if not isinstance(self._called_fact(fact), Tensor):
+                return None
+        return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
+
+    def _called_fact(self, fact: Fact) -> Fact:
+        """The fact of what a module returns."""
+        match fact:
+            case Layer() if fact.name in LAYERS:
+                return LAYERS[fact.name].result
+            case Instance():
+                forward = fact.cls.info.method("forward")
+                if forward is not None:
+                    return self.ctx.inference.infer_function(forward)
+                return TENSOR
+            case _:
+                return TENSOR
+
+    def _helper_call(self, node: ast.Call, layer: LayerRule) -> Piece:
+        dropped = [k for k in node.keywords if k.arg in ("device", "dtype")]
+        rngs = rngs_expression(self.ctx) if layer.random else None
+        return self.copier.rebuilt(node, self.renderer.need(layer.helper), dropped, rngs)
+
+
+def layer_named(inference: object, name: str) -> bool:
+    """Whether isinstance asks for this layer, so that its helper class has to be there."""
+    return name in getattr(inference, "isinstance_classes", ())
+
+
+def _spreads(node: ast.Call) -> bool:
+    """Whether the call has ``*args`` or ``**kwargs``, which may hold anything."""
+    unknown = any(k.arg is None and not isinstance(k, FactoryKeywords) for k in node.keywords)
+    return unknown or any(isinstance(a, ast.Starred) for a in node.args)

@@ -1,0 +1,101 @@
+"""Names that stand for a library's objects: values, base classes, annotations."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.layout.plan import shared_base
+from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.values import ANNOTATIONS, VALUES
+
+from .annotations import Annotations
+from .context import Context
+from .copying import Copier
+from .handlers import ExpressionRenderer
+from .rule_application import RuleApplication
+from .site import rngs_expression
+
+
+class LibraryObjects:
+    """What a library object used as a value becomes."""
+
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        copier: Copier,
+        rules: RuleApplication,
+        annotations: Annotations,
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+        self.rules = rules
+        self.annotations = annotations
+
+    def name(self, node: ast.Name) -> Piece | None:
+        """A name that is read."""
+        return self.value(node) if isinstance(node.ctx, ast.Load) else None
+
+    def value(self, node: ast.Name | ast.Attribute) -> Piece | None:
+        """A library object used as a value, a base class, an annotation."""
+        fact = self.ctx.fact(node)
+        if isinstance(fact, Function) and fact.info.takes_rngs:
+            return self.function_with_rngs(node)
+        if not isinstance(fact, Qual) or not is_torch(fact.name):
+            return None
+        name = fact.name
+        if self.annotations.inside and name in ANNOTATIONS:
+            return Piece(self.renderer.need(ANNOTATIONS[name]))
+        if name in VALUES:
+            return Piece(self.renderer.need(VALUES[name]))
+        layer = LAYERS.get(name)
+        if layer is not None:
+            asked = self.annotations.inside or self._in_isinstance(node)
+            shared = shared_base(name, self.ctx.inference)
+            return Piece(self.renderer.need((shared or layer.base) if asked else layer.helper))
+        rule = REGISTRY.get(name)
+        if rule is not None and rule.signatures[0].parameters is None and rule.emit is not None:
+            return self.rules.apply_value(rule, node)
+        if rule is not None and rule.emit is not None:
+            return self.rules.function_value(rule, node)
+        if self._is_namespace(node, name):
+            return None
+        unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
+        reason = rule.reason if rule is not None and rule.reason else unknown
+        self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
+        return Piece(self.ctx.source.segment(node))
+
+    def function_with_rngs(self, node: ast.Name | ast.Attribute) -> Piece | None:
+        """A function that takes rngs, used as a value: whoever calls it does not know that, so they go with it."""
+        parent = self.ctx.parents.get(node)
+        called = isinstance(parent, ast.Call) and (parent.func is node or getattr(parent.func, "attr", "") == "apply")
+        if called or not isinstance(
+            parent, ast.Call | ast.keyword | ast.BoolOp | ast.IfExp | ast.Return | ast.List | ast.Tuple
+        ):
+            return None
+        if self.ctx.function is None or self.annotations.inside:
+            return None
+        if isinstance(parent, ast.Call) and any(k.arg == "rngs" for k in parent.keywords):
+            return None  # an earlier conversion wrote this partial
+        text = self.copier.generic(node).text
+        return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
+
+    def _is_namespace(self, node: ast.expr, name: str) -> bool:
+        """Whether this is the ``torch.nn`` of ``torch.nn.Linear``: the whole chain is looked at, not its parts."""
+        parent = self.ctx.parents.get(node)
+        return isinstance(parent, ast.Attribute) and parent.value is node
+
+    def _in_isinstance(self, node: ast.expr) -> bool:
+        """Whether the class stands as the second argument of isinstance or in a comparison of types."""
+        child: ast.AST = node
+        parent = self.ctx.parents.get(node)
+        while isinstance(parent, ast.Tuple | ast.BinOp):
+            child, parent = parent, self.ctx.parents.get(parent)
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+            return parent.func.id in ("isinstance", "issubclass") and child in parent.args[1:]
+        return False

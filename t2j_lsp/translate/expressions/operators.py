@@ -1,0 +1,75 @@
+"""Comparisons, and conditions of which part is known."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.precedence import NOT, UNARY, Piece, bracket, precedence, slot
+
+from .context import Context
+from .copying import Copier
+from .fold import fold
+from .handlers import ExpressionRenderer
+
+_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
+
+
+class Operators:
+    """What operators become."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+
+    def known(self, node: ast.Call | ast.UnaryOp) -> Piece | None:
+        """A condition whose value is known whatever the inputs."""
+        value = fold(node, self.ctx)
+        return None if value is None else Piece(str(value))
+
+    def negation(self, node: ast.UnaryOp) -> Piece | None:
+        """``not`` of what has become ``not x``."""
+        if not isinstance(node.op, ast.Not):
+            return None
+        inner = self.renderer.render(node.operand)
+        if inner.text.startswith("not ") and inner.precedence == NOT:
+            return Piece(inner.text[4:], UNARY)
+        return None
+
+    def boolean(self, node: ast.BoolOp) -> Piece | None:
+        """``self.training and not torch.jit.is_scripting()`` loses what is always true in JAX."""
+        neutral = isinstance(node.op, ast.And)
+        kept = [value for value in node.values if fold(value, self.ctx) is not neutral]
+        if any(fold(value, self.ctx) is (not neutral) for value in kept):
+            return Piece(str(not neutral))
+        if len(kept) == len(node.values):
+            return None
+        if not kept:
+            return Piece(str(neutral))
+        word = " and " if neutral else " or "
+        texts = [bracket(self.renderer.render(value), slot(node, "values", value)) for value in kept]
+        return Piece(word.join(texts), precedence(node) if len(kept) > 1 else self.renderer.render(kept[0]).precedence)
+
+    def conditional(self, node: ast.IfExp) -> Piece | None:
+        """``a if torch.jit.is_scripting() else b`` is one of the two."""
+        known = fold(node.test, self.ctx)
+        if known is None:
+            return None
+        return self.renderer.render(node.body if known else node.orelse)
+
+    def compare(self, node: ast.Compare) -> Piece | None:
+        """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""
+        facts = [self.ctx.fact(part) for part in node.comparators]
+        if len(facts) != 1 or not isinstance(facts[0], Qual) or not _DTYPE.fullmatch(facts[0].name):
+            return None
+        if not isinstance(node.ops[0], ast.Is | ast.IsNot):
+            return None
+        left, right = (
+            self.copier.render_in(node, field, part)
+            for field, part in (("left", node.left), ("comparators", node.comparators[0]))
+        )
+        sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
+        sides = [bracket(piece, precedence(node) + 1) for piece in (left, right)]
+        return Piece(f"{sides[0]} {sign} {sides[1]}", precedence(node))

@@ -1,0 +1,70 @@
+"""Subscripts: JAX takes no lists as indices, and writes into parts ask for the text of an index."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import ListOf, Tensor
+from t2j_lsp.translate.rule.precedence import ATOM, Part, Piece, bracket
+
+from .context import Context
+from .copying import Copier
+from .handlers import ExpressionRenderer
+
+
+class Subscripts:
+    """What subscripts and their indices become."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+
+    def subscript(self, node: ast.Subscript) -> Piece | None:
+        """``x.max(1)[0]`` and ``x[[0, 2]]``: JAX takes no lists as indices."""
+        if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
+            return Piece(part.text, part.precedence)
+        if not isinstance(self.ctx.fact(node.value), Tensor) or not isinstance(node.ctx, ast.Load):
+            return None
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
+        if not lists:
+            return None
+        others = [p for p in parts if p not in lists]
+        if len(lists) == 1 and all(isinstance(p, ast.Slice) or _marker(p) for p in others):
+            narrowed = _as_slice(lists[0])
+            if narrowed:
+                texts = [narrowed if p in lists else self.renderer.render(p).text for p in parts]
+                return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
+        texts = [
+            f"{self.renderer.need('jnp')}.array({self.renderer.render(p).text})"
+            if p in lists
+            else self.renderer.render(p).text
+            for p in parts
+        ]
+        return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
+
+    def index(self, target: ast.Subscript) -> str:
+        """The index of a subscript, rendered."""
+        start, end = self.ctx.source.span(target.slice)
+        text = self.renderer.render(target.slice).text
+        if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
+            return f"({text})"
+        return text
+
+
+def _marker(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (None, Ellipsis)
+
+
+def _as_slice(node: ast.expr) -> str:
+    """``[-1]`` as an index keeps the axis, as the slice ``-1:`` does; empty if it isn't one literal number."""
+    if not isinstance(node, ast.List) or len(node.elts) != 1:
+        return ""
+    try:
+        value = ast.literal_eval(node.elts[0])
+    except ValueError:
+        return ""
+    if not isinstance(value, int):
+        return ""
+    return "-1:" if value == -1 else f"{value}:{value + 1}"

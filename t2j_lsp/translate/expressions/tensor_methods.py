@@ -1,0 +1,76 @@
+"""Methods of tensors, and of what may be one."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.names import TENSOR_ONLY, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
+
+from .context import Context
+from .copying import Copier
+from .in_place import InPlace
+from .rule_application import RuleApplication
+
+
+class TensorMethods:
+    """What methods of tensors become."""
+
+    def __init__(self, context: Context, copier: Copier, rules: RuleApplication, in_place: InPlace) -> None:
+        self.ctx = context
+        self.copier = copier
+        self.rules = rules
+        self.in_place = in_place
+
+    def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor) -> Piece | None:
+        name = func.attr
+        explicit = REGISTRY.get(f"torch.Tensor.{name}")
+        rule = explicit or self._method_rule(name)
+        if rule is None or rule.emit is None:
+            if rule is None and not owner.sure and name not in TENSOR_ONLY:
+                return None
+            if rule is None and name in _SAME_IN_JAX:
+                return None
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for torch.Tensor.{name}"
+            code = "refused" if rule is not None else "no-rule"
+            self.ctx.gap(node, f"torch.Tensor.{name}", code, reason)
+            return self.copier.copy_arguments(node)
+        if name.endswith("_") and not name.endswith("__"):
+            return self.in_place.call(node, func.value, lambda: self.rules.apply(rule, node, func.value))
+        return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
+
+    def unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
+        """A method of something of unknown type: a tensor's where its name or arguments say so, else it stays."""
+        name = func.attr
+        rule = self._method_rule(name)
+        owner = self.ctx.fact(func.value)
+        if rule is None or (isinstance(owner, Parameter) and owner.foreign and name not in TENSOR_ONLY):
+            return None
+        other = means_other_on_arrays(name, node)
+        here = self.ctx.function
+        in_module = here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
+        if only_tensor(name, node) or (in_module and other):
+            piece = self.method(node, func, Tensor(sure=False))
+            certain = name in TENSOR_ONLY
+            why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
+            receiver = self.ctx.source.segment(func.value)
+            receiver = f"'{receiver}'" if len(receiver) <= 30 and "\n" not in receiver else "this"
+            reason = f"{receiver} is taken for a tensor, because {why}"
+            self.ctx.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
+            return piece
+        if other and isinstance(owner, Parameter):
+            reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
+            self.ctx.gap(node, f"torch.Tensor.{name}", "unsure", reason)
+        return None
+
+    def _method_rule(self, name: str) -> Rule | None:
+        rule = REGISTRY.get(f"torch.Tensor.{name}")
+        if rule is None and name.endswith("_") and not name.endswith("__"):
+            rule = REGISTRY.get(f"torch.Tensor.{name[:-1]}")
+        return rule
+
+
+_SAME_IN_JAX = frozenset({"item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel"})

@@ -1,0 +1,120 @@
+"""Parameters and buffers, which are Variables in NNX: which one an expression names, and its value."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import AnyModule, Instance, Qual, Tensor, layer_names
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
+
+from .context import Context
+from .handlers import ExpressionRenderer
+
+
+class Variables:
+    """The Variables that expressions name, and the layouts they have."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.unsure: set[ast.expr] = set()
+        """Attributes of modules that are marked and stay as they stand."""
+        self._picks: set[tuple[int, str]] = set()
+        self._picked: dict[ast.expr, str] = {}
+        """Names that statements in front give to parameters which one of two kinds of modules may have."""
+
+    def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
+        """The text of the Variable that a node names, and whether its layout is Flax's.
+
+        With ``constant`` the layout does not matter, and a module of unknown class will do: the helper classes answer
+        to ``weight`` too.
+        """
+        while isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        if node in self._picked:
+            return self._picked[node], True
+        fact = self.ctx.fact(node)
+        if isinstance(node, ast.Name):
+            return (node.id, fact.any_layout) if isinstance(fact, Tensor) and fact.variable else None
+        if not isinstance(node, ast.Attribute) or not isinstance(fact, Tensor) or not fact.variable:
+            return None
+        text = bracket(self.renderer.render(node.value), ATOM)
+        owner = self.ctx.fact(node.value)
+        names = layer_names(owner)
+        if names and not (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
+            forms = {LAYERS[n].attributes.get(node.attr, node.attr) for n in names if n in LAYERS}
+            if len(forms) != 1:
+                return self._either(node, text, names) if constant else None
+            form = forms.pop()
+            return f"{text}.{form}", form == "kernel"
+        if isinstance(owner, AnyModule):
+            return (f"{text}.{node.attr}", False) if constant and not owner.names else None
+        return f"{text}.{node.attr}", False
+
+    def _either(self, node: ast.Attribute, text: str, names: frozenset[str]) -> tuple[str, bool] | None:
+        """The parameter of a module that may be of two kinds, ``kernel`` in one and ``weight`` in the other.
+
+        A statement in front picks it; None where there is no place for one.
+        """
+        kinds: dict[str, set[str]] = {}
+        for name in names:
+            kinds.setdefault(LAYERS[name].attributes.get(node.attr, node.attr), set()).add(flax_class(name))
+        statement = self.ctx.statement
+        if len(kinds) != 2 or statement is None or not statement.hoistable:
+            return None
+        first, second = sorted(kinds, key=lambda kind: kind == node.attr)
+        bases = [self.renderer.need(base) for base in sorted(kinds[first])]
+        classes = bases[0] if len(bases) == 1 else f"({', '.join(bases)})"
+        taken = node.attr in self.ctx.names | self.ctx.reserved
+        picked = self.ctx.fresh(node.attr) if taken else node.attr
+        self._picked[node] = picked
+        line = f"{picked} = {text}.{first} if isinstance({text}, {classes}) else {text}.{second}"
+        block = self.ctx.block_of(statement.node)
+        if (id(block), line) not in self._picks:
+            self._picks.add((id(block), line))
+            statement.before.append(line)
+        return picked, True
+
+    def is_initialised(self, node: ast.expr) -> bool:
+        """Whether it is what a function of torch.nn.init fills."""
+        parent = self.ctx.parents.get(node)
+        while isinstance(parent, ast.Attribute) and parent.attr == "data":
+            node, parent = parent, self.ctx.parents.get(parent)
+        if not isinstance(parent, ast.Call) or node not in parent.args[:1]:
+            return False
+        fact = self.ctx.fact(parent.func)
+        return isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
+
+    def read(self, node: ast.expr, piece: Piece) -> Piece:
+        """The value of an expression that stands where an array is wanted."""
+        fact = self.ctx.fact(node)
+        if isinstance(node, ast.Attribute) and isinstance(fact, Tensor) and fact.variable:
+            return self.value(node, piece)
+        return piece
+
+    def value(self, node: ast.Attribute, piece: Piece) -> Piece:
+        """The array in a Variable. An attribute that may be None is passed as it is."""
+        owner = self.ctx.fact(node.value)
+        if isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
+            return piece
+        if node in self.unsure or piece.text.endswith((".T", "]", ")")):
+            return piece
+        return Piece(f"{bracket(piece, ATOM)}[...]")
+
+    def in_flax_layout(self, target: ast.expr, piece: Piece) -> str | None:
+        """A weight in PyTorch's layout as the kernel that ``target`` names; None if which layer's isn't known."""
+        while isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        if not isinstance(target, ast.Attribute):
+            return None
+        if layer_names(self.ctx.fact(target.value)) <= {"torch.nn.Linear", "torch.nn.LazyLinear"}:
+            return f"{bracket(piece, ATOM)}.T"
+        return f"{self.renderer.need('jnp')}.moveaxis({bracket(piece, 1)}, (0, 1), (-1, -2))"
+
+
+def flax_class(name: str) -> str:
+    """The Flax class that stands for a layer in every form, its helper's included; the helper where there is none."""
+    short = name.rpartition(".")[2].rstrip("123d") if name[-1] == "d" else name.rpartition(".")[2]
+    same = {"Conv", "BatchNorm", "Linear", "LayerNorm", "GroupNorm"}
+    return "nnx.Embed" if short == "Embedding" else f"nnx.{short}" if short in same else LAYERS[name].base

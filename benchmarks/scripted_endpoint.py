@@ -70,7 +70,7 @@ def serve(
     script = Script(steps, embed=embed)
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the library's name
+        def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             script.keys.append(self.headers.get("Authorization", ""))
             if self.path.endswith("/embeddings"):

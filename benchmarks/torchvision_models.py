@@ -140,7 +140,7 @@ def measure(
                     outcome.measured = {**distances(reference.observed, observed), "eager": eager}
                     stage = "dropout"
                     trace_with_dropout(build, case.shape)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - one model never stops the rest
         where = traceback.extract_tb(error.__traceback__)[-1]
         first = (str(error).strip() or "(no text)").splitlines()[0]
         outcome.failure = f"{stage}: {type(error).__name__}: {first} ({where.filename}:{where.lineno})"

@@ -58,7 +58,7 @@ def hardsigmoid_in_float64() -> Iterator[None]:
     The same function from relu6 has no such constant, and is the reference here.
     """
     original = functional.hardsigmoid
-    functional.hardsigmoid = lambda input, inplace=False: functional.relu6(input + 3.0) / 6.0  # noqa: A002
+    functional.hardsigmoid = lambda input, inplace=False: functional.relu6(input + 3.0) / 6.0
     try:
         yield
     finally:

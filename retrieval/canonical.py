@@ -21,7 +21,7 @@ _AXIS_SECOND = (
     "mean", "sum", "prod", "max", "min", "var", "std", "all", "any", "argmax", "argmin", "cumsum", "cumprod", "softmax",
     "log_softmax", "logsumexp", "sort", "argsort", "flip", "concatenate", "stack", "squeeze", "expand_dims", "glu",
 )  # fmt: skip
-_POSITIONS = {name: ("a", "axis", "keepdims") for name in _AXIS_SECOND} | {
+_POSITIONS = dict.fromkeys(_AXIS_SECOND, ("a", "axis", "keepdims")) | {
     "norm": ("a", "ord", "axis", "keepdims"), "split": ("a", "count", "axis"), "take_along_axis": ("a", "i", "axis"),
     "clip": ("a", "min", "max"), "where": ("condition", "true", "false"), "gelu": ("a", "approximate"),
     "sgd": ("lr", "momentum", "nesterov"), "Conv": ("in", "out", "kernel_size", "strides", "padding"),

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away (`t2j convert x.py | head`); keep the interpreter from flushing into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # the outermost guard: the user gets a line, and a traceback when asked
+    except Exception as error:  # noqa: BLE001 - the outermost guard: the user gets a line, and a traceback when asked
         if os.environ.get("T2J_DEBUG"):
             traceback.print_exc()
         name = type(error).__name__

@@ -51,7 +51,7 @@ def test_output_that_the_encoding_lacks_is_an_error_and_not_a_question_mark() ->
 
 @pytest.mark.parametrize("path", ["missing.py", "."])
 def test_a_file_that_cannot_be_read_is_a_source_error(tmp_path: Path, path: str) -> None:
-    with pytest.raises(SourceError, match="no such file|is a directory|permission"):
+    with pytest.raises(SourceError, match=r"no such file|is a directory|permission"):
         read_source(tmp_path / path)
 
 

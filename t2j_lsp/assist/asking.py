@@ -135,7 +135,7 @@ def file_tester(path: Path, interpreters: Interpreters, timeout: float = 120.0) 
                 found: TestReport = compare_tests(pool, programs, tests, texts[name], translated, timeout)
             except (PytestMissing, RemoteError, WorkerError, T2JError):
                 return None
-            ends = {name: "passed" for name in found.agree} | {one.name: one.message for one in found.differ}
+            ends = dict.fromkeys(found.agree, "passed") | {one.name: one.message for one in found.differ}
             return TestRun(found.torch_code, found.jax_code, ends) if ends else None
 
         yield test

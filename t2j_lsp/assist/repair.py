@@ -272,7 +272,9 @@ class _Loop:
         needed = {number: code for number, code in fresh.items() if not left[number].optional}
         for name, numbers in self._by_object(sorted(fresh, key=lambda n: left[n].source_line)).items():
             if not name:
-                found.results |= {n: "it stands outside of any class or function, so no check runs it" for n in numbers}
+                found.results |= dict.fromkeys(
+                    numbers, "it stands outside of any class or function, so no check runs it"
+                )
                 found.tags.append("not run")
                 continue
             accepted = {n: fresh[n] for n in found.verified}
@@ -290,7 +292,7 @@ class _Loop:
             found.failure = found.failure or failure
             found.tags.append(failure.outcome if failure else "unchecked")
             where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
-            found.results |= {n: f"{verdict.verdict}: {verdict.reason}{where}" for n in numbers}
+            found.results |= dict.fromkeys(numbers, f"{verdict.verdict}: {verdict.reason}{where}")
 
     async def _judge(self, name: str, code: str) -> ObjectVerdict:
         self.on_progress(f"checking {name}")
@@ -334,7 +336,7 @@ class _Loop:
 
     def _refused(self, found: _Round, numbers: set[int], tag: str, why: str) -> _Round:
         found.tags.append(tag)
-        found.results |= {number: why for number in numbers}
+        found.results |= dict.fromkeys(numbers, why)
         return found
 
     def _keep(self, found: _Round, endpoint: Endpoint) -> None:
@@ -446,7 +448,7 @@ class _Loop:
                 found.reply.tokens_out,
                 round(time.monotonic() - started, 3),
                 found.tests,
-            )  # fmt: skip
+            )
         )
 
 

@@ -216,7 +216,7 @@ def _guard(path: Path, result: _Folder) -> Iterator[None]:
         yield
     except T2JError as error:
         result.fail(path, error)
-    except Exception as error:  # a defect of t2j: the file is reported, the others are converted
+    except Exception as error:  # noqa: BLE001 - a defect of t2j: the file is reported, the others are converted
         result.fail(path, T2JError(f"{path}: an error inside t2j, {type(error).__name__}: {error}"))
 
 

@@ -97,7 +97,7 @@ def _count(path: Path, result: Coverage) -> None:
         result.add(path, conversion.translation, conversion.python, conversion.cells)
     except T2JError as error:
         result.errors[str(path)] = str(error)
-    except Exception as error:  # the guard of one file: a bad one never stops the rest
+    except Exception as error:  # noqa: BLE001 - the guard of one file: a bad one never stops the rest
         result.errors[str(path)] = f"{path}: an error inside t2j, {type(error).__name__}: {error}"
 
 

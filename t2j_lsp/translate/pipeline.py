@@ -82,7 +82,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     _mark_todos(context)
     _keep_comments(context)
     own = frozenset(context.edits)
-    imports, named, copied = edit_imports(context, output, needs)
+    imports, _, copied = edit_imports(context, output, needs)
     code, source_map = parsed.apply(context.edits)
     if code == parsed.bom + parsed.text:
         source_map = []

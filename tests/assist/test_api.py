@@ -55,11 +55,11 @@ def test_wrong_uses_are_one_line_each(file: Path, tmp_path: Path) -> None:
     async def inside() -> None:
         assist.repair(file, ["m"])
 
-    with pytest.raises(T2JError, match="await t2j_lsp.assist.repair_async"):
+    with pytest.raises(T2JError, match=r"await t2j_lsp\.assist\.repair_async"):
         asyncio.run(inside())
     with pytest.raises(T2JError, match="a list of names"):
         assist.repair(file, [])
-    with pytest.raises(T2JError, match="no .py file"):
+    with pytest.raises(T2JError, match=r"no \.py file"):
         assist.repair(tmp_path / "a.ipynb", ["m"])
     with pytest.raises(SourceError):
         assist.prompt(tmp_path / "nowhere.py")

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from t2j_lsp.check.workers.containment.contain import Request, contain  # noqa: E402
+from t2j_lsp.check.workers.containment.contain import Request, contain
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 IO_URING_SETUP, UNSHARE_USER = 425, 0x10000000

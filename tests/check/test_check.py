@@ -98,13 +98,13 @@ def lines(report: CheckReport) -> tuple[int | None, int | None]:
 def test_a_right_conversion_is_equivalent_in_every_stage(pool: Pool, tmp_path: Path) -> None:
     progress: list[str] = []
     report = run(pool, tmp_path, JAX, on_progress=progress.append)
-    assert {o.name: (o.verdict, o.reason) for o in report.objects} == {
-        name: (VerdictKind.EQUIVALENT, None) for name in ("Block", "Net", "scale")
-    }
+    assert {o.name: (o.verdict, o.reason) for o in report.objects} == dict.fromkeys(
+        ("Block", "Net", "scale"), (VerdictKind.EQUIVALENT, None)
+    )
     stages = report.objects[1].stages
-    assert {name: stage.result for name, stage in stages.items()} == {
-        name: Result.PASS for name in ("spec", "numeric", "behavioral")
-    }
+    assert {name: stage.result for name, stage in stages.items()} == dict.fromkeys(
+        ("spec", "numeric", "behavioral"), Result.PASS
+    )
     assert {"train output", "gradient of parameter (6)", "gradient of input"} <= set(stages["numeric"].observed)
     assert stages["numeric"].max_rel_err is not None and stages["numeric"].max_rel_err < 1e-12
     assert report.objects[2].stages["behavioral"].reason == "nothing to train"

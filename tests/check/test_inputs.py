@@ -36,7 +36,7 @@ def test_comment_entries(text: str, expected: Any) -> None:
 
 @pytest.mark.parametrize("text", ["x=", "f32[2]", "x=f32[2] == 3", "x=f32[2] < n", "**k"])
 def test_a_comment_that_cant_be_read_says_so(text: str) -> None:
-    with pytest.raises(CommentError, match="t2j|should"):
+    with pytest.raises(CommentError, match=r"t2j|should"):
         parse_comment(text)
 
 

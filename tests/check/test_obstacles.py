@@ -27,7 +27,7 @@ REFUSED = 'open("/var/tmp/t2j-refused", "w")'
 
 
 @pytest.mark.parametrize(
-    "torch, jax, side",
+    ("torch", "jax", "side"),
     [
         (FALLS_BACK, "pass", "PyTorch code"),
         ("pass", FALLS_BACK, "converted code"),
@@ -85,7 +85,7 @@ TODO = "# TODO(t2j): there is no rule for this\n        "
 
 
 @pytest.mark.parametrize(
-    "old, new",
+    ("old", "new"),
     [
         ("z = y * 2", f"{TODO}z = y * 3"),
         ("y = jnp.tanh(self.fc(x))", f"{TODO}y = jnp.tanh(self.fc(x)).register_hook(print)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_packages_that_are_installed_in_place_are_readable(tmp_path: Path, monke
     monkeypatch.setitem(sys.modules, finder.__name__, finder)
 
     class Redirecting:
-        _redirections = {"redirected": str(tmp_path / "redirected" / "__init__.py")}
+        _redirections: ClassVar = {"redirected": str(tmp_path / "redirected" / "__init__.py")}
 
         @staticmethod
         def find_spec(*_: object) -> None:

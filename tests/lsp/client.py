@@ -245,7 +245,7 @@ class Client:
         try:
             if kind is not None:
                 self._converter.structure(message, kind)
-        except Exception as error:  # whatever the converter raises, the message is wrong
+        except Exception as error:  # noqa: BLE001 - whatever the converter raises, the message is wrong
             self.problems.append(f"{method}: {error}")
 
     # --- everyday requests ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server's extra is not installed")
 
-from .client import Client, Json  # noqa: E402
+from .client import Client, Json
 
 _numbers = itertools.count()
 

@@ -198,7 +198,7 @@ def test_an_open_target_that_is_not_saved_is_not_written_under_the_editor(
     written = target.read_text()
     client.open(target.as_uri(), written + "\n# not saved\n")
     convert_again(client, uri, CHANGED)
-    with pytest.raises(ServerError, match="net_jax.py is open and not saved"):
+    with pytest.raises(ServerError, match=r"net_jax\.py is open and not saved"):
         client.command("t2j.convertFile", uri)
     assert target.read_text() == written
     target.write_text(written + "\n# not saved\n")

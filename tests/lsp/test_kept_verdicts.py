@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,13 @@ WRONG = ("x * 3", "x * 4")
 
 
 @pytest.fixture
-def serve(start: Callable[..., Client]) -> Iterator[Callable[..., Client]]:
+def serve(start: Callable[..., Client]) -> Callable[..., Client]:
     def begin(trusted: bool = True, settings: Any = SPEC) -> Client:
         client = start(options={"trusted": trusted, "settings": settings})
         client.settings = settings
         return client
 
-    yield begin
+    return begin
 
 
 def converted_pair(client: Client, folder: Path, code: str | None = None) -> Pair:

@@ -185,7 +185,7 @@ def test_a_burst_of_edits_is_checked_once(client: Client, tmp_path: Path) -> Non
     made.checked(since)
     configure(client, {"delay": 2.0})
     since = client.now
-    line, column = place_of(made.code, "x * 3")
+    place_of(made.code, "x * 3")
     for length in range(1, 21):
         made.replace("x * 3" if length == 1 else f"x * 3{'0' * (length - 2)}", f"x * 3{'0' * (length - 1)}")
     assert made.checked(since)["verdict"] == "different"

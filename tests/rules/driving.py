@@ -79,7 +79,9 @@ class FakeSite:
     index: int | str | None = None
     in_module: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
-    optimizer: OptimizerPlan | None = OptimizerPlan("model", rate="0.1", cycled="momentum")
+    optimizer: OptimizerPlan | None = field(
+        default_factory=lambda: OptimizerPlan("model", rate="0.1", cycled="momentum")
+    )
     notes: list[str] = field(default_factory=list)
 
     def note(self, reason: str) -> None:
@@ -229,7 +231,7 @@ def _call(one: Rule, signature: Signature, arguments: dict[str, Argument], site:
             result = one.emit(call)
         except CannotHoist:
             continue
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a rule that raises is reported with its call
             shown = {k: v.text for k, v in arguments.items() if v.given}
             driven.raised.setdefault(one.name, f"{type(error).__name__}: {error} for {shown}")
             continue

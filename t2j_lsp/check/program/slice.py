@@ -119,7 +119,7 @@ class Slicer:
     def _sliced(self, name: str, kept: _Kept) -> SlicedModule:
         keep = {i: None if n is None else tuple(sorted(n)) for i, n in kept.names.items()}
         if keep:
-            keep |= {i: None for i in kept.scope.future}
+            keep |= dict.fromkeys(kept.scope.future)
         return SlicedModule(name, str(kept.path), kept.text, tuple(sorted(keep.items())), kept.package)
 
     def load(self, module: str) -> tuple[Scope, str] | None:

@@ -84,7 +84,7 @@ class TestReport:
         return {**counts, "agree": len(self.agree), **told, "agreeing": self.agree}
 
 
-class PytestMissing(Exception):  # noqa: N818 - a state of the user's environment, told in its text
+class PytestMissing(Exception):  # a state of the user's environment, told in its text
     """pytest is not installed in an interpreter of a check."""
 
 

@@ -74,9 +74,9 @@ def pairs(torch: Any, jax: Any, path: str = "") -> list[tuple[str, Any, Any]] | 
     Lists and tuples are alike, and so are records and dictionaries with the same names, and records and tuples.
     """
     if isinstance(torch, Record) and isinstance(jax, list | tuple):
-        torch = [v for v in torch.fields.values()]
+        torch = list(torch.fields.values())
     if isinstance(jax, Record) and isinstance(torch, list | tuple):
-        jax = [v for v in jax.fields.values()]
+        jax = list(jax.fields.values())
     torch, jax = _fields(torch), _fields(jax)
     where = f"part {path}" if path else "the output"
     if isinstance(torch, list | tuple) and isinstance(jax, list | tuple):

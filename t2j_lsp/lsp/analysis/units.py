@@ -96,7 +96,7 @@ class _Names(ast.NodeVisitor):
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.outer.update(node.names)
 
-    visit_Nonlocal = visit_Global  # noqa: N815
+    visit_Nonlocal = visit_Global
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.stores.add(node.name)
@@ -109,7 +109,7 @@ class _Names(ast.NodeVisitor):
             self._string_names(annotation)
         self._scope(node.args, node.body)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self.generic_visit(node)

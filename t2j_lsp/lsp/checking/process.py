@@ -41,7 +41,9 @@ _IGNORE = re.compile(r"(#\s*)t2j:(\s*ignore)")
 class RecordingPool(Pool):
     """A pool that remembers how each PyTorch object was run, so that it can be traced for its shapes."""
 
-    observed: dict[str, dict[str, Any]] = {}
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        super().__init__(*settings, **named)
+        self.observed: dict[str, dict[str, Any]] = {}
 
     def request(self, kind: Any, operation: str, timeout: float, cancelled: Any = lambda: False, **message: Any) -> Any:
         answer = super().request(kind, operation, timeout, cancelled, **message)

@@ -41,7 +41,7 @@ RuleRecord = tuple[str, str | None, str, str | None, str]
 
 def register(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
-    def hover(params: types.HoverParams) -> types.Hover | None | Awaitable[types.Hover | None]:
+    def hover(params: types.HoverParams) -> types.Hover | Awaitable[types.Hover | None] | None:
         uri = params.text_document.uri
         program = server.store.program(uri)
         if program is None or not server.settings_for(uri).hover:

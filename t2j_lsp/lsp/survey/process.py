@@ -52,7 +52,7 @@ def main() -> None:
     for line in source:
         try:
             answer = _answer(surveyor, json.loads(line))
-        except Exception as error:  # the outermost guard of a request
+        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
             # Only the type and the place: a message may hold the user's code.
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}:{frame.lineno}"

@@ -108,7 +108,7 @@ class Copier:
 
     def copy_arguments(self, node: ast.Call) -> Piece:
         """The call as it stands, with only its arguments rendered: for calls that are left alone."""
-        start, end = self.ctx.source.span(node)
+        _, end = self.ctx.source.span(node)
         func_start, func_end = self.ctx.source.span(node.func)
         if isinstance(node.func, ast.Attribute) and not isinstance(self.ctx.fact(node.func), Qual):
             head = bracket(self.renderer.render(node.func.value), ATOM) + "." + node.func.attr
@@ -126,7 +126,7 @@ class Copier:
         """The call in its own layout, with another callee, without some keywords, with ``rngs`` added."""
         source = self.ctx.source
         _, end = source.span(node)
-        start, func_end = source.span(node.func)
+        _, func_end = source.span(node.func)
         if head is None:
             head = bracket(self.renderer.render(node.func), ATOM)
         arguments: list[ast.expr | ast.keyword] = sorted(

@@ -137,7 +137,7 @@ class RuleApplication:
             result = rule.emit(call)
         except CannotHoist as error:
             result = Refusal(f"the argument {error.args[0]!r} would be evaluated twice; assign it to a name first")
-        except Exception as error:  # a rule that fails must be a finding, not a dead server
+        except Exception as error:  # noqa: BLE001 - a rule that fails must be a finding, not a dead server
             self.ctx.gap(
                 node, rule.name, "rule-error", f"the rule for {rule.name} failed: {type(error).__name__}: {error}"
             )

@@ -46,7 +46,7 @@ class Subscripts:
 
     def index(self, target: ast.Subscript) -> str:
         """The index of a subscript, rendered."""
-        start, end = self.ctx.source.span(target.slice)
+        start, _ = self.ctx.source.span(target.slice)
         text = self.renderer.render(target.slice).text
         if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
             return f"({text})"

@@ -61,7 +61,7 @@ def _name(ctx: Context, node: ast.expr | ast.stmt) -> str | None:
             return _torch_name(ctx, node)
         case ast.Subscript(ctx=ast.Load()) if isinstance(ctx.fact(node.value), Tensor):
             return INDEXING
-        case ast.Assign() if any(map(lambda t: _writes_elements(ctx, t), node.targets)):
+        case ast.Assign() if any(_writes_elements(ctx, t) for t in node.targets):
             return ELEMENTS
         case ast.AugAssign() if isinstance(ctx.fact(node.target), Tensor) or _writes_elements(ctx, node.target):
             return IN_PLACE

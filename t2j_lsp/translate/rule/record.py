@@ -114,7 +114,7 @@ class Registry:
 REGISTRY = Registry()
 
 
-def Row(  # noqa: N802 - reads as the record it makes
+def Row(
     torch: str,
     jax: str,
     *,

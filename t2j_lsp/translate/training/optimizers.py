@@ -27,8 +27,8 @@ class Optimizers:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
-        self.made = [c for c in self._calls("optimizer")]
-        self.schedulers = [c for c in self._calls("scheduler")]
+        self.made = list(self._calls("optimizer"))
+        self.schedulers = list(self._calls("scheduler"))
 
     def _calls(self, kind: str) -> Iterator[ast.Call]:
         for node in self.ctx.source.nodes:

@@ -136,7 +136,7 @@ class Updates:
             slice=made,
             losses=losses,
             optimized=optimized,
-            clips=[p for p in self._clips(items, phase)],
+            clips=list(self._clips(items, phase)),
             first=first,
             last=last,
             condition=condition,

@@ -86,7 +86,7 @@ def parameter_function(function: Callable[..., Any], request: dict[str, Any], ar
 
 
 def _made(init: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    values = iter([v for v in arguments.values()])
+    values = iter(list(arguments.values()))
     given: dict[str, Any] = {}
     for name, parameter in inspect.signature(init).parameters.items():
         if name in _KEYS or name == "rngs":

@@ -14,17 +14,17 @@ import torch
 from torch.nn import functional
 
 
-def _hardsigmoid(input: torch.Tensor) -> torch.Tensor:  # noqa: A002
+def _hardsigmoid(input: torch.Tensor) -> torch.Tensor:
     return functional.relu6(input + 3.0) / 6.0
 
 
-def _celu(input: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:  # noqa: A002
+def _celu(input: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:
     return torch.where(input > 0, input, alpha * torch.expm1(input.clamp(max=0) / alpha))
 
 
 def _in_float64(original: Callable[..., Any], exact: Callable[..., torch.Tensor]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def call(input: torch.Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:  # noqa: A002
+    def call(input: torch.Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         if input.dtype is not torch.float64:
             return original(input, *args, **kwargs, **({"inplace": True} if inplace else {}))
         if args and isinstance(args[-1], bool):

@@ -91,7 +91,7 @@ def _copied(runs: Runs, model: nn.Module, inputs: Arguments) -> tuple[Any, list[
     """As `called`, by a copy of the model: a cache that it keeps is not there in the next run."""
     try:
         runs.model = copy.deepcopy(model)
-    except Exception as error:  # noqa: BLE001 - it may hold anything; what PyTorch computes from parameters, for one
+    except Exception as error:  # it may hold anything; what PyTorch computes from parameters, for one
         raise _NotCalled("the module can't be copied") from error
     return called(runs, inputs)
 

@@ -371,3 +371,31 @@ def test_imports_only_go_down(part: str) -> None:
         if within(target, part) and (there := floor(target)) is not None and there > here
     ]
     assert not upward
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """The modules that import each other, directly or through others: each set of them that does."""
+    reached: dict[str, set[str]] = {}
+    for start in imports:
+        todo, seen = [start], set()
+        while todo:
+            for target in imports[todo.pop()] - seen:
+                seen.add(target)
+                todo.append(target)
+        reached[start] = seen
+    groups = {frozenset(n for n in reached[m] if m in reached[n]) for m in imports if m in reached[m]}
+    return sorted(sorted(group) for group in groups)
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Types count, too: what one module must know of another, it can't be read without."""
+    imports = {
+        module: {target for _, target in imported(file, module) if target in MODULES and target != module}
+        for module, file in MODULES.items()
+    }
+    left = ("t2j_lsp.translate", "t2j_lsp.check.workers")
+    assert [c for c in circles(imports) if not any(within(module, part) for module in c for part in left)] == []

@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Collecting while thousands of protocol classes are made costs a tenth of the start; `serve` turns it on again.
     gc.disable()
     try:
-        from t2j_lsp.lsp.server import serve
+        from t2j_lsp.lsp.serving import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
             raise

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from t2j_lsp.contract import Span, editor_code
 from t2j_lsp.files.merge import Merged
 from t2j_lsp.lsp.analysis.model import Conversion, Converted, Hunk, Refused, Scope
+from t2j_lsp.lsp.analysis.service import AnalysisService
 
 from .documents import Document, Notebook, Program
 from .edits import edit_of, joined, whole_text_edit
 from .notebook_file import notebook_bytes
 from .outputs import Output, helper_module, output_edit
 from .paths import to_path, to_uri
+from .session import Session
 from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
-
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.analysis.service import AnalysisService
-
-    from .server import Server
 
 
 def scope_of(data: Any) -> Scope:
@@ -51,34 +48,34 @@ class PartConversion:
 
 
 async def convert_part(
-    server: Server, program: Program, scope: Scope, in_place: str | None = None, confirmed: bool = False
+    session: Session, program: Program, scope: Scope, in_place: str | None = None, confirmed: bool = False
 ) -> PartConversion:
     """Convert a part of a program in place. Nothing is written. Raises Refused with the reason.
 
     ``in_place`` is what the client is to ask about; ``confirmed``: the user was asked about everything.
     """
     revision = program.revision
-    done: Conversion = await server.service.ask("part", program, scope=scope)
-    module = await _module(server, server.service, program.uri, done.helpers)
+    done: Conversion = await session.service.ask("part", program, scope=scope)
+    module = await _module(session, session.service, program.uri, done.helpers)
     if program.revision != revision:
         raise Refused("the text was edited meanwhile")
     caveats = () if confirmed else done.caveats
-    return PartConversion(edit_of(server, program, done.hunks, caveats, in_place), module, done.caveats)
+    return PartConversion(edit_of(session, program, done.hunks, caveats, in_place), module, done.caveats)
 
 
-async def restore_edit(server: Server, source: Program, converted: Document, line: int) -> types.WorkspaceEdit:
+async def restore_edit(session: Session, source: Program, converted: Document, line: int) -> types.WorkspaceEdit:
     """The edit that writes a line of a conversion as the rules have it."""
     revision = converted.revision
-    done: Conversion = await server.service.ask("restore", source, other=converted.text, line=line)
+    done: Conversion = await session.service.ask("restore", source, other=converted.text, line=line)
     if converted.revision != revision:
         raise Refused("the text was edited meanwhile")
-    return edit_of(server, converted, done.hunks, ())
+    return edit_of(session, converted, done.hunks, ())
 
 
-def ignore_edit(server: Server, program: Program, line: int, code: str) -> types.WorkspaceEdit:
+def ignore_edit(session: Session, program: Program, line: int, code: str) -> types.WorkspaceEdit:
     """The edit that puts ``# t2j: ignore[CODE]`` behind a line (from 0)."""
     text = program.lines[line].rstrip("\r\n")
-    return edit_of(server, program, [Hunk(line + 1, line + 1, (f"{text}  # t2j: ignore[{editor_code(code)}]",))], ())
+    return edit_of(session, program, [Hunk(line + 1, line + 1, (f"{text}  # t2j: ignore[{editor_code(code)}]",))], ())
 
 
 @dataclass(frozen=True)
@@ -137,22 +134,22 @@ class FileConversion:
         return {"merged": merged, "conflicts": self.conflicts, "gaps": self.done.gaps, "notes": self.done.notes}
 
 
-async def convert_file(server: Server, uri: str, service: AnalysisService | None = None) -> FileConversion:
+async def convert_file(session: Session, uri: str, service: AnalysisService | None = None) -> FileConversion:
     """Convert a whole program, open or on disk, and merge it into what stands where it goes.
 
     Nothing is written. ``service`` works it out, or the server's own. Raises Refused with the reason.
     """
-    service = service or server.service
-    program = server.store.program(uri)
+    service = service or session.service
+    program = session.store.program(uri)
     uri = program.uri if program is not None else uri
-    target = target_of(server, uri)
+    target = target_of(session, uri)
     if target is None and (program is None or program.is_notebook):
         raise Refused(UNSAVED_NOTEBOOK if program is not None else "it is not open")
-    standing = standing_at(server, target) if target is not None else None
+    standing = standing_at(session, target) if target is not None else None
     if standing is not None and standing.problem is not None:
         raise Refused(standing.problem)
-    done = await _converted(server, service, uri, program)
-    module = await _module(server, service, uri, done.helpers)
+    done = await _converted(session, service, uri, program)
+    module = await _module(session, service, uri, done.helpers)
     if standing is None or not standing.edited:
         return FileConversion(uri, standing, done, module=module)
     assert standing.text is not None
@@ -162,25 +159,25 @@ async def convert_file(server: Server, uri: str, service: AnalysisService | None
     return FileConversion(uri, standing, done, merged, module)
 
 
-async def _module(server: Server, service: AnalysisService, uri: str, names: Sequence[str]) -> Output | None:
+async def _module(session: Session, service: AnalysisService, uri: str, names: Sequence[str]) -> Output | None:
     """The helper module beside a file, where it lacks what the file's conversion imports from it."""
     path = to_path(uri)
-    return await helper_module(server, service, path.parent, names) if names and path is not None else None
+    return await helper_module(session, service, path.parent, names) if names and path is not None else None
 
 
-async def _converted(server: Server, service: AnalysisService, uri: str, program: Program | None) -> Converted:
+async def _converted(session: Session, service: AnalysisService, uri: str, program: Program | None) -> Converted:
     path = to_path(uri)
     if program is not None and not isinstance(program, Notebook):
         converted: Converted = await service.ask("convert", program)
         return converted
     assert path is not None
     data = notebook_bytes(path, program) if program is not None else None
-    settings, _ = server.conversion_settings(uri)
+    settings, _ = session.conversion_settings(uri)
     converted = await service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
     return converted
 
 
-def file_edit(server: Server, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:
+def file_edit(session: Session, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:
     """The edit that makes or changes the converted file, and the module with its helpers.
 
     What differs asks for confirmation, unless the user saw it and confirmed it before. Raises Refused where something
@@ -189,9 +186,9 @@ def file_edit(server: Server, conversion: FileConversion, confirmed: bool = Fals
     caveats = () if confirmed else conversion.caveats
     output = conversion.output
     if output is not None:
-        edits = [output_edit(server, one, caveats if one == output else ()) for one in conversion.outputs or [output]]
+        edits = [output_edit(session, one, caveats if one == output else ()) for one in conversion.outputs or [output]]
         return joined(edits)
-    document = server.store.document(conversion.uri)
+    document = session.store.document(conversion.uri)
     if document is None:
         raise Refused("the document was closed meanwhile")
-    return whole_text_edit(server, document, conversion.code)
+    return whole_text_edit(session, document, conversion.code)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from t2j_lsp.contract import editor_code
 
-if TYPE_CHECKING:
-    from .server import Server
+from .session import Session
 
 _TORCH = "https://docs.pytorch.org/docs/stable/generated/"
 _JAX = "https://docs.jax.dev/en/latest/_autosummary/"
@@ -128,9 +126,9 @@ def docs_folder() -> Path | None:
     return folder if (folder / "findings.md").is_file() else None
 
 
-def page(server: Server, file: str, anchor: str = "") -> str | None:
+def page(session: Session, file: str, anchor: str = "") -> str | None:
     """A page of this project: under the ``docsUrl`` setting, or on disk."""
-    base = server.settings_for(None).docs_url
+    base = session.settings_for(None).docs_url
     fragment = f"#{anchor}" if anchor else ""
     if base:
         return f"{base.rstrip('/')}/{file}{fragment}"
@@ -138,11 +136,11 @@ def page(server: Server, file: str, anchor: str = "") -> str | None:
     return f"{(folder / file).as_uri()}{fragment}" if folder is not None else None
 
 
-def finding_page(server: Server, code: str) -> str | None:
+def finding_page(session: Session, code: str) -> str | None:
     """The page that explains a diagnostic's code."""
-    return page(server, "findings.md", editor_code(code))
+    return page(session, "findings.md", editor_code(code))
 
 
-def rule_page(server: Server, doc: tuple[str, str | None, str, str | None, str] | None) -> str | None:
+def rule_page(session: Session, doc: tuple[str, str | None, str, str | None, str] | None) -> str | None:
     """The page that lists a rule."""
-    return page(server, f"rules/{doc[4]}.md") if doc is not None and doc[4] else None
+    return page(session, f"rules/{doc[4]}.md") if doc is not None and doc[4] else None

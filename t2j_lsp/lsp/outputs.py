@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
@@ -19,10 +18,8 @@ from t2j_lsp.lsp.analysis.service import AnalysisService
 from .documents import Document
 from .edits import new_file_edit, whole_text_edit
 from .paths import to_uri
+from .session import Session
 from .targets import Standing, is_saved, real, standing_at
-
-if TYPE_CHECKING:
-    from .server import Server
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,15 @@ class Output:
     """What t2j made of it by itself: the base of the next merge."""
 
 
-async def helper_module(server: Server, service: AnalysisService, folder: Path, names: Iterable[str]) -> Output | None:
+async def helper_module(
+    session: Session, service: AnalysisService, folder: Path, names: Iterable[str]
+) -> Output | None:
     """The helper module of a folder with these helpers; None where it has them all.
 
     What t2j wrote there is made anew with what it had and these; to an edited one, what it lacks is added behind what
     stands there. Raises Refused where it is not t2j's.
     """
-    standing = standing_at(server, folder / f"{NAME}.py")
+    standing = standing_at(session, folder / f"{NAME}.py")
     if standing.problem is not None and not standing.edited:
         raise Refused(standing.problem)
     present = standing.text or ""
@@ -56,32 +55,32 @@ async def helper_module(server: Server, service: AnalysisService, folder: Path, 
     return Output(standing, made.kept, made.fresh)
 
 
-def by_client(server: Server, output: Output) -> bool:
+def by_client(session: Session, output: Output) -> bool:
     """Whether the client writes it: it has the buffer, or it can create files."""
-    client = server.client
+    client = session.client
     return client.apply_edit and (client.create_files or output.standing.opened is not None)
 
 
-def still_standing(server: Server, output: Output) -> None:
+def still_standing(session: Session, output: Output) -> None:
     """Raises Refused where something else stands there than when the text was made."""
-    if standing_at(server, output.standing.path) != output.standing:
+    if standing_at(session, output.standing.path) != output.standing:
         raise Refused(f"{output.standing.path.name} was edited meanwhile")
 
 
-def output_edit(server: Server, output: Output, caveats: Iterable[str] = ()) -> types.WorkspaceEdit:
+def output_edit(session: Session, output: Output, caveats: Iterable[str] = ()) -> types.WorkspaceEdit:
     """The edit that puts a text where it goes. A new file needs a client that can create files.
 
     What is there already is edited and not made anew, so that it comes back where the user takes it back. Raises
     Refused where something else stands there by now.
     """
-    still_standing(server, output)
+    still_standing(session, output)
     standing, caveats = output.standing, tuple(caveats)
     if standing.opened is not None:
-        return whole_text_edit(server, standing.opened, output.text, caveats)
+        return whole_text_edit(session, standing.opened, output.text, caveats)
     if standing.text:
         on_disk = Document(to_uri(standing.path), standing.text, None)
-        return whole_text_edit(server, on_disk, output.text, caveats)
-    return new_file_edit(server, standing.path, output.text, caveats)
+        return whole_text_edit(session, on_disk, output.text, caveats)
+    return new_file_edit(session, standing.path, output.text, caveats)
 
 
 def note_written(output: Output) -> None:
@@ -89,9 +88,9 @@ def note_written(output: Output) -> None:
     remember(real(output.standing.path), output.base.encode())
 
 
-def write(server: Server, output: Output) -> None:
+def write(session: Session, output: Output) -> None:
     """Write a text, for clients that can't create a file. Raises Refused where something is in the way."""
-    still_standing(server, output)
+    still_standing(session, output)
     standing = output.standing
     path = real(standing.path)
     if standing.opened is not None and not is_saved(path, standing.opened.text):

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-if TYPE_CHECKING:
-    from .server import Server
+from .session import Session
 
 
 class StatusProgress:
     """A check, shown by ``t2j/status`` alone: all checks in one place."""
 
-    def __init__(self, server: Server, uri: str) -> None:
-        self._server = server
+    def __init__(self, session: Session, uri: str) -> None:
+        self._session = session
         self._uri = uri
 
     def report(self, message: str) -> None:
         """Say which step the check is at."""
-        self._server.announce("checking", self._uri, message)
+        self._session.status.announce("checking", self._uri, message)
 
     def end(self) -> None:
         """Whoever runs the checks says what comes next."""
@@ -33,8 +31,10 @@ class Progress:
     ``token`` is that of the request, from a client that shows and cancels it itself.
     """
 
-    def __init__(self, server: Server, title: str, cancel: Callable[[], None], token: int | str | None = None) -> None:
-        self._server = server
+    def __init__(
+        self, session: Session, title: str, cancel: Callable[[], None], token: int | str | None = None
+    ) -> None:
+        self._session = session
         self._token = token if token is not None else f"t2j-{uuid.uuid4()}"
         self._cancel = cancel
         self._begun = False
@@ -43,16 +43,16 @@ class Progress:
         if token is not None:
             self._begun = True
             self._notify(types.WorkDoneProgressBegin(title))
-        elif server.client.progress:
-            server.spawn(self._begin(title))
+        elif session.client.progress:
+            session.spawn(self._begin(title))
 
     async def _begin(self, title: str) -> None:
-        server, token = self._server, str(self._token)
-        await server.protocol.ask(types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token))
+        session, token = self._session, str(self._token)
+        await session.protocol.ask(types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token))
         if self._ended:
             return
         self._begun = True
-        server.progress_cancels[token] = self._cancel
+        session.progress_cancels[token] = self._cancel
         self._notify(types.WorkDoneProgressBegin(title, cancellable=True, message=self._last or None))
 
     def report(self, message: str) -> None:
@@ -63,11 +63,11 @@ class Progress:
 
     def end(self) -> None:
         self._ended = True
-        self._server.progress_cancels.pop(str(self._token), None)
+        self._session.progress_cancels.pop(str(self._token), None)
         if self._begun:
             self._notify(types.WorkDoneProgressEnd())
 
     def _notify(
         self, value: types.WorkDoneProgressBegin | types.WorkDoneProgressReport | types.WorkDoneProgressEnd
     ) -> None:
-        self._server.protocol.notify(types.PROGRESS, types.ProgressParams(self._token, value))
+        self._session.protocol.notify(types.PROGRESS, types.ProgressParams(self._token, value))

@@ -12,14 +12,14 @@ import json
 import logging
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams, JsonRpcMethodNotFound
+from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-if TYPE_CHECKING:
-    from .server import Server
+from .documents import DocumentStore, Program
 
 log = logging.getLogger("t2j.lsp")
 
@@ -29,10 +29,37 @@ progress_token: ContextVar[int | str | None] = ContextVar("progress_token", defa
 PARSE_ERROR, INVALID_REQUEST, NOT_INITIALIZED = -32700, -32600, -32002
 
 
+class Host(LanguageServer):
+    """Who keeps the texts that the client sends, and hears of them."""
+
+    store: DocumentStore
+    exit_code: int | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.ended = asyncio.Event()
+
+    def opened(self, program: Program) -> None:
+        """A document or notebook was opened."""
+        raise NotImplementedError
+
+    def changed(self, changed: Program) -> None:
+        """A document or notebook has a new text."""
+        raise NotImplementedError
+
+    def closed(self, uri: str) -> None:
+        """A document or notebook was closed."""
+        raise NotImplementedError
+
+    def cell_closed(self, uri: str) -> None:
+        """A cell of a notebook is gone."""
+        raise NotImplementedError
+
+
 class Protocol(LanguageServerProtocol):
     """What pygls does, except for texts, errors and logs."""
 
-    _server: Server
+    _server: Host
 
     def __init__(self, server: Any, converter: Any) -> None:
         super().__init__(server, converter)
@@ -208,7 +235,7 @@ class Protocol(LanguageServerProtocol):
         notebook = self._server.store.change_notebook(params)
         structure = params.change.cells.structure if params.change.cells is not None else None
         for cell in (structure.did_close or ()) if structure is not None else ():
-            self._server.diagnostics.clear(cell.uri)
+            self._server.cell_closed(cell.uri)
         if notebook is not None:
             self._server.changed(notebook)
 
@@ -223,7 +250,7 @@ class Protocol(LanguageServerProtocol):
         self._server.store.close_notebook(params.notebook_document.uri)
         self._server.closed(params.notebook_document.uri)
         for cell in params.cell_text_documents:
-            self._server.diagnostics.clear(cell.uri)
+            self._server.cell_closed(cell.uri)
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:

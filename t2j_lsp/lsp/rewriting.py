@@ -9,7 +9,7 @@ is rewritten without a question.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -17,10 +17,8 @@ from t2j_lsp.lsp.analysis.model import Analysis, LineMap, Scope
 
 from .documents import Program
 from .paths import to_path
+from .session import Session
 from .targets import target_of
-
-if TYPE_CHECKING:
-    from .server import Server
 
 REWRITE, CANCEL = "Rewrite", "Cancel"
 
@@ -30,13 +28,13 @@ def is_asked_about(scope: Scope) -> bool:
     return scope.kind != "expression"
 
 
-def what_is(server: Server, program: Program, scope: Scope | None) -> str:
+def what_is(session: Session, program: Program, scope: Scope | None) -> str:
     """What a scope is, in words; None is the whole document."""
     if scope is None:
         return "all of it"
     if scope.kind == "exact":
         return "all that is exact"
-    current = server.service.current(program)
+    current = session.service.current(program)
     analysis, lines = current if current is not None else (Analysis(), LineMap(()))
     for definition in analysis.definitions:
         place = lines.to_new(definition.line - 1), lines.to_new(definition.end_line - 1)
@@ -45,33 +43,33 @@ def what_is(server: Server, program: Program, scope: Scope | None) -> str:
     return f"lines {scope.first} to {scope.last}" if scope.last > scope.first else f"line {scope.first}"
 
 
-def question(server: Server, program: Program, scope: Scope | None) -> str:
+def question(session: Session, program: Program, scope: Scope | None) -> str:
     """``Rewrite class Net of net.py in place as JAX?``"""
     path = to_path(program.uri)
     name = f" of {path.name}" if path is not None else ""
-    return f"Rewrite {what_is(server, program, scope)}{name} in place as JAX?"
+    return f"Rewrite {what_is(session, program, scope)}{name} in place as JAX?"
 
 
-def consequence(server: Server, program: Program) -> str:
+def consequence(session: Session, program: Program) -> str:
     """What rewriting does to the file, and what leaves it as it is."""
-    path, target = to_path(program.uri), target_of(server, program.uri)
+    path, target = to_path(program.uri), target_of(session, program.uri)
     if path is None or target is None:
         return "This changes what you have open; one undo takes it back."
     return f"This changes {path.name} itself; one undo takes it back. Converting the file makes {target.name} instead."
 
 
-def as_answer(server: Server, program: Program, scope: Scope | None, caveats: Sequence[str]) -> dict[str, Any]:
+def as_answer(session: Session, program: Program, scope: Scope | None, caveats: Sequence[str]) -> dict[str, Any]:
     """The question as a command's answer, for a client that asks it."""
-    detail = "\n\n".join([consequence(server, program), *caveats])
-    asked = {"text": question(server, program, scope), "detail": detail, "confirm": REWRITE}
+    detail = "\n\n".join([consequence(session, program), *caveats])
+    asked = {"text": question(session, program, scope), "detail": detail, "confirm": REWRITE}
     return {"applied": False, "question": asked}
 
 
-async def allowed(server: Server, program: Program, scope: Scope | None, caveats: Sequence[str]) -> bool:
+async def allowed(session: Session, program: Program, scope: Scope | None, caveats: Sequence[str]) -> bool:
     """Ask by a message. True also where the client can't show one that has answers."""
-    text = "\n".join([question(server, program, scope), consequence(server, program), *caveats])
+    text = "\n".join([question(session, program, scope), consequence(session, program), *caveats])
     actions = [types.MessageActionItem(REWRITE), types.MessageActionItem(CANCEL)]
     params = types.ShowMessageRequestParams(types.MessageType.Warning, text, actions)
     unknown = object()
-    answer = await server.protocol.ask(types.WINDOW_SHOW_MESSAGE_REQUEST, params, refused=unknown)
+    answer = await session.protocol.ask(types.WINDOW_SHOW_MESSAGE_REQUEST, params, refused=unknown)
     return answer is unknown or getattr(answer, "title", None) == REWRITE

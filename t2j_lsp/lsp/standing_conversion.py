@@ -5,17 +5,14 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from t2j_lsp.files.written import base_of
 from t2j_lsp.lsp.analysis.model import Converted, Refused
 from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
 
 from .documents import Program
+from .session import Session
 from .targets import Standing, real, standing_at, target_of
-
-if TYPE_CHECKING:
-    from .server import Server
 
 MOST = 64
 """Programs whose answer is kept."""
@@ -42,20 +39,20 @@ class Conversion:
     problem: str | None = None
 
 
-async def conversion_of(server: Server, program: Program) -> Conversion:
+async def conversion_of(session: Session, program: Program) -> Conversion:
     """What stands where a program's conversion goes now. Nothing is written or converted anew while somebody types."""
-    target = target_of(server, program.uri)
+    target = target_of(session, program.uri)
     if target is None:
         return Conversion(State.NO_FILE)
-    if server.checks.pairs.source_of(program.uri) not in (program.uri, None):
+    if session.pairs.source_of(program.uri) not in (program.uri, None):
         return Conversion(State.IS_CONVERSION)
-    standing = standing_at(server, target)
+    standing = standing_at(session, target)
     if not standing.exists:
         return Conversion(State.NONE, target.name)
     text = standing.text or ""
     if standing.problem is not None:
         return Conversion(State.FOREIGN, target.name, text, standing.problem)
-    fresh = await _is_fresh(server, program, standing)
+    fresh = await _is_fresh(session, program, standing)
     return Conversion(State.UP_TO_DATE if fresh else State.OUTDATED, target.name, text)
 
 
@@ -64,11 +61,11 @@ def defines(text: str, name: str) -> bool:
     return re.search(rf"^(?:class|(?:async )?def) +{re.escape(name)}\b", text, re.M) is not None
 
 
-async def _is_fresh(server: Server, program: Program, standing: Standing) -> bool:
+async def _is_fresh(session: Session, program: Program, standing: Standing) -> bool:
     """Whether the file comes from what the program becomes now. Until that is known, the last answer holds."""
-    known = server.service.known.get(program.uri)
+    known = session.service.known.get(program.uri)
     key = (program.revision, standing.text)
-    answers = server.fresh_conversions
+    answers = session.fresh_conversions
     last = answers.get(program.uri)
     if last is not None and last[0] == key:
         return last[1]
@@ -78,7 +75,7 @@ async def _is_fresh(server: Server, program: Program, standing: Standing) -> boo
         # A notebook's conversion is made of its file, which is not read for a lens.
         return True
     try:
-        done: Converted = await server.service.ask("convert", program)
+        done: Converted = await session.service.ask("convert", program)
     except (Refused, SyntaxProblem, Failed):
         return last[1] if last is not None else True
     fresh = standing.text == done.code

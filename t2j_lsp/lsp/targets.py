@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.merge import marked_line
@@ -17,9 +16,7 @@ from t2j_lsp.files.written import has_base, is_written
 
 from .documents import Document
 from .paths import converted_path, to_path, to_uri
-
-if TYPE_CHECKING:
-    from .server import Server
+from .session import Session
 
 UNTRUSTED = "the workspace is not trusted, and a check runs its code"
 UNSAVED_NOTEBOOK = "save the notebook first: its conversion goes beside it"
@@ -44,15 +41,15 @@ class Standing:
         return self.text is not None
 
 
-def target_of(server: Server, uri: str) -> Path | None:
+def target_of(session: Session, uri: str) -> Path | None:
     """Where the conversion of a document goes; None for buffers that are no file."""
     path = to_path(uri)
-    return converted_path(path, server.settings_for(uri).suffix) if path is not None else None
+    return converted_path(path, session.settings_for(uri).suffix) if path is not None else None
 
 
-def standing_at(server: Server, target: Path) -> Standing:
+def standing_at(session: Session, target: Path) -> Standing:
     """What stands at a path now."""
-    document = server.store.document(to_uri(target))
+    document = session.store.document(to_uri(target))
     if document is not None:
         text, revision = document.text, document.revision
     elif not target.exists():

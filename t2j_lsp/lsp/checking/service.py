@@ -9,30 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from t2j_lsp import __version__
 from t2j_lsp.contract import Coverage, T2JError
-from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.progress import Progress, StatusProgress
+from t2j_lsp.lsp.session import Session
+from t2j_lsp.lsp.settings import Settings
+from t2j_lsp.lsp.status import CheckState
 from t2j_lsp.migration import verdict_store
 from t2j_lsp.migration.verdict_store import Stored, asked_of
 
 from .battery import plugged_in
-from .pairs import Pairs
 from .pausing import LOOK, Pause
 from .requests import Request
 from .runner import CheckProcess
 from .verdicts import Checked, Found, diagnostics_of, found_of, message, overall, restored
-
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
-    from t2j_lsp.lsp.settings import Settings
 
 log = logging.getLogger("t2j.lsp")
 
@@ -44,9 +41,15 @@ class CheckService:
 
     battery: Callable[[], bool | None] = staticmethod(plugged_in)
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.pairs = Pairs(server)
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.pairs = session.pairs
+        self.on_ran: Callable[[str, tuple[str, Path], tuple[str, str], Iterable[Any]], None] = lambda *_: None
+        """Called with a source, its conversion, the texts of both, and the verdicts on just these."""
+        self.on_known: Callable[[str, list[dict[str, Any]]], None] = lambda *_: None
+        """Called with a source and all verdicts that are known of it now."""
+        self.on_differences: Callable[[str], None] = lambda _: None
+        """Called with each document whose differences are others than before."""
         self.process = CheckProcess()
         self.states: dict[str, Checked] = {}
         self._queue: dict[tuple[str, ...], Request] = {}
@@ -57,6 +60,7 @@ class CheckService:
         self._last_use = 0.0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        session.status.checks = self._state
 
     # --- asking for checks ----------------------------------------------------------------------------------------
 
@@ -70,7 +74,7 @@ class CheckService:
             return
         self._make_stale(source)
         if self._checks_in_background(source):
-            self._enqueue(source, self.server.settings_for(source).check_delay if wait else 0.0)
+            self._enqueue(source, self.session.settings_for(source).check_delay if wait else 0.0)
 
     def opened(self, uri: str) -> None:
         """A document was opened: what is known of its text is shown, and a conversion is checked where that is new."""
@@ -89,7 +93,7 @@ class CheckService:
         if kept is None:
             self.edited(uri)
             return
-        settings = self.server.settings_for(source)
+        settings = self.session.settings_for(source)
         lacking = kept.lacking(asked_of(*_asked(settings)), __version__)
         if settings.inlay_hints and not self.states[source].shapes:
             # The shapes of values are seen in a run alone.
@@ -103,7 +107,7 @@ class CheckService:
 
     def _checks_in_background(self, source: str) -> bool:
         """Whether a pair is checked without being asked for."""
-        allowed = self.server.settings_for(source).check and self.server.trusted
+        allowed = self.session.settings_for(source).check and self.session.trusted
         return allowed and self.pairs.converted_of(source) is not None
 
     def _restore(self, source: str) -> Stored | None:
@@ -119,7 +123,7 @@ class CheckService:
         state = self.states.get(source)
         if kept is not None and (state is None or state.stale or not state.verdicts):
             forms = [report.form for report in kept.reports.values()]
-            self.server.captures.checked(source, pair, texts, forms)
+            self.on_ran(source, pair, texts, forms)
             self._set(source, restored(kept, source, path, pair[0]))
         return kept
 
@@ -129,7 +133,7 @@ class CheckService:
             state.stale = True
             state.found, state.shapes = [], {}
             self._publish(source)
-            self.server.refresh_views()
+            self.session.refresh_views()
         if self._running is not None and self._running.uri == source:
             self._stop()
 
@@ -140,12 +144,12 @@ class CheckService:
         self._queue[request.key] = request
         self._wake.set()
         if self._running is not None:
-            self.server.announce_waiting()
+            self.session.status.announce_waiting()
         return request
 
     async def check(self, uri: str, objects: Sequence[str] | None = None) -> Checked:
         """Check now and wait for the verdict. Raises T2JError where that may not or can't be done."""
-        if not self.server.trusted:
+        if not self.session.trusted:
             raise T2JError("the workspace is not trusted, and a check runs its code")
         source = self.pairs.source_of(uri)
         if source is None:
@@ -160,7 +164,7 @@ class CheckService:
 
         Raises T2JError where that may not or can't be done.
         """
-        if not self.server.trusted:
+        if not self.session.trusted:
             raise T2JError("the workspace is not trusted, and comparing values runs its code")
         source = self.pairs.source_of(uri)
         if source is None:
@@ -185,10 +189,8 @@ class CheckService:
     def is_running(self) -> bool:
         return self._running is not None
 
-    @property
-    def waiting(self) -> int:
-        """How many checks are due behind the running one."""
-        return len(self._queue)
+    def _state(self) -> CheckState:
+        return CheckState(self.is_running, len(self._queue), self.pausing.reason, self.device)
 
     def cancel(self) -> None:
         """Stop the running check and forget those that wait."""
@@ -205,13 +207,13 @@ class CheckService:
             self._queue.setdefault(running.key, running)
             self._stop()
         else:
-            self.server.announce_pause()
+            self.session.status.announce_pause()
 
     def resume(self) -> None:
         """Go on with what waits."""
         self.pausing.resume()
         self.reconsider()
-        self.server.announce_pause()
+        self.session.status.announce_pause()
 
     def reconsider(self) -> None:
         """Look again at what waits: settings or a pause have changed."""
@@ -219,7 +221,7 @@ class CheckService:
 
     def _stop(self) -> None:
         if self.process.stop():
-            self.server.spawn(self.process.kill_if_it_stays())
+            self.session.spawn(self.process.kill_if_it_stays())
 
     # --- the queue ------------------------------------------------------------------------------------------------
 
@@ -245,15 +247,15 @@ class CheckService:
 
     async def _look_at_battery(self) -> None:
         before = self.pausing.reason
-        await self.pausing.look(self.server.settings_for(None).check_on_battery)
+        await self.pausing.look(self.session.settings_for(None).check_on_battery)
         if self.pausing.reason != before:
-            self.server.announce_pause()
+            self.session.status.announce_pause()
 
     async def _sleep(self) -> None:
         """Wait until something is due, or may be; idle workers end on the way."""
         now = asyncio.get_running_loop().time()
         moments = [r.due for r in self._may_run()]
-        end = self._last_use + self.server.settings_for(None).check_keep_warm
+        end = self._last_use + self.session.settings_for(None).check_keep_warm
         if not moments and self.process.alive:
             moments.append(end)
         if self.pausing.on_battery:
@@ -270,9 +272,9 @@ class CheckService:
         title = f"Checking {Path(to_path(source) or source).name}"
         if request.explained is not None:
             title = f"Comparing the values of {', '.join(request.objects or ())}"
-        shown = self.server.client.shows_checks
-        progress = StatusProgress(self.server, source) if shown else Progress(self.server, title, self.cancel)
-        self.server.announce("checking", source)
+        shown = self.session.client.shows_checks
+        progress = StatusProgress(self.session, source) if shown else Progress(self.session, title, self.cancel)
+        self.session.status.announce("checking", source)
         try:
             state = await self._ask(request, progress)
         except T2JError as error:
@@ -283,10 +285,9 @@ class CheckService:
         finally:
             self._running = None
             progress.end()
-            self.server.announce("idle", source)
+            self.session.status.announce("idle", source)
         if state is not None:
             self._set(source, state)
-            self.server.survey.touch()
         request.answer(state or Checked(problem="the check was cancelled"))
 
     async def _ask(self, request: Request, progress: Progress | StatusProgress) -> Checked | None:
@@ -298,7 +299,7 @@ class CheckService:
         pair = self.pairs.converted_of(source)
         source_text, _ = self.pairs.text(source, path)
         converted_text = self.pairs.text(*pair)[0] if pair is not None else None
-        settings = self.server.settings_for(source)
+        settings = self.session.settings_for(source)
         answer = await self.process.run(
             {
                 "source": str(path),
@@ -323,7 +324,7 @@ class CheckService:
             request.explained.set_result(answer)
         self.device = answer["device"]
         if pair is not None and converted_text is not None:
-            self.server.captures.checked(source, pair, (source_text, converted_text), answer["objects"])
+            self.on_ran(source, pair, (source_text, converted_text), answer["objects"])
         merged = self._merged(source, answer, objects)
         converted_uri = pair[0] if pair is not None else source
         shapes = {int(line): found for line, found in answer["shapes"].items()}
@@ -348,27 +349,23 @@ class CheckService:
         """The differences that are shown in a document."""
         return [f for state in self.states.values() for f in state.found if f.uri == uri]
 
-    def diagnostics(self, program: Program, uri: str) -> list[types.Diagnostic]:
-        """The differences in a document as diagnostics."""
-        return diagnostics_of(self.server, self.found_in(uri), self.server.store.document(uri))
+    def diagnostics(self, uri: str) -> list[types.Diagnostic]:
+        """The differences in a document, which may be one on disk, as diagnostics."""
+        return diagnostics_of(self.session, self.found_in(uri), self.session.store.document(uri))
 
     def _set(self, source: str, state: Checked) -> None:
         """Keep what is known of a pair, and show it."""
         self.states[source] = state
-        self.server.similar.checked(source, state.verdicts)
+        self.on_known(source, state.verdicts)
         self._publish(source)
-        self.server.refresh_views()
-        self.server.protocol.notify(CHECKED, self.summary(source))
+        self.session.refresh_views()
+        self.session.protocol.notify(CHECKED, self.summary(source))
 
     def _publish(self, source: str) -> None:
         """Push what is known of both files of a pair."""
         pair = self.pairs.converted_of(source)
         for uri in dict.fromkeys([source, *([pair[0]] if pair is not None else [])]):
-            program = self.server.store.program(uri)
-            if program is not None:
-                self.server.diagnostics.publish(program)
-            else:
-                self.server.diagnostics.push(uri, diagnostics_of(self.server, self.found_in(uri), None))
+            self.on_differences(uri)
 
     def summary(self, source: str, name: str | None = None) -> dict[str, Any]:
         """What is known of a pair, for the client; verdict and message are on one of its objects where it is named."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -15,10 +15,8 @@ from t2j_lsp.lsp.documents import Document
 from t2j_lsp.lsp.links import finding_page
 from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.positions import split_lines
+from t2j_lsp.lsp.session import Session
 from t2j_lsp.migration.verdict_store import Stored
-
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
 
 
 @dataclass(frozen=True)
@@ -135,9 +133,9 @@ def _named(uri: str, line: int | None) -> str:
     return f"{name}, line {line + 1}" if line is not None else name
 
 
-def diagnostics_of(server: Server, found: list[Found], document: Document | None) -> list[types.Diagnostic]:
+def diagnostics_of(session: Session, found: list[Found], document: Document | None) -> list[types.Diagnostic]:
     """The differences in one document as diagnostics; ``document`` None reads the file's lines from disk."""
-    page = finding_page(server, DIFFERS) if server.client.code_description else None
+    page = finding_page(session, DIFFERS) if session.client.code_description else None
     listed: list[types.Diagnostic] = []
     for one in found:
         lines = document.lines if document is not None else _disk_lines(one.uri)
@@ -146,11 +144,11 @@ def diagnostics_of(server: Server, found: list[Found], document: Document | None
         indent = len(text) - len(text.lstrip())
         where = types.Range(
             types.Position(line, indent),
-            server.store.position(Document(one.uri, text, None), 0, len(text)),
+            session.store.position(Document(one.uri, text, None), 0, len(text)),
         )
         where.end.line = line
         related = None
-        if server.client.related_information and one.other_line is not None:
+        if session.client.related_information and one.other_line is not None:
             other = types.Position(one.other_line, 0)
             side = "the PyTorch line" if one.other_uri == one.source_uri else "the JAX line"
             related = [

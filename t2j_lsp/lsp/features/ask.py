@@ -102,7 +102,7 @@ def host_of(settings: Settings) -> str:
 
 def _question(server: Server, arguments: tuple[Any, ...]) -> Question:
     uri, name, mode = (*arguments, None, None, None)[:3]
-    source = server.checks.pairs.source_of(str(uri)) or str(uri)
+    source = server.pairs.source_of(str(uri)) or str(uri)
     path = to_path(source)
     reason = why_not(server, source) or missing()
     if reason is None and server.asking.busy:
@@ -117,7 +117,7 @@ async def _request(server: Server, question: Question) -> tuple[FileConversion, 
     """What the process needs to know, but for the key; and the conversion that the answer goes into."""
     try:
         conversion = await convert_file(server, question.uri)
-        text, _ = server.checks.pairs.text(question.uri, question.path)
+        text, _ = server.pairs.text(question.uri, question.path)
     except (Refused, SyntaxProblem, Failed, T2JError) as error:
         raise RequestFailed(message=str(error)) from None
     if conversion.conflicts:

@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -18,6 +19,7 @@ from t2j_lsp.lsp.analysis.service import Failed
 from t2j_lsp.lsp.checking.verdicts import Found
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
+from t2j_lsp.lsp.similar.counts import Gap
 from t2j_lsp.lsp.targets import UNTRUSTED
 
 if TYPE_CHECKING:
@@ -29,20 +31,13 @@ UNSET = "no model is set: t2j.model.names in the editor's settings"
 REPAIR = "Repair with the model…"
 PATIENCE = 0.5
 """Seconds that a list of actions waits for the number of similar fixes."""
-KEPT = 1000
-"""Gaps whose numbers are kept, about."""
 MOST = 50
 """Gaps of one file that are looked for at once."""
 _DEFINITION = re.compile(r"(?:class|def)[ \t]+(\w+)")
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A gap to find similar fixes for: its statement, and what the rules say of it."""
-
-    statement: str
-    name: str
-    reason: str
+def register(server: Server) -> None:
+    server.on_analysis.append(partial(look_for_fixes, server))
 
 
 def why_not(server: Server, uri: str) -> str | None:
@@ -69,9 +64,9 @@ def look_for_fixes(server: Server, program: Program) -> None:
     analysis, lines = current
     places = ((f, lines.span(f.span)) for f in analysis.findings if f.severity is Severity.GAP)
     gaps = [_gap(program, finding, span) for finding, span in places if span is not None]
-    unknown = [gap for gap in dict.fromkeys(gaps) if gap not in server.similar_fixes]
+    unknown = server.similar_counts.unknown(gaps)
     if unknown:
-        _ask_for(server, unknown[:MOST])
+        server.similar_counts.look_up(unknown[:MOST])
 
 
 def at_gap(server: Server, program: Program, analysis: Analysis, finding: Finding, span: Span) -> Offer | None:
@@ -88,7 +83,7 @@ def at_gap(server: Server, program: Program, analysis: Analysis, finding: Findin
 
 def at_draft(server: Server, program: Program, first: int, last: int) -> types.CodeAction | None:
     """The action that asks for what is marked in a conversion, between two of its lines (from 0)."""
-    source = server.checks.pairs.source_of(program.uri)
+    source = server.pairs.source_of(program.uri)
     if source in (None, program.uri) or source is None or not is_offered(server, source):
         return None
     if not any(first <= line <= last + 1 for line, _ in todo_marks(program.text)):
@@ -123,27 +118,12 @@ class Offer:
 
 async def count_similar(server: Server, offers: Sequence[Offer]) -> None:
     """Write into the titles how many similar fixes there are, as far as that is known soon."""
-    gaps = list(dict.fromkeys(offer.gap for offer in offers if offer.gap not in server.similar_fixes))
+    gaps = server.similar_counts.unknown([offer.gap for offer in offers])
     if gaps:
         with contextlib.suppress(TimeoutError, Failed, Refused):
-            await asyncio.wait_for(asyncio.shield(_ask_for(server, gaps)), PATIENCE)
+            await asyncio.wait_for(asyncio.shield(server.similar_counts.look_up(gaps)), PATIENCE)
     for offer in offers:
-        offer.count(server.similar_fixes.get(offer.gap, 0))
-
-
-def _ask_for(server: Server, gaps: Sequence[Gap]) -> asyncio.Future[list[int]]:
-    """Has the analysis process look for fixes, and remembers how many there are."""
-    asked = [(gap.statement, gap.name, gap.reason) for gap in gaps]
-    counts = asyncio.ensure_future(server.service.ask_plain("similar", gaps=asked))
-
-    def remember(done: asyncio.Future[list[int]]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            if len(server.similar_fixes) > KEPT:
-                server.similar_fixes.clear()
-            server.similar_fixes.update(zip(gaps, done.result(), strict=True))
-
-    counts.add_done_callback(remember)
-    return counts
+        offer.count(server.similar_counts.count(offer.gap))
 
 
 def _gap(program: Program, finding: Finding, span: Span) -> Gap:

@@ -88,7 +88,7 @@ def _checks(server: Server) -> None:
             await server.checks.check(str(uri), [str(name)] if name else None)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        return server.checks.summary(server.checks.pairs.source_of(str(uri)) or str(uri), str(name) if name else None)
+        return server.checks.summary(server.pairs.source_of(str(uri)) or str(uri), str(name) if name else None)
 
     @server.command("t2j.cancelCheck")
     def cancel(*_: Any) -> None:
@@ -173,8 +173,8 @@ def migration_state(server: Server, program: Program) -> dict[str, Any]:
     """What is known of a program: its definitions, what would stay, and the last verdicts."""
     current = server.service.current(program)
     analysis = current[0] if current is not None else None
-    source = server.checks.pairs.source_of(program.uri)
-    pair = server.checks.pairs.converted_of(source) if source is not None else None
+    source = server.pairs.source_of(program.uri)
+    pair = server.pairs.converted_of(source) if source is not None else None
     known = server.checks.states.get(source or "")
     definitions: list[dict[str, Any]] = []
     for d in analysis.definitions if analysis is not None else ():

@@ -21,7 +21,7 @@ def register(server: Server) -> None:
     @server.feature(types.INITIALIZED)
     def initialized(_: Any) -> None:
         server.spawn(_subscribe(server))
-        server.project_files.refresh()
+        server.diagnostics.look_at_project_files()
         server.spawn(asyncio.to_thread(remove_abandoned))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)

@@ -198,7 +198,7 @@ class _Bulk:
 
     async def _convert(self, uri: str) -> FileConversion | None:
         """The conversion of one file, if it is to be written."""
-        if self.server.checks.pairs.source_of(uri) not in (uri, None):
+        if self.server.pairs.source_of(uri) not in (uri, None):
             self._skip(uri, "it is a conversion itself")
             return None
         try:

@@ -39,7 +39,7 @@ def register(server: Server) -> None:
             await server.checks.check(conversion.uri)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        source = server.checks.pairs.source_of(conversion.uri) or conversion.uri
+        source = server.pairs.source_of(conversion.uri) or conversion.uri
         return {**answer, "checked": server.checks.summary(source)}
 
 
@@ -58,9 +58,9 @@ async def _arrived(server: Server, conversion: FileConversion) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + ARRIVAL
     while loop.time() < end:
-        pair = server.checks.pairs.converted_of(conversion.uri)
+        pair = server.pairs.converted_of(conversion.uri)
         try:
-            if pair is not None and server.checks.pairs.text(*pair)[0] == conversion.code:
+            if pair is not None and server.pairs.text(*pair)[0] == conversion.code:
                 return
         except T2JError:
             pass  # It is being written.

@@ -22,7 +22,7 @@ def register(server: Server) -> None:
     async def explain_difference(*arguments: Any) -> dict[str, Any]:
         """``[uri, name?]``: compare the values of a class or function; without a name, of the first that differs."""
         uri, name = (*arguments, None, None)[:2]
-        source = server.checks.pairs.source_of(str(uri))
+        source = server.pairs.source_of(str(uri))
         name = str(name) if name else _first_different(server, source)
         if source is None or name is None:
             raise RequestFailed(message="no difference is known here: run a check first")
@@ -52,7 +52,7 @@ def _told(server: Server, source: str, name: str, answer: dict[str, Any]) -> dic
     found = answer["explanations"].get(name)
     if found is None and verdict["verdict"] != VerdictKind.DIFFERENT:
         raise RequestFailed(message=f"{name} was not compared: {verdict['reason']}")
-    pair = server.checks.pairs.converted_of(source)
+    pair = server.pairs.converted_of(source)
     converted = pair[0] if pair is not None else None
     divergence = verdict["divergence"] or {}
     what = divergence.get("what") or verdict["reason"] or "every value agrees"

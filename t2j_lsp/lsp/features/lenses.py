@@ -75,7 +75,7 @@ class Lenses:
         self.analysis = analysis
         self.lines = lines
         self.conversion = conversion
-        self.source = server.checks.pairs.source_of(program.uri)
+        self.source = server.pairs.source_of(program.uri)
 
     def all(self) -> Iterator[types.CodeLens]:
         if self.analysis.rewrites or self.analysis.findings or self.conversion.state is State.IS_CONVERSION:
@@ -204,7 +204,7 @@ class Lenses:
             yield _lens(where, REPAIR, ASK_COMMAND, asking(self.server, source, definition.name, DIFFERENT), asked)
 
     def _name_of_conversion(self, source: str) -> str | None:
-        pair = self.server.checks.pairs.converted_of(source)
+        pair = self.server.pairs.converted_of(source)
         return pair[1].name if pair is not None else None
 
 

@@ -7,16 +7,15 @@ import contextlib
 import json
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from t2j_lsp.contract import Finding, Severity, T2JError, VerdictKind
 from t2j_lsp.fixes.offers import key_of_gap
+from t2j_lsp.lsp.checking.service import CheckService
 from t2j_lsp.lsp.child import start_child
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
-
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
+from t2j_lsp.lsp.session import Session
 
 log = logging.getLogger("t2j.lsp")
 
@@ -32,8 +31,9 @@ Rows = list[dict[str, Any]]
 class SimilarService:
     """Everything here happens on the event loop; the fixed bugs are read by a process that starts on the first use."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, session: Session, checks: CheckService) -> None:
+        self.session = session
+        self._checks = checks
         self._gaps: dict[tuple[str, ...], Rows] = {}
         self._differences: dict[tuple[str, ...], Rows] = {}
         self._asked: set[tuple[str, ...]] = set()
@@ -56,10 +56,10 @@ class SimilarService:
 
     def analysed(self, program: Program) -> None:
         """A program has a new analysis: look its gaps up, as far as they are new."""
-        current = self.server.service.current(program)
-        if current is None or program.is_notebook or not self.server.settings_for(program.uri).hover:
+        current = self.session.service.current(program)
+        if current is None or program.is_notebook or not self.session.settings_for(program.uri).hover:
             return
-        known = self.server.service.known[program.uri]
+        known = self.session.service.known[program.uri]
         if known.revision != program.revision:
             return
         gaps = [f for f in current[0].findings if f.severity is Severity.GAP]
@@ -68,7 +68,7 @@ class SimilarService:
         if new:
             self._make_room(self._gaps)
             self._asked |= new.keys()
-            self.server.spawn(self._look_up_gaps(new, program.text))
+            self.session.spawn(self._look_up_gaps(new, program.text))
 
     async def _look_up_gaps(self, gaps: dict[tuple[str, ...], Finding], source: str) -> None:
         try:
@@ -83,7 +83,7 @@ class SimilarService:
         """A file has new verdicts: look up what is like its differences."""
         for verdict in verdicts:
             if verdict["verdict"] == VerdictKind.DIFFERENT and _key(source, verdict) not in self._differences:
-                self.server.spawn(self.like_difference(source, verdict))
+                self.session.spawn(self.like_difference(source, verdict))
 
     async def like_difference(self, source: str, verdict: dict[str, Any]) -> Rows:
         """Fixed bugs like a difference, by its verdict in the form of the report; none where they can't be had."""
@@ -102,12 +102,12 @@ class SimilarService:
         return self._differences[key]
 
     def _verdict(self, source: str, name: str) -> dict[str, Any] | None:
-        state = self.server.checks.states.get(source)
+        state = self._checks.states.get(source)
         return next((v for v in state.verdicts if v["name"] == name), None) if state is not None else None
 
     def _texts(self, source: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         """Path and text of a file and of its conversion; None where there is none, or one can't be read."""
-        pairs = self.server.checks.pairs
+        pairs = self.session.pairs
         path, pair = to_path(source), pairs.converted_of(source)
         if path is None or pair is None:
             return None
@@ -129,7 +129,7 @@ class SimilarService:
 
     async def ask(self, operation: str, **about: Any) -> Any:
         """The process's answer. Raises T2JError with what went wrong. A cancelled wait leaves the question running."""
-        return await asyncio.shield(self.server.spawn(self._ask({"operation": operation, **about})))
+        return await asyncio.shield(self.session.spawn(self._ask({"operation": operation, **about})))
 
     async def _ask(self, request: dict[str, Any]) -> Any:
         async with self._lock:

@@ -6,15 +6,13 @@ import asyncio
 import contextlib
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from t2j_lsp.contract import T2JError
 from t2j_lsp.lsp.child import start_child
 from t2j_lsp.lsp.documents import Document
 from t2j_lsp.lsp.paths import to_path, to_uri
-
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
+from t2j_lsp.lsp.session import Session
 
 log = logging.getLogger("t2j.lsp")
 
@@ -30,8 +28,8 @@ LIMIT = 256 * 1024 * 1024
 class SurveyService:
     """Everything here happens on the event loop. Nothing is looked at before the client has asked once."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self._answer: bytes | None = None
         """The last answer as it came: that of a large workspace takes megabytes once it is read."""
         self._outdated = True
@@ -67,7 +65,7 @@ class SurveyService:
 
     def _due(self) -> None:
         self._timer = None
-        self.server.spawn(self._compare())
+        self.session.spawn(self._compare())
 
     async def _compare(self) -> None:
         """Look again, and tell the client where something is another one than in the last answer."""
@@ -78,13 +76,13 @@ class SurveyService:
             log.warning("%s", error)
             return
         if after != before:
-            self.server.protocol.notify(CHANGED, {})
+            self.session.protocol.notify(CHANGED, {})
 
     # --- the process ----------------------------------------------------------------------------------------------
 
     async def _survey(self) -> bytes:
         walk, self._walk, self._outdated = self._walk, False, False
-        suffixes = {f: self.server.settings_for(to_uri(f / "file.py")).suffix for f in self.server.folders}
+        suffixes = {f: self.session.settings_for(to_uri(f / "file.py")).suffix for f in self.session.folders}
         try:
             process = await self._started()
             opened, closed = self._buffers()
@@ -123,7 +121,7 @@ class SurveyService:
         return opened, closed
 
     def _documents(self) -> list[Document]:
-        return [d for d in self.server.store.programs() if isinstance(d, Document) and d.uri.endswith(".py")]
+        return [d for d in self.session.store.programs() if isinstance(d, Document) and d.uri.endswith(".py")]
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -9,20 +9,20 @@ file to mend: the line of the PyTorch file has a hint, which VS Code neither lis
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from lsprotocol import types
 
 from t2j_lsp.contract import HINT_CODES, Finding, Severity, Span, editor_code
 from t2j_lsp.files.outline import todo_marks
 from t2j_lsp.lsp.analysis.model import Analysis, LineMap
-from t2j_lsp.lsp.documents import Program
-from t2j_lsp.lsp.links import finding_page
-from t2j_lsp.lsp.positions import content
+from t2j_lsp.lsp.checking.service import CheckService
 
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
+from .documents import Program
+from .links import finding_page
+from .positions import content
+from .project_file import ProjectFiles
+from .session import Session
 
 SOURCE = "t2j"
 LONG = 5
@@ -34,8 +34,10 @@ Report = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocum
 class Diagnostics:
     """What was said of each document, so that nothing is sent twice."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, session: Session, checks: CheckService, project_files: ProjectFiles) -> None:
+        self.session = session
+        self._checks = checks
+        self._project_files = project_files
         self._pushed: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
         self._pulled: dict[str, tuple[Finding, ...]] = {}
 
@@ -44,8 +46,8 @@ class Diagnostics:
     def static(self, program: Program) -> dict[str, list[types.Diagnostic]]:
         """The findings of a program's last analysis at their present places, by document."""
         found: dict[str, list[types.Diagnostic]] = {uri: [] for uri, _, _ in program.parts()}
-        settings = self.server.settings_for(program.uri)
-        current = self.server.service.current(program)
+        settings = self.session.settings_for(program.uri)
+        current = self.session.service.current(program)
         if current is None or not settings.diagnostics:
             return found
         mends_elsewhere = self._open_conversion(program.uri) is not None
@@ -57,7 +59,7 @@ class Diagnostics:
 
     def _findings(self, program: Program, analysis: Analysis, lines: LineMap) -> Iterator[tuple[Finding, Span]]:
         """What is found in a program, at its present places; in a conversion also what is marked there."""
-        pairs = self.server.checks.pairs
+        pairs = self.session.pairs
         marked: dict[str, Span] = {}
         if pairs.source_of(program.uri) not in (None, program.uri):
             for line, reason in todo_marks(program.text):
@@ -70,11 +72,11 @@ class Diagnostics:
 
     def _open_conversion(self, uri: str) -> str | None:
         """The conversion of a document, where it is open too."""
-        pair = self.server.checks.pairs.converted_of(uri)
-        return pair[0] if pair is not None and pair[0] in self.server.store.documents else None
+        pair = self.session.pairs.converted_of(uri)
+        return pair[0] if pair is not None and pair[0] in self.session.store.documents else None
 
     def _diagnostic(self, program: Program, finding: Finding, span: Span, mends_elsewhere: bool) -> types.Diagnostic:
-        position = self.server.store.position
+        position = self.session.store.position
         first, last, end = span.line - 1, span.end_line - 1, span.end_column
         if last - first > LONG or program.place(first)[0] != program.place(last)[0]:
             last, end = first, len(program.lines[first])
@@ -83,7 +85,7 @@ class Diagnostics:
             severity = types.DiagnosticSeverity.Hint
         elif finding.severity is Severity.NOTE:
             severity = types.DiagnosticSeverity.Information
-        page = finding_page(self.server, finding.code) if self.server.client.code_description else None
+        page = finding_page(self.session, finding.code) if self.session.client.code_description else None
         return types.Diagnostic(
             types.Range(position(program, first, span.column), position(program, last, end)),
             finding.message,
@@ -99,33 +101,46 @@ class Diagnostics:
         """Push what is to be pushed of a program, where it changed since the last time."""
         everything = {uri: [] for uri, _, _ in program.parts()} if self.pulls else self.static(program)
         for uri, diagnostics in everything.items():
-            checked = self.server.checks.diagnostics(program, uri)
-            self.push(uri, [*diagnostics, *checked, *self.server.project_files.found.get(uri, [])])
+            checked = self._checks.diagnostics(uri)
+            self.push(uri, [*diagnostics, *checked, *self._project_files.found.get(uri, [])])
+
+    def checked(self, uri: str) -> None:
+        """The differences in a document, which may be one on disk, are others than before."""
+        program = self.session.store.program(uri)
+        if program is not None:
+            self.publish(program)
+        else:
+            self.push(uri, self._checks.diagnostics(uri))
+
+    def look_at_project_files(self) -> None:
+        """Push what is wrong now with the settings in project files."""
+        for uri in self._project_files.refresh():
+            self.push(uri, self._project_files.found.get(uri, []))
 
     @property
     def pulls(self) -> bool:
-        return self.server.client.pull_diagnostics
+        return self.session.client.pull_diagnostics
 
     def push(self, uri: str, diagnostics: list[types.Diagnostic]) -> None:
         """Set what is pushed for a document."""
-        document = self.server.store.document(uri)
+        document = self.session.store.document(uri)
         version = document.version if document is not None else None
         before = self._pushed.get(uri, (None, []))
         if before[1] == diagnostics and (not diagnostics or before[0] == version):
             return
         self._pushed[uri] = (version, diagnostics)
-        self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
+        self.session.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
     def clear(self, uri: str) -> None:
         """A document was closed."""
         self._pulled.pop(uri, None)
         if self._pushed.pop(uri, (None, []))[1]:
-            self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+            self.session.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def opened_or_closed(self, uri: str) -> None:
         """A document is there or gone: where it is a conversion, its source's diagnostics change."""
-        source = self.server.checks.pairs.source_of(uri)
-        program = self.server.store.program(source) if source not in (None, uri) and source is not None else None
+        source = self.session.pairs.source_of(uri)
+        program = self.session.store.program(source) if source not in (None, uri) and source is not None else None
         if program is None:
             return
         if not self.pulls:
@@ -135,15 +150,15 @@ class Diagnostics:
 
     def _refresh(self, uri: str) -> None:
         """Ask the client to pull again what it was told of a program."""
-        if self._pulled.pop(uri, None) is not None and self.server.client.diagnostic_refresh:
-            self.server.spawn(self.server.protocol.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH))
+        if self._pulled.pop(uri, None) is not None and self.session.client.diagnostic_refresh:
+            self.session.spawn(self.session.protocol.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH))
 
     def analysed(self, program: Program) -> None:
         """There is a new analysis: push, or ask the client to pull again if it was told something else."""
         if not self.pulls:
             self.publish(program)
             return
-        known = self.server.service.known.get(program.uri)
+        known = self.session.service.known.get(program.uri)
         told = self._pulled.get(program.uri)
         if known is not None and told is not None and told != known.analysis.findings:
             self._refresh(program.uri)
@@ -151,9 +166,9 @@ class Diagnostics:
     # --- pulling --------------------------------------------------------------------------------------------------
 
     async def pull(self, program: Program, params: types.DocumentDiagnosticParams) -> Report:
-        await self.server.service.settled(program)
+        await self.session.service.settled(program)
         diagnostics = self.static(program).get(params.text_document.uri, [])
-        known = self.server.service.known.get(program.uri)
+        known = self.session.service.known.get(program.uri)
         if known is not None and known.revision == program.revision:
             self._pulled[program.uri] = known.analysis.findings
         return types.RelatedFullDocumentDiagnosticReport(diagnostics)
@@ -167,17 +182,3 @@ def _code_below(lines: list[str], line: int) -> Span:
     shown = below if below < len(lines) and lines[below].strip() else line - 1
     text = content(lines[shown])
     return Span(shown + 1, len(text) - len(text.lstrip()), shown + 1, len(text.rstrip()))
-
-
-def register(server: Server) -> None:
-    """Offer diagnostics to be pulled. Called once the client's abilities are known."""
-
-    @server.feature(
-        types.TEXT_DOCUMENT_DIAGNOSTIC,
-        types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE),
-    )
-    def diagnostic(params: types.DocumentDiagnosticParams) -> Report | Awaitable[Report]:
-        program = server.store.program(params.text_document.uri)
-        if program is None:
-            return types.RelatedFullDocumentDiagnosticReport([])
-        return server.diagnostics.pull(program, params)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from t2j_lsp.contract import editor_code
-from t2j_lsp.lsp.documents import Document
-from t2j_lsp.lsp.links import finding_page
-from t2j_lsp.lsp.paths import to_path
-from t2j_lsp.lsp.positions import content, split_lines
-from t2j_lsp.lsp.settings import SECTION, SETTING, Problem, find_pyproject, from_toml
 
-if TYPE_CHECKING:
-    from t2j_lsp.lsp.server import Server
+from .documents import Document
+from .links import finding_page
+from .paths import to_path
+from .positions import content, split_lines
+from .session import Session
+from .settings import SECTION, SETTING, Problem, find_pyproject, from_toml
 
 NAME = "pyproject.toml"
 _PART = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
@@ -29,29 +27,28 @@ _KEY = re.compile(rf"\s*({_PATH})\s*=")
 class ProjectFiles:
     """The diagnostics of the project files that hold for the workspace and the open documents."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.found: dict[str, list[types.Diagnostic]] = {}
 
-    def refresh(self) -> None:
-        """Look at the files again, and show what is wrong now."""
+    def refresh(self) -> list[str]:
+        """Look at the files again; the URIs of those of which something is or was wrong."""
         found = {}
         for path in self._paths():
-            uri = self.server.checks.pairs.spelled(path)
+            uri = self.session.pairs.spelled(path)
             diagnostics = self._diagnostics(uri, path)
             if diagnostics:
                 found[uri] = diagnostics
         before, self.found = self.found, found
-        for uri in {**before, **found}:
-            self.server.diagnostics.push(uri, found.get(uri, []))
+        return [*{**before, **found}]
 
     def _paths(self) -> set[Path]:
-        opened = [path for uri in self.server.store.documents if (path := to_path(uri)) is not None]
-        nearest = [find_pyproject(path, self.server.folders) for path in opened]
-        return {*(path for path in nearest if path), *(root / NAME for root in self.server.folders)}
+        opened = [path for uri in self.session.store.documents if (path := to_path(uri)) is not None]
+        nearest = [find_pyproject(path, self.session.folders) for path in opened]
+        return {*(path for path in nearest if path), *(root / NAME for root in self.session.folders)}
 
     def _diagnostics(self, uri: str, path: Path) -> list[types.Diagnostic]:
-        document = self.server.store.document(uri)
+        document = self.session.store.document(uri)
         try:
             text = document.text if document is not None else path.read_text(encoding="utf-8")
         except (OSError, ValueError):
@@ -60,7 +57,7 @@ class ProjectFiles:
             return []
         document = document or Document(uri, text, None)
         places = {name: place for place, name in _keys(text)}
-        page = finding_page(self.server, SETTING) if self.server.client.code_description else None
+        page = finding_page(self.session, SETTING) if self.session.client.code_description else None
         return [
             types.Diagnostic(
                 self._range(document, problem, places),
@@ -81,7 +78,7 @@ class ProjectFiles:
             text = content(document.lines[line])
             start = min(problem.column, max(len(text) - 1, 0))
             end = max(len(text.rstrip()), start)
-        position = self.server.store.position
+        position = self.session.store.position
         return types.Range(position(document, line, start), position(document, line, end))
 
 

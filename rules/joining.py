@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor, element
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.precedence import ADD, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Row, is_simple, rule
 

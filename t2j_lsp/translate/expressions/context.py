@@ -13,8 +13,7 @@ from t2j_lsp.contract import Finding, Options, Severity, Span
 from t2j_lsp.symbols import FunctionNode, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, FunctionInfo
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.text import Edit, Source

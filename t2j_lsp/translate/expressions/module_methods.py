@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import Fact, Object, Qual, is_module, is_module_base
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
@@ -213,7 +214,7 @@ class ModuleMethods:
             extra = f", persistent={self.renderer.render(persistent).text}"
         made = f"{self.renderer.need('Buffer')}({text}{extra})"
         function = self.ctx.function
-        if isinstance(value, ast.Name) and function is not None and function.may_be_none(value):
+        if isinstance(value, ast.Name) and function is not None and may_be_none(function, value):
             return f"{none} if {text} is None else {made}"
         return made
 

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from t2j_lsp.symbols import FunctionNode, scopes_around
-from t2j_lsp.translate.rule.classes import FunctionInfo
-from t2j_lsp.translate.rule.facts import Fact
+from t2j_lsp.translate.rule.facts import Fact, FunctionInfo
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.precedence import Piece
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from t2j_lsp.translate.rule.classes import ClassInfo
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_torch
 
 from .context import Context

@@ -25,8 +25,8 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tuple,
     is_module,
-    join,
 )
+from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 

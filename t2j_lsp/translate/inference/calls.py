@@ -27,11 +27,11 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    element,
     is_module,
     is_module_class,
     is_tensor,
 )
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 from t2j_lsp.translate.rule.record import REGISTRY, Rule

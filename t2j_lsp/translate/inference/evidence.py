@@ -6,8 +6,18 @@ import ast
 import re
 
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.classes import FunctionInfo
-from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Qual, Tensor, is_module_class
+from t2j_lsp.translate.rule.facts import (
+    INT,
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    FunctionInfo,
+    ModuleClass,
+    Qual,
+    Tensor,
+    is_module_class,
+)
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .state import InferenceState, Parameter, join_all

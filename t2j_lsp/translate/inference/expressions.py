@@ -26,11 +26,10 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    element,
     is_module,
     is_module_class,
-    join,
 )
+from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import canonical
 

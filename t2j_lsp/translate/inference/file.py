@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from t2j_lsp.contract import SourceError
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.factory import mark_factory_keywords
 from t2j_lsp.translate.rule.facts import (
     NONE,
     UNKNOWN,
     Class,
+    ClassInfo,
     Fact,
     Function,
+    FunctionInfo,
     Instance,
     ListOf,
     ModuleClass,
@@ -22,8 +23,8 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Tensor,
     is_module_class,
-    join,
 )
+from t2j_lsp.translate.rule.join import assign, forget, join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve, star_names
@@ -224,11 +225,11 @@ class Inference(FlowInference):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target in targets:
                     if isinstance(target, ast.Name):
-                        info.assign(target.id, scope.get(target.id, UNKNOWN))
+                        assign(info, target.id, scope.get(target.id, UNKNOWN))
             elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self.statement(node, scope)
                 if isinstance(node, ast.ClassDef):
-                    info.assign(node.name, scope[node.name])
+                    assign(info, node.name, scope[node.name])
         if "__init__" in info.methods:
             self.infer_function(info.methods["__init__"])
         for method in info.methods.values():
@@ -254,7 +255,7 @@ class Inference(FlowInference):
                 break
             info.learned |= self.evidence
             if info.owner is not None:
-                info.owner.forget(info)
+                forget(info.owner, info)
         returns = [ListOf(join_all(self.yielded))] if self.yielded else self.returned
         self.current, self.evidence, self.weak, self.returned, self.yielded = saved
         declared = self._declared_return(info)

@@ -6,20 +6,21 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from t2j_lsp.translate.rule.classes import ClassInfo
 from t2j_lsp.translate.rule.facts import (
     INT,
     NONE,
     UNKNOWN,
+    ClassInfo,
     Fact,
     Instance,
     ListOf,
     Shape,
     Tensor,
     Tuple,
-    element,
     is_tensor,
 )
+from t2j_lsp.translate.rule.join import assign, element
+from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.source.scopes import merge, replace_env
 
 from .annotations import annotation_fact
@@ -170,8 +171,8 @@ class FlowInference(ExpressionInference):
                 self.facts[target] = fact
                 env.pop(dotted(target), None)
                 if isinstance(owner, Instance):
-                    owner.cls.info.assign(target.attr, _kept(owner.cls.info, target.attr, fact), self.current)
-                    if value is not None and self.current is not None and self.current.may_be_none(value):
+                    assign(owner.cls.info, target.attr, _kept(owner.cls.info, target.attr, fact), self.current)
+                    if value is not None and self.current is not None and may_be_none(self.current, value):
                         owner.cls.info.nullable.add(target.attr)
                     if is_tensor(fact) and dotted(target) and owner.cls.info.attribute(target.attr) == UNKNOWN:
                         env[dotted(target)] = fact  # Elsewhere something else; here, a tensor from now on.

@@ -22,11 +22,11 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    element,
-    join,
 )
+from t2j_lsp.translate.rule.join import assign, element, join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .evidence import Evidence
@@ -150,7 +150,7 @@ class MethodInference(Evidence):
         if name in ("add_module", "register_module") and len(arguments) >= 2 and isinstance(owner, Instance):
             key = node.args[0]
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                owner.cls.info.assign(key.value, arguments[1], self.current)
+                assign(owner.cls.info, key.value, arguments[1], self.current)
         if name == "values":
             return ListOf(AnyModule())
         if name == "items":
@@ -167,12 +167,12 @@ class MethodInference(Evidence):
         if isinstance(source, ast.Name) and self.facts.get(source, UNKNOWN) == UNKNOWN:
             self.facts[source] = Tensor()  # only a tensor can be registered
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            if self.current is not None and self.current.may_be_none(held):
+            if self.current is not None and may_be_none(self.current, held):
                 owner.cls.info.nullable.add(key.value)
             fact = value
             if value != NONE:
                 fact = replace(value, variable=True) if isinstance(value, Tensor) else Tensor(variable=True)
-            owner.cls.info.assign(key.value, fact, self.current)
+            assign(owner.cls.info, key.value, fact, self.current)
 
     def _list_method(
         self, func: ast.Attribute, owner: Fact, name: str, arguments: list[Fact], env: dict[str, Fact]

@@ -6,7 +6,7 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
 from .file import Inference
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all

@@ -5,8 +5,20 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
-from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, AnyModule, Class, Fact, Layer, Qual, Scalar, Tuple, join
+from t2j_lsp.translate.rule.facts import (
+    NONE,
+    UNKNOWN,
+    AnyModule,
+    Class,
+    ClassInfo,
+    Fact,
+    FunctionInfo,
+    Layer,
+    Qual,
+    Scalar,
+    Tuple,
+)
+from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.record import Rule
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")

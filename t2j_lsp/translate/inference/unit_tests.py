@@ -10,8 +10,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from t2j_lsp.translate.rule.classes import FunctionInfo
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, Scalar, element
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
+from t2j_lsp.translate.rule.join import element
 
 from .state import join_all
 

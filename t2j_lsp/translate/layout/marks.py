@@ -6,8 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.classes import ClassInfo
-from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer, Qual, Tensor
 
 RANKS = {f"torch.nn.{kind}{rank}d": rank for kind in ("Conv", "BatchNorm", "MaxPool", "AvgPool") for rank in (1, 2, 3)}
 NORMS = {f"torch.nn.BatchNorm{rank}d" for rank in (1, 2, 3)}

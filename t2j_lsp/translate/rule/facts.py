@@ -1,14 +1,12 @@
-"""What the translator knows of a value. Joins lose information and never invent it."""
+"""What the translator knows of a value, and of the classes and functions of the file."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .classes import ClassInfo, FunctionInfo
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -188,85 +186,149 @@ def layer_names(owner: Fact) -> frozenset[str]:
             return frozenset()
 
 
-def join(a: Fact, b: Fact) -> Fact:
-    """What is true of a value that is ``a`` or ``b``. None joined with X is X: an optional X."""
-    if a == b:
-        return a
-    if a in (NONE, NOTHING):
-        return b
-    if b in (NONE, NOTHING):
-        return a
-    match a, b:
-        case Tensor(), Tensor():
-            return replace(
-                a,
-                rank=a.rank if a.rank == b.rank else None,
-                dtype=a.dtype if a.dtype == b.dtype else None,
-                sure=a.sure and b.sure,
-                variable=a.variable and b.variable,
-            )
-        case Scalar(), Scalar() if a.kind == b.kind:
-            return Scalar(a.kind)
-        case Scalar(), Scalar() if {a.kind, b.kind} <= {"int", "float"}:
-            return FLOAT
-        case Shape(), Shape():
-            return Shape()
-        case ListOf(), ListOf():
-            return ListOf(join(a.item, b.item), a.keys)
-        case Tuple(), Tuple() if len(a.items) == len(b.items):
-            return Tuple(tuple(map(join, a.items, b.items)))
-        case Tuple() | ListOf(), Tuple() | ListOf():
-            return ListOf(join(element(a), element(b)))
-        case Object(), Object() if a.kind == b.kind:
-            return Object(a.kind)
-        case _:
-            pass
-    if isinstance(a, Instance) and isinstance(b, Instance):
-        other = b.cls.info.ancestry()
-        shared = next((info for info in a.cls.info.ancestry() if info in other), None)
-        if shared is not None:
-            return Instance(shared.fact)
-    if is_module(a) and is_module(b):
-        known = isinstance(a, Layer | AnyModule) and isinstance(b, Layer | AnyModule)
-        names = layer_names(a), layer_names(b)
-        return AnyModule(names[0] | names[1]) if known and all(names) else AnyModule()
-    if is_module_class(a, _LAYERS) and is_module_class(b, _LAYERS):
-        return ModuleClass()
-    return UNKNOWN
-
-
-_LAYERS: set[str] = set()
-"""Names of the registered layers; filled by the registry so that joins of classes know them."""
-
-
-def element(fact: Fact) -> Fact:
-    """The fact of one item of a container."""
-    match fact:
-        case Tuple():
-            if not fact.items:
-                return UNKNOWN
-            out = fact.items[0]
-            for item in fact.items[1:]:
-                out = join(out, item)
-            return out
-        case ListOf():
-            return fact.item
-        case Shape():
-            return INT
-        case Tensor():
-            return Tensor(None if fact.rank is None else fact.rank - 1, fact.dtype, fact.sure)
-        case Layer() if fact.name in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
-            return Tensor(variable=True)
-        case Layer() if fact.items is not None:
-            return element(Tuple(fact.items))
-        case Layer() if fact.name in ("torch.nn.Sequential", "torch.nn.ModuleList"):
-            return AnyModule()
-        case _:
-            return UNKNOWN
-
-
 def is_module_base(fact: Fact) -> bool:
     """Whether a base class makes its subclasses modules."""
     return (isinstance(fact, Qual) and fact.name.startswith("torch.nn")) or (
         isinstance(fact, Class) and fact.info.is_module
     )
+
+
+# --- classes and functions of the file --------------------------------------------------------------------------------
+
+RngUse = Literal["build", "call"]
+"""``build``: randomness that makes parameters, with the constructor's rngs. ``call``: drawn while running."""
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function or method of the file."""
+
+    name: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    owner: ClassInfo | None = None
+    outer: FunctionInfo | None = None
+    """The function this one is nested in."""
+    env: dict[str, Fact] = field(default_factory=dict)
+    """Names that the function sees from outside."""
+    returns: Fact | None = None
+    """Join of its return values; None until inferred."""
+    inferring: bool = False
+    callees: set[FunctionInfo | ClassInfo] = field(default_factory=set)
+    self_calls: set[str] = field(default_factory=set)
+    """Names of methods it calls on ``self``."""
+    builds: bool = False
+    """Whether it builds modules or initial values itself."""
+    draws: bool = False
+    """Whether it draws random numbers itself."""
+    seeds: bool = False
+    """Whether it seeds the generator itself, and so makes its own ``nnx.Rngs``."""
+    takes_rngs: bool = False
+    """Decided: it gets a keyword ``rngs``."""
+    makes_rngs: bool = False
+    """Decided: it makes an ``nnx.Rngs`` in its first line, since nobody could pass it one."""
+    external: bool = False
+    """Whether it stands in a file that the converted one imports."""
+    called_by: str = ""
+    """Who calls it, where no code of the file does: see `unit_tests.caller_of`."""
+    learned: dict[str, Fact] = field(default_factory=dict)
+    """What the body's use of its parameters tells of them."""
+
+    @property
+    def fact(self) -> Function:
+        return Function(self, self.name)
+
+    @cached_property
+    def static(self) -> bool:
+        """Whether it is a method that gets no instance."""
+        names = {d.id for d in self.node.decorator_list if isinstance(d, ast.Name)}
+        return self.owner is not None and bool(names & {"staticmethod", "classmethod"})
+
+    @cached_property
+    def none_names(self) -> frozenset[str]:
+        """Names that the body assigns None to."""
+        return frozenset(
+            target.id
+            for node in ast.walk(self.node)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        )
+
+    @cached_property
+    def none_parameters(self) -> frozenset[str]:
+        """Parameters that are None unless the caller says otherwise."""
+        arguments = self.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        given = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
+        given += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+        return frozenset(a.arg for a, d in given if isinstance(d, ast.Constant) and d.value is None)
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the file."""
+
+    name: str
+    node: ast.ClassDef
+    bases: tuple[Fact, ...] = ()
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    attributes: dict[str, Fact] = field(default_factory=dict)
+    said: dict[str, dict[FunctionInfo | None, Fact]] = field(default_factory=dict)
+    """What each method says of an attribute; ``attributes`` joins it."""
+    nullable: set[str] = field(default_factory=set)
+    """Attributes that are assigned None in one place and a module, parameter or tensor in another."""
+    inferred: bool = False
+    mixed_in: bool = False
+    """Whether a module of the file derives from it."""
+    external: bool = False
+    """Whether it stands in a file that the converted one imports."""
+    keeps_rngs: bool = False
+    """Whether running it draws random numbers, so that it keeps ``self.rngs``."""
+
+    @property
+    def fact(self) -> Class:
+        return Class(self, self.name)
+
+    def ancestry(self) -> list[ClassInfo]:
+        """This class and its bases of the file, nearest first."""
+        out: list[ClassInfo] = [self]
+        for base in self.bases:
+            if isinstance(base, Class) and base.info is not self:
+                out.extend(c for c in base.info.ancestry() if c not in out)
+        return out
+
+    @property
+    def torch_bases(self) -> tuple[str, ...]:
+        """Qualified names of the torch classes it inherits from, directly or through the file's classes."""
+        out: list[str] = []
+        for info in self.ancestry():
+            out.extend(b.name for b in info.bases if isinstance(b, Qual))
+        return tuple(out)
+
+    @property
+    def is_module(self) -> bool:
+        return any(
+            b == "torch.nn.Module" or (b.startswith("torch.nn.") and b[9:10].isupper()) for b in self.torch_bases
+        )
+
+    @property
+    def acts_as_module(self) -> bool:
+        """Whether its ``self`` is a module: it is one, or it is mixed into one and has no constructor of its own."""
+        return self.is_module or (self.mixed_in and "__init__" not in self.methods)
+
+    @property
+    def layer_base(self) -> str | None:
+        """The torch layer it specialises (``torch.nn.Conv2d``), if any."""
+        return next((b for b in self.torch_bases if b.startswith("torch.nn.") and b != "torch.nn.Module"), None)
+
+    def method(self, name: str) -> FunctionInfo | None:
+        for info in self.ancestry():
+            if name in info.methods:
+                return info.methods[name]
+        return None
+
+    def attribute(self, name: str) -> Fact:
+        for info in self.ancestry():
+            if name in info.attributes:
+                return info.attributes[name]
+        return UNKNOWN

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import Fidelity, RuleDoc
 
-from . import facts
+from .facts import TENSOR, Fact
 from .precedence import Piece
 from .record import EXACT, Call, Refusal, RuleError, Signature, _subject, parse_signature
 from .template import compile_template
@@ -36,7 +36,7 @@ class LayerRule:
     """The class for ``isinstance`` and annotations: ``nnx.Conv``, or the helper."""
     attributes: Mapping[str, str]
     """torch attribute to nnx attribute: ``{"weight": "kernel"}``."""
-    result: facts.Fact
+    result: Fact
     random: bool
     """Whether its helper takes ``rngs`` because it has parameters or draws."""
     function: bool
@@ -75,7 +75,7 @@ def layer(
     channels_last: str | Build | None = None,
     base: str | None = None,
     attributes: Mapping[str, str] | None = None,
-    result: facts.Fact = facts.TENSOR,
+    result: Fact = TENSOR,
     random: bool = True,
     function: bool = False,
     fidelity: Fidelity = EXACT,
@@ -109,7 +109,6 @@ def layer(
         on_linear=_build(on_linear),
     )
     LAYERS[signature.name] = made
-    facts._LAYERS.add(signature.name)
     return made
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from t2j_lsp.translate.rule.facts import Fact, Qual, join
+from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import canonical
 from t2j_lsp.translate.rule.record import REGISTRY

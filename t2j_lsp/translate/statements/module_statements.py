@@ -6,8 +6,7 @@ import ast
 
 from t2j_lsp.translate.expressions.module_methods import registration
 from t2j_lsp.translate.expressions.site import rngs_expression
-from t2j_lsp.translate.rule.classes import ClassInfo
-from t2j_lsp.translate.rule.facts import Function, Instance, Qual, is_module, layer_names
+from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.precedence import ATOM, bracket
 
 from .block import Statements

@@ -6,8 +6,7 @@ import ast
 import re
 
 from t2j_lsp.translate.inference.rngs import start_of_rngs
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Qual, Tensor
 
 from .module_statements import ModuleStatements, is_super_init
 from .no_gradient import NO_GRAD

@@ -18,10 +18,10 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Tensor,
     Tuple,
-    element,
     is_module,
     is_tensor,
 )
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.precedence import ATOM, UNARY, Part, bracket
 from t2j_lsp.translate.rule.record import REGISTRY

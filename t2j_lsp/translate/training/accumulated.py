@@ -5,19 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
 
-from .protocol import Item, Protocol, Refused, blocks
+from .protocol import Item, Protocol, Reader, Refused, blocks
 from .step import clip_lines, limits
 from .text import rendered
 from .update import NOT_ZEROED, Phase, Update, Updates
-
-if TYPE_CHECKING:
-    from .steps import Steps
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
 STORED = "It works on the gradients in .grad; in JAX they are values, which nnx.value_and_grad returns."
@@ -33,14 +29,16 @@ class Found:
 
 
 class AddedGradients:
-    """The part of a scope's plan that is about gradients which several backward passes add to."""
+    """The gradients of a scope that several backward passes add to."""
 
-    ctx: Context
-    steps: Steps
-    body: Sequence[ast.stmt]
-    updates: Updates
+    def __init__(self, context: Context, body: Sequence[ast.stmt], reader: Reader, used: set[ast.stmt]) -> None:
+        self.ctx = context
+        self.body = body
+        self.reader = reader
+        self.used = used
+        """Statements that an update has taken up."""
 
-    def _add_up(self, one: Found, phase: Phase, reason: str) -> None:
+    def add_up(self, one: Found, updates: Updates, phase: Phase, reason: str) -> None:
         """An update whose gradients live in a variable, between the backward pass, clipping, step and zeroing."""
         protocols = self._protocols()
         steps = [p for p in protocols if p.kind == "step"]
@@ -50,18 +48,18 @@ class AddedGradients:
         if not zeros:
             raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
         grads = self.ctx.fresh("grads")
-        update = self.updates.accumulated(one.items, phase, steps[0].subject, grads)
+        update = updates.accumulated(one.items, phase, steps[0].subject, grads)
         optimized = update.optimized[0]
         for zero in zeros:
-            if not self.updates.zeroes(zero, [optimized]):
+            if not updates.zeroes(zero, [optimized]):
                 raise Refused(reason)
         for clip in [p for p in protocols if p.kind == "clip"]:
-            self.updates.clip_target(clip, [optimized])
+            updates.clip_target(clip, [optimized])
         one.updates.append(update)
         self._handle_parts(protocols, optimized.text, optimized.modules[0], grads)
         self._start(one, zeros, optimized.modules[0], grads)
 
-    def _reads_gradients(self) -> bool:
+    def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
         cleared = {i for p in self._protocols() if p.kind == "zero" for i in ast.walk(p.node)}
         expressions = [i for block in blocks(self.body) for node in block for i in own_expressions(node)]
@@ -78,25 +76,10 @@ class AddedGradients:
         out = []
         for block in blocks(self.body):
             for node in block:
-                protocol = self.steps.reader.read(node)
+                protocol = self.reader.read(node)
                 if protocol is not None:
                     out.append(protocol)
         return out
-
-    def _roots(self) -> list[ast.stmt]:
-        """The outermost loops of the scope."""
-        out: list[ast.stmt] = []
-        stack = list(self.body)[::-1]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, ast.For | ast.While | ast.AsyncFor):
-                out.append(node)
-            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                for name in ("body", "orelse", "finalbody"):
-                    stack += list(getattr(node, name, []))[::-1]
-        return out
-
-    # --- gradients that add up ------------------------------------------------------------------------------------
 
     def _handle_parts(self, protocols: list[Protocol], optimizer: str, module: str, grads: str) -> None:
         """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
@@ -105,7 +88,7 @@ class AddedGradients:
                 raise Refused("Several statements of the loop stand on one line.")
             if protocol.kind != "backward":
                 self.ctx.statement_handlers[protocol.node] = self._part(protocol, optimizer, module, grads)
-                self.steps.used.add(protocol.node)
+                self.used.add(protocol.node)
 
     def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> StatementHandler:
         def handler(statements: StatementRewriter) -> None:
@@ -129,7 +112,7 @@ class AddedGradients:
 
     def _start(self, one: Found, zeros: list[Protocol], module: str, grads: str) -> None:
         """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
-        root = next((r for r in self._roots() if one.items[0].node in set(ast.walk(r))), None)
+        root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
         if root is None:
             return
         if any(self._comes_first(zero.node, one.items[0].node) for zero in zeros):
@@ -166,4 +149,18 @@ def own_expressions(node: ast.stmt) -> list[ast.AST]:
         one = stack.pop()
         out.append(one)
         stack += [c for c in ast.iter_child_nodes(one) if not isinstance(c, ast.stmt | ast.Lambda)]
+    return out
+
+
+def loops(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The outermost loops of a scope."""
+    out: list[ast.stmt] = []
+    stack = list(body)[::-1]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.For | ast.While | ast.AsyncFor):
+            out.append(node)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for name in ("body", "orelse", "finalbody"):
+                stack += list(getattr(node, name, []))[::-1]
     return out

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.classes import FunctionInfo
 from t2j_lsp.translate.rule.facts import (
     Class,
     Function,
+    FunctionInfo,
     Instance,
     ListOf,
     Object,
     Qual,
     Tensor,
     Tuple,
-    element,
     is_module,
 )
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
-from t2j_lsp.translate.rule.facts import Function, Object, Qual, is_module
+from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
 
 from .roles import bound_arguments, called_function
 

@@ -12,26 +12,26 @@ from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.state import Parameter
-from t2j_lsp.translate.rule.classes import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
     UNKNOWN,
     AnyModule,
     Class,
+    ClassInfo,
     Fact,
     Function,
+    FunctionInfo,
     ListOf,
     Object,
     Qual,
     Scalar,
     Tensor,
     Tuple,
-    element,
     is_module,
     is_tensor,
-    join,
 )
+from t2j_lsp.translate.rule.join import element, join
 
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.classes import FunctionInfo
+from t2j_lsp.translate.rule.facts import FunctionInfo
 
-from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, own_expressions
+from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, loops, own_expressions
 from .flow import Flow
 from .objects import Objects, Scope
 from .protocol import CLOSURE, Reader, Refused, blocks, flatten
@@ -68,7 +68,7 @@ class Steps:
         insert_function(self.ctx, place, lines, count)
 
 
-class _ScopePlan(AddedGradients):
+class _ScopePlan:
     """Plans one scope."""
 
     def __init__(self, steps: Steps, info: FunctionInfo | None) -> None:
@@ -77,6 +77,7 @@ class _ScopePlan(AddedGradients):
         self.info = info
         self.scope = Scope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
+        self.added = AddedGradients(self.ctx, self.body, steps.reader, steps.used)
         self.flow = Flow(self.ctx.source.symbols, self._self_name())
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
@@ -123,7 +124,7 @@ class _ScopePlan(AddedGradients):
 
     def _leave(self, reason: str) -> None:
         """Leave every loop of the scope that computes gradients, or the function if none does."""
-        roots = [n for n in self._roots() if any(differentiates(self.ctx, i) for i in ast.walk(n))]
+        roots = [n for n in loops(self.body) if any(differentiates(self.ctx, i) for i in ast.walk(n))]
         if not roots and self.info is not None:
             roots = [self._loop_around(self.info.node)]
         elif not roots:
@@ -184,10 +185,11 @@ class _ScopePlan(AddedGradients):
             return
         if len(waiting) > 1 or any(one.updates for one in found):
             raise Refused(waiting[0][2])
-        if self._reads_gradients():
+        if self.added.reads_gradients():
             raise Refused(STORED)
         try:
-            self._add_up(*waiting[0])
+            one, phase, reason = waiting[0]
+            self.added.add_up(one, self.updates, phase, reason)
         except Refused as problem:
             reason = waiting[0][2]
             raise Refused(str(problem) if reason == ELSEWHERE else reason) from problem

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.classes import FunctionInfo
 from t2j_lsp.translate.rule.facts import (
     Class,
     Function,
+    FunctionInfo,
     Instance,
     Layer,
     ListOf,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.classes import FunctionInfo
-from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .protocol import blocks

@@ -1,0 +1,124 @@
+"""Facts of a value that is one of several: joins lose information and never invent it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from .facts import (
+    FLOAT,
+    INT,
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    AnyModule,
+    ClassInfo,
+    Fact,
+    FunctionInfo,
+    Instance,
+    Layer,
+    ListOf,
+    ModuleClass,
+    Object,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+    is_module,
+    is_module_class,
+    layer_names,
+)
+from .layer import LAYERS
+
+
+def join(a: Fact, b: Fact) -> Fact:
+    """What is true of a value that is ``a`` or ``b``. None joined with X is X: an optional X."""
+    if a == b:
+        return a
+    if a in (NONE, NOTHING):
+        return b
+    if b in (NONE, NOTHING):
+        return a
+    match a, b:
+        case Tensor(), Tensor():
+            return replace(
+                a,
+                rank=a.rank if a.rank == b.rank else None,
+                dtype=a.dtype if a.dtype == b.dtype else None,
+                sure=a.sure and b.sure,
+                variable=a.variable and b.variable,
+            )
+        case Scalar(), Scalar() if a.kind == b.kind:
+            return Scalar(a.kind)
+        case Scalar(), Scalar() if {a.kind, b.kind} <= {"int", "float"}:
+            return FLOAT
+        case Shape(), Shape():
+            return Shape()
+        case ListOf(), ListOf():
+            return ListOf(join(a.item, b.item), a.keys)
+        case Tuple(), Tuple() if len(a.items) == len(b.items):
+            return Tuple(tuple(map(join, a.items, b.items)))
+        case Tuple() | ListOf(), Tuple() | ListOf():
+            return ListOf(join(element(a), element(b)))
+        case Object(), Object() if a.kind == b.kind:
+            return Object(a.kind)
+        case _:
+            pass
+    if isinstance(a, Instance) and isinstance(b, Instance):
+        other = b.cls.info.ancestry()
+        shared = next((info for info in a.cls.info.ancestry() if info in other), None)
+        if shared is not None:
+            return Instance(shared.fact)
+    if is_module(a) and is_module(b):
+        known = isinstance(a, Layer | AnyModule) and isinstance(b, Layer | AnyModule)
+        names = layer_names(a), layer_names(b)
+        return AnyModule(names[0] | names[1]) if known and all(names) else AnyModule()
+    if is_module_class(a, LAYERS) and is_module_class(b, LAYERS):
+        return ModuleClass()
+    return UNKNOWN
+
+
+def element(fact: Fact) -> Fact:
+    """The fact of one item of a container."""
+    match fact:
+        case Tuple():
+            if not fact.items:
+                return UNKNOWN
+            out = fact.items[0]
+            for item in fact.items[1:]:
+                out = join(out, item)
+            return out
+        case ListOf():
+            return fact.item
+        case Shape():
+            return INT
+        case Tensor():
+            return Tensor(None if fact.rank is None else fact.rank - 1, fact.dtype, fact.sure)
+        case Layer() if fact.name in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
+            return Tensor(variable=True)
+        case Layer() if fact.items is not None:
+            return element(Tuple(fact.items))
+        case Layer() if fact.name in ("torch.nn.Sequential", "torch.nn.ModuleList"):
+            return AnyModule()
+        case _:
+            return UNKNOWN
+
+
+def assign(info: ClassInfo, name: str, fact: Fact, author: FunctionInfo | None = None) -> None:
+    """Record ``self.name = fact``, as a method of the class says."""
+    old = info.attributes.get(name)
+    if old is not None and (old == NONE) != (fact == NONE):
+        info.nullable.add(name)
+    said = info.said.setdefault(name, {})
+    said[author] = join(said[author], fact) if author in said else fact
+    info.attributes[name] = reduce(join, said.values())
+
+
+def forget(info: ClassInfo, author: FunctionInfo) -> None:
+    """Take back what a method said of attributes: it is inferred again, knowing more."""
+    for name, said in info.said.items():
+        if said.pop(author, None) is not None:
+            if said:
+                info.attributes[name] = reduce(join, said.values())
+            else:
+                del info.attributes[name]

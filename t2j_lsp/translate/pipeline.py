@@ -8,9 +8,11 @@ from bisect import bisect_right
 from t2j_lsp.contract import Finding, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.contract import Needs as ContractNeeds
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.needs import Known, Needs
+from t2j_lsp.translate.expressions.plan import Plan
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.scope import Statement
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.inference.shared_storage import shared_writes
@@ -61,11 +63,10 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
         if info.node in known.drawing:
             info.draws, info.seeds = True, False
     plan_rngs(inference)
-    context = Context(parsed, inference, options, layout=plan_layout(inference), shared_writes=shared_writes(inference))
-    context.drawing = known.drawing
-    context.factory_dicts = inference.factory_dicts
-    context.link_parents()
+    plan = Plan(plan_layout(inference), shared_writes(inference), inference.factory_dicts)
+    context = Context.of(inference, options, plan, known.drawing)
     plan_training(context)
+    plan.freeze()
     needs = Needs(helper_names(), known)
     renderer = Renderer(context, needs)
     Modules(context, renderer).block(parsed.tree.body)
@@ -81,16 +82,16 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     report_leftovers(context, needs.claimed)
     _mark_todos(context)
     _keep_comments(context)
-    own = frozenset(context.edits)
+    own = frozenset(context.edits.made)
     imports, _, copied = edit_imports(context, output, needs)
-    code, source_map = parsed.apply(context.edits)
+    code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
     outcomes = Outcomes(context, own, tree)
     count = len(source_map)
     code, moved = wrap_long_lines(code, parsed.text, tree, [*source_map, *outcomes.entries], parsed.newline)
-    findings = once(context.findings, context.refused_calls)
+    findings = once(context.report.findings, context.report.refused_calls)
     forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(
         source=parsed.bom + parsed.text,
@@ -98,8 +99,8 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
         findings=findings,
         source_map=tuple(moved[:count]),
         needs=_contract_needs(imports, copied, needs),
-        converted=context.converted,
-        edits=effective(context.edits, own),
+        converted=context.report.converted,
+        edits=effective(context.edits.made, own),
         rewrites=forms,
         outcomes=became,
         helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
@@ -120,11 +121,11 @@ def _helper_module(context: Context, copied: list[Helper], needs: Needs) -> str:
 
 def _make_rngs(context: Context, renderer: Renderer) -> None:
     """Create the Rngs of a script, in front of the first statement that needs them, unless a seed did."""
-    if context.module_rngs is None:
+    if context.rngs.module is None:
         return
-    node: ast.AST = context.module_rngs
+    node: ast.AST = context.rngs.module
     while True:
-        parent = context.parents.get(node)
+        parent = context.source.parents.get(node)
         if parent is None or isinstance(parent, ast.Module):
             break
         if isinstance(parent, ast.If) and _is_main(parent):
@@ -132,32 +133,33 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
         node = parent
     assert isinstance(node, ast.stmt)
     node = _before_seeds(context, node)
+    parents = context.source.parents
     earlier = [
         s
-        for s in context.seeds
-        if s.lineno <= node.lineno and context.parents.get(s) in (context.parents.get(node), context.source.tree)
+        for s in context.rngs.seeds
+        if s.lineno <= node.lineno and parents.get(s) in (parents.get(node), context.source.tree)
     ]
-    if not earlier and context.starts_line(node):
-        context.insert_before(node, [f"rngs = {renderer.need('nnx')}.Rngs(0)"], priority=-1)
+    if not earlier and context.source.starts_line(node):
+        context.edits.insert_before(node, [f"rngs = {renderer.need('nnx')}.Rngs(0)"], priority=-1)
 
 
 def _make_fixture(context: Context, renderer: Renderer) -> None:
     """The fixture ``rngs``, in front of the first test or fixture that asks for it."""
-    if not context.asks_for_rngs or any(info.name == "rngs" for info in context.inference.functions.values()):
+    if not context.rngs.asking or any(info.name == "rngs" for info in context.inference.functions.values()):
         return
-    first: ast.AST = min((info.node for info in context.asks_for_rngs), key=lambda node: node.lineno)
-    while not isinstance(context.parents.get(first), ast.Module):
-        first = context.parents[first]
+    first: ast.AST = min((info.node for info in context.rngs.asking), key=lambda node: node.lineno)
+    while not isinstance(context.source.parents.get(first), ast.Module):
+        first = context.source.parents[first]
     assert isinstance(first, ast.stmt)
     nnx = renderer.need("nnx")
-    context.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
+    context.edits.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
 
 
 def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
     """``node``, or the first statement in front of it, in its block, with a seed that is set only on a condition."""
-    block = context.block_of(node) or []
+    block = context.source.block_of(node) or []
     for other in block[: block.index(node)] if node in block else []:
-        inside = (n for n in ast.walk(other) if n in context.seeds and n is not other)
+        inside = (n for n in ast.walk(other) if n in context.rngs.seeds and n is not other)
         if not isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(inside):
             return other
     return node
@@ -170,17 +172,17 @@ def _is_main(node: ast.If) -> bool:
 
 def _mark_todos(context: Context) -> None:
     """Write ``# TODO(t2j): reason`` above each gap, once."""
-    for start, reasons in context.todos.items():
+    for start, reasons in context.report.todos.items():
         line = context.source.line_of(start)
         above = {context.source.line_text(n).strip() for n in range(max(1, line - len(reasons) - 4), line)}
-        indent = context.indent(line)
+        indent = context.edits.indent(line)
         newline = context.source.newline
         text = "".join(
             f"{indent}{mark}{newline}" for reason in reasons if (mark := f"# TODO(t2j): {reason}") not in above
         )
         at = context.source.starts[line - 1]
         if text:
-            context.edit(at, at, text, 1)
+            context.edits.add(at, at, text, 1)
 
 
 def _keep_comments(context: Context) -> None:
@@ -188,21 +190,21 @@ def _keep_comments(context: Context) -> None:
     source = context.source
     starts = sorted({s.lineno for s in ast.walk(source.tree) if isinstance(s, ast.stmt)})
     lost: dict[int, list[str]] = {}
-    for edit in list(context.edits):
+    for edit in list(context.edits.made):
         if edit.end <= edit.start:
             continue
         for text in source.comments_between(edit.start, edit.end):
-            if text not in edit.new and text not in context.placed_comments:
+            if text not in edit.new and text not in context.edits.placed_comments:
                 line = starts[max(0, bisect_right(starts, source.line_of(edit.start)) - 1)]
                 lost.setdefault(line, []).append(text)
     for line, texts in lost.items():
         at = source.starts[line - 1]
-        indent = context.indent(line)
-        context.edit(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
+        indent = context.edits.indent(line)
+        context.edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
 
 
 def _parse(context: Context) -> ast.Module:
-    code, _ = context.source.apply(context.edits)
+    code, _ = context.source.apply(context.edits.made)
     return _check(code)
 
 
@@ -223,25 +225,25 @@ class InternalError(SourceError):
 
 def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
     """Remove assignments (``device = ...``, an unused seed) that nothing in the output reads."""
-    if not context.removable:
+    if not context.edits.removable:
         return output
     read = loads(output)
     changed = False
-    for node, name in context.removable.items():
+    for node, name in context.edits.removable.items():
         if read[name] == 0:
             start, end = context.source.span(node)
-            context.edits = [e for e in context.edits if not (start <= e.start and e.end <= end and e.end > e.start)]
-            context.delete(node)
+            context.edits.drop(start, end, inserted=False)
+            context.edits.delete(node)
             changed = True
-        elif node in context.seeds:
+        elif node in context.rngs.seeds:
             continue
         elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
             name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
-            context.statement = Statement(node)
-            context.gap(node, name, "function-value", f"a partial of {name} is used as a value here")
-            context.statement = None
+            context.scope.statement = Statement(node)
+            context.report.gap(node, name, "function-value", f"a partial of {name} is used as a value here")
+            context.scope.statement = None
         else:
-            context.findings.append(
+            context.report.findings.append(
                 Finding(
                     context.source.contract_span(node),
                     "torch.device",

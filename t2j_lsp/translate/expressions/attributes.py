@@ -80,9 +80,11 @@ class Attributes:
         if node.attr != "training" or not self.ctx.inference.imports_torch:
             return None
         if isinstance(node.value, ast.Name) and node.value.id in ("module", "model", "net", "layer"):
-            self.ctx.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")
+            self.ctx.report.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")
             return Piece(f"not {node.value.id}.deterministic", NOT)
-        self.ctx.gap(node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'")
+        self.ctx.report.gap(
+            node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'"
+        )
         return None
 
     def _tensor_attribute(self, node: ast.Attribute, owner: Fact, name: str = "") -> Piece | None:
@@ -90,7 +92,7 @@ class Attributes:
         if rule is None:
             return None
         if rule.emit is None:
-            self.ctx.gap(node, rule.name, "refused", rule.reason or f"t2j has no rule for {rule.name}")
+            self.ctx.report.gap(node, rule.name, "refused", rule.reason or f"t2j has no rule for {rule.name}")
             return None
         if rule.signatures[0].parameters is not None:
             return None
@@ -125,7 +127,7 @@ class Attributes:
 
     def _told_apart(self, node: ast.Attribute) -> bool:
         """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):
             return False
         classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in ast.walk(a)]
@@ -133,7 +135,7 @@ class Attributes:
 
     def _unsure(self, node: ast.Attribute, reason: str) -> Piece:
         """The attribute as it stands, marked."""
-        self.ctx.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
+        self.ctx.report.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
         self.variables.unsure.add(node)
         return Piece(self.ctx.source.segment(node))
 

@@ -20,4 +20,4 @@ def differentiates(context: Context, node: ast.AST) -> bool:
     known = owner != UNKNOWN and not isinstance(owner, Parameter)
     if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
-    return isinstance(context.parents.get(node), ast.Expr)
+    return isinstance(context.source.parents.get(node), ast.Expr)

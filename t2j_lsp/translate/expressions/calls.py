@@ -67,7 +67,7 @@ class Calls:
         """What a call becomes; None where only its arguments may change."""
         fact = self.ctx.fact(node.func)
         if (stays := stays_torch(self.ctx, node)) is not None:
-            self.ctx.gap(node, stays[0], "torch-only", stays[1])
+            self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
         if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
             return self.in_place.call(
                 node, node.args[0], lambda: self._called(node, fact) or self.copier.copy_arguments(node)
@@ -76,7 +76,7 @@ class Calls:
 
     def _only_effect(self, node: ast.Call) -> bool:
         """Whether the call is a statement, of which only the effect matters."""
-        statement = self.ctx.statement
+        statement = self.ctx.scope.statement
         return statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
 
     def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
@@ -125,7 +125,7 @@ class Calls:
             return self.in_place.call(node, node.args[0], lambda: self.rules.apply(base, node, None))
         if rule is None or rule.emit is None:
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
-            self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
+            self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
             return self.copier.copy_arguments(node)
         out = next((k for k in node.keywords if k.arg == "out"), None)
         if out is not None and not _is_none(out.value):
@@ -166,7 +166,7 @@ class Calls:
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
         target = out.value
         if not self._only_effect(node):
-            self.ctx.gap(node, rule.name, "out", "out= writes into a tensor; assign the result instead")
+            self.ctx.report.gap(node, rule.name, "out", "out= writes into a tensor; assign the result instead")
             return self.copier.copy_arguments(node)
         piece = self.rules.apply(rule, node, None, skip=out)
         if piece is None:

@@ -21,7 +21,7 @@ _ALWAYS = "always_true_"
 @contextmanager
 def not_hoistable(ctx: Context) -> Iterator[None]:
     """Inside a lambda or comprehension nothing can be put in front of the statement."""
-    current = ctx.statement
+    current = ctx.scope.statement
     saved = current.hoistable if current is not None else False
     if current is not None:
         current.hoistable = False
@@ -56,13 +56,13 @@ class Comprehensions:
 
     def _always_trained(self, node: ast.expr) -> bool:
         """``p.requires_grad`` of a module's parameter, in a file that freezes none."""
-        if not isinstance(node, ast.Attribute) or node.attr != "requires_grad" or self.ctx.freezes:
+        if not isinstance(node, ast.Attribute) or node.attr != "requires_grad" or self.ctx.inference.freezes:
             return False
         fact = self.ctx.fact(node.value)
         if not isinstance(fact, Tensor) or not fact.any_layout:
             return False
         reason = "every nnx.Param counts as trained; frozen ones are picked where the gradient is taken"
-        self.ctx.note(node, "torch.Tensor.requires_grad", "note", reason)
+        self.ctx.report.note(node, "torch.Tensor.requires_grad", "note", reason)
         return True
 
     def fstring(self, node: ast.JoinedStr) -> Piece:
@@ -86,6 +86,8 @@ class Comprehensions:
         try:
             ast.parse(text, mode="eval")
         except SyntaxError:
-            self.ctx.gap(node, "f-string", "unsure", "the converted expression does not fit into the f-string's quotes")
+            self.ctx.report.gap(
+                node, "f-string", "unsure", "the converted expression does not fit into the f-string's quotes"
+            )
             return Piece(segment)
         return Piece(text)

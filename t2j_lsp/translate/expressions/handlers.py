@@ -37,8 +37,8 @@ class StatementRewriter(Protocol):
     def unwrap(self, node: ast.stmt, body: list[ast.stmt]) -> None:
         """Take the header off a block, so that its statements stand in its place."""
 
-    def visit(self, node: ast.stmt) -> None:
-        """Rewrite a statement, and put in front of it what its expressions ask for."""
+    def visit(self, node: ast.stmt, planned: bool = True) -> None:
+        """Rewrite a statement, as planned if it is, and put in front of it what its expressions ask for."""
 
     def dispatch(self, node: ast.stmt) -> None:
         """Rewrite a statement by its kind."""

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
 
-from .context import Context, Statement
+from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .scope import Statement
 from .subscripts import Subscripts
 from .variables import Variables
 
@@ -35,7 +36,7 @@ class InPlace:
     def call(self, node: ast.Call, receiver: ast.expr, value: Callable[[], Piece | None]) -> Piece | None:
         """``x.add_(y)``: the new value, bound to what held the old one."""
         receiver = _written_through(receiver)
-        statement = self.ctx.statement
+        statement = self.ctx.scope.statement
         alone = statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
         raw = self._in_kernel_layout(node, receiver)
         piece = value()
@@ -47,8 +48,8 @@ class InPlace:
             return self.copier.copy_arguments(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
             # A flag that JAX does not have: the array is what it was.
-            if alone and statement is not None and not self.ctx.quiet:
-                self.ctx.delete(statement.node)
+            if alone and statement is not None and not self.ctx.report.quiet:
+                self.ctx.edits.delete(statement.node)
                 return Piece(self.ctx.source.segment(node))
             return piece
         if alone:
@@ -131,7 +132,7 @@ class InPlace:
         return Piece(f"{holder}[{index}] = {piece.text}", ANY)
 
     def _unseen(self, node: ast.expr, reason: str) -> None:
-        self.ctx.gap(node, "in-place", "in-place", reason)
+        self.ctx.report.gap(node, "in-place", "in-place", reason)
 
 
 # In-place methods that do the same to every element, and draw the same whatever the layout.

@@ -33,14 +33,14 @@ class Layers:
     def call(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         """``nn.Linear(3, 4)``: the direct form where it is exact, else the helper with the same arguments."""
         if bind(layer.signature, node, None) is None and not _spreads(node):
-            self.ctx.gap(node, layer.name, "arguments", f"the arguments do not fit {layer.signature.text}")
+            self.ctx.report.gap(node, layer.name, "arguments", f"the arguments do not fit {layer.signature.text}")
             return self.copier.copy_arguments(node)
         piece = self._direct(node, layer)
         if piece is None:
             piece = self._helper_call(node, layer)
-        self.ctx.converted += not self.ctx.quiet
+        self.ctx.report.converted += not self.ctx.report.quiet
         if layer.note is not None:
-            self.ctx.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
+            self.ctx.report.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
         return piece
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
@@ -48,7 +48,7 @@ class Layers:
         if layer.function and layer.name in asked:
             return None
         build = layer.direct
-        if node in self.ctx.layout.channels_last and layer.channels_last is not None:
+        if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:
             build = layer.channels_last
         if layer.on_linear is not None and self.is_linears_table(node):
             build = layer.on_linear
@@ -70,7 +70,7 @@ class Layers:
         except CannotHoist:
             return None
         if isinstance(result, Refusal):
-            self.ctx.gap(node, layer.name, "refused", result.reason)
+            self.ctx.report.gap(node, layer.name, "refused", result.reason)
             return self.copier.copy_arguments(node)
         return result
 
@@ -82,8 +82,8 @@ class Layers:
         while statement is not None and not isinstance(statement, ast.stmt):
             if isinstance(statement, ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.Lambda):
                 return False  # One of several.
-            statement = self.ctx.parents.get(statement)
-        block = self.ctx.block_of(statement) if statement is not None else None
+            statement = self.ctx.source.parents.get(statement)
+        block = self.ctx.source.block_of(statement) if statement is not None else None
         for other in block or []:
             match other:
                 case ast.Assign(

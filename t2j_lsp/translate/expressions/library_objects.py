@@ -67,18 +67,18 @@ class LibraryObjects:
             return None
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
         reason = rule.reason if rule is not None and rule.reason else unknown
-        self.ctx.gap(node, name, "refused" if rule is not None else "no-rule", reason)
+        self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
 
     def function_with_rngs(self, node: ast.Name | ast.Attribute) -> Piece | None:
         """A function that takes rngs, used as a value: whoever calls it does not know that, so they go with it."""
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         called = isinstance(parent, ast.Call) and (parent.func is node or getattr(parent.func, "attr", "") == "apply")
         if called or not isinstance(
             parent, ast.Call | ast.keyword | ast.BoolOp | ast.IfExp | ast.Return | ast.List | ast.Tuple
         ):
             return None
-        if self.ctx.function is None or self.annotations.inside:
+        if self.ctx.scope.function is None or self.annotations.inside:
             return None
         if isinstance(parent, ast.Call) and any(k.arg == "rngs" for k in parent.keywords):
             return None  # an earlier conversion wrote this partial
@@ -87,15 +87,15 @@ class LibraryObjects:
 
     def _is_namespace(self, node: ast.expr, name: str) -> bool:
         """Whether this is the ``torch.nn`` of ``torch.nn.Linear``: the whole chain is looked at, not its parts."""
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.value is node
 
     def _in_isinstance(self, node: ast.expr) -> bool:
         """Whether the class stands as the second argument of isinstance or in a comparison of types."""
         child: ast.AST = node
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         while isinstance(parent, ast.Tuple | ast.BinOp):
-            child, parent = parent, self.ctx.parents.get(parent)
+            child, parent = parent, self.ctx.source.parents.get(parent)
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
             return parent.func.id in ("isinstance", "issubclass") and child in parent.args[1:]
         return False

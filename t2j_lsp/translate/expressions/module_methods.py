@@ -97,7 +97,7 @@ class ModuleMethods:
 
     def super_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         """``super().forward(x)`` and ``super(Net, self).__init__(...)``."""
-        info = self.ctx.class_info
+        info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return None
         name = "__call__" if func.attr == "forward" else func.attr
@@ -128,12 +128,12 @@ class ModuleMethods:
         item = "m" if name == "named_modules" else "p"
         self.renderer.need("nnx")
         pairs = f"({self.renderer.need('torch_name')}({module}, path), {item}) for path, {item} in {walk}"
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         alone = isinstance(parent, ast.Call) and parent.args == [node] and not parent.keywords
         return Piece(pairs if alone else f"({pairs})")
 
     def _refused(self, node: ast.Call, name: str, reason: str) -> Piece:
-        self.ctx.gap(node, f"torch.nn.Module.{name}", "refused", f"Module.{name} has no sure JAX form: {reason}")
+        self.ctx.report.gap(node, f"torch.nn.Module.{name}", "refused", f"Module.{name} has no sure JAX form: {reason}")
         return self.copier.copy_arguments(node)
 
     def _loads_strictly(self, node: ast.Call) -> bool:
@@ -141,29 +141,29 @@ class ModuleMethods:
         keywords = {k.arg: k.value for k in node.keywords}
         strict = keywords.pop("strict", None)
         whole = strict is None or isinstance(strict, ast.Constant) and strict.value is True
-        alone = isinstance(self.ctx.parents.get(node), ast.Expr)
+        alone = isinstance(self.ctx.source.parents.get(node), ast.Expr)
         return self.ctx.inference.holds_tests and len(node.args) == 1 and not keywords and whole and alone
 
     def _mode(self, node: ast.Call, receiver: Piece) -> Piece | None:
         """``train`` and ``eval`` give None in Flax: where their value is used they stand on a line of their own."""
         assert isinstance(node.func, ast.Attribute)
-        parent, statement = self.ctx.parents.get(node), self.ctx.statement
+        parent, statement = self.ctx.source.parents.get(node), self.ctx.scope.statement
         if isinstance(parent, ast.Expr) or statement is None:
             return self._switch(node, bracket(receiver, ATOM))
         target = _assigned(parent, node)
-        if target is not None and self.ctx.starts_line(statement.node):
-            if not self.ctx.quiet:
+        if target is not None and self.ctx.source.starts_line(statement.node):
+            if not self.ctx.report.quiet:
                 call = self._switch(node, ast.unparse(target))
                 text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"
-                self.ctx.insert_after(statement.node, [text])
+                self.ctx.edits.insert_after(statement.node, [text])
             return receiver
         if not statement.hoistable or not self._evaluated_once(node):
             reason = f"{node.func.attr}() gives None in Flax: call it on a line of its own"
-            self.ctx.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
+            self.ctx.report.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
             return None
         text = receiver.text
         if not text.replace(".", "").isidentifier():
-            text = self.ctx.fresh("module" if "model" in self.ctx.names else "model")
+            text = self.ctx.names.fresh("module" if "model" in self.ctx.names.of_source else "model")
             statement.before.append(f"{text} = {receiver.text}")
         call = self._switch(node, text)
         statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
@@ -171,13 +171,13 @@ class ModuleMethods:
 
     def _evaluated_once(self, node: ast.AST) -> bool:
         """Whether an expression runs once whenever its statement does."""
-        place = self.ctx.parents.get(node)
+        place = self.ctx.source.parents.get(node)
         while place is not None and not isinstance(place, ast.stmt):
             if isinstance(place, ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.GeneratorExp):
                 return False
             if isinstance(place, ast.ListComp | ast.SetComp | ast.DictComp):
                 return False
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return True
 
     def _switch(self, node: ast.Call, text: str) -> Piece | None:
@@ -213,7 +213,7 @@ class ModuleMethods:
         if persistent is not None and not (isinstance(persistent, ast.Constant) and persistent.value is True):
             extra = f", persistent={self.renderer.render(persistent).text}"
         made = f"{self.renderer.need('Buffer')}({text}{extra})"
-        function = self.ctx.function
+        function = self.ctx.scope.function
         if isinstance(value, ast.Name) and function is not None and may_be_none(function, value):
             return f"{none} if {text} is None else {made}"
         return made

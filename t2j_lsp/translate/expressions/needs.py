@@ -92,11 +92,11 @@ class Needs:
 
 def scopes(ctx: Context) -> list[Scope]:
     """The scopes that the statement at hand stands in, innermost first."""
-    around: list[Scope] = [f.node for f in reversed(ctx.functions)]
-    if ctx.class_info is not None and not ctx.functions:
-        around.insert(0, ctx.class_info.node)
-    if ctx.statement is not None:
-        around += [s for s in scopes_around(ctx.statement.node, ctx.parents) if s not in around]
+    around: list[Scope] = [f.node for f in reversed(ctx.scope.functions)]
+    if ctx.scope.class_info is not None and not ctx.scope.functions:
+        around.insert(0, ctx.scope.class_info.node)
+    if ctx.scope.statement is not None:
+        around += [s for s in scopes_around(ctx.scope.statement.node, ctx.source.parents) if s not in around]
     return around
 
 
@@ -123,9 +123,9 @@ def taken_inside(name: str, ctx: Context) -> bool:
     Which of its expressions is being written isn't known, so all of them count.
     """
     symbols = ctx.source.symbols
-    if ctx.statement is None or name not in symbols.names:
+    if ctx.scope.statement is None or name not in symbols.names:
         return False
-    return any(name in symbols.bound(scope) for scope in _inner_scopes(ctx.statement.node))
+    return any(name in symbols.bound(scope) for scope in _inner_scopes(ctx.scope.statement.node))
 
 
 def _inner_scopes(node: ast.AST) -> Iterator[Scope]:
@@ -164,7 +164,7 @@ def _brought(name: str, ctx: Context) -> bool:
 def free_name(name: str, ctx: Context) -> str:
     """What a name is called where the user's code has taken it. No ``import *`` brings names that begin with ``_``."""
     new = f"_{name}" if ctx.source.symbols.stars else f"{name}_"
-    while new in ctx.names or new in ctx.reserved:
+    while new in ctx.names.of_source or new in ctx.names.reserved:
         new += "_"
     return new
 

@@ -82,15 +82,17 @@ class Renderer:
         done = self.rendered.get(node)
         if done is None:
             done = self._rewritten(node) or self.copier.generic(node)
-            if node in self.ctx.layout.natural or node in self.ctx.layout.wanted:
-                moved = self.ctx.layout.wrap(node, done.text, self.need("jnp"))
+            if node in self.ctx.plan.layout.natural or node in self.ctx.plan.layout.wanted:
+                moved = self.ctx.plan.layout.wrap(node, done.text, self.need("jnp"))
                 done = Piece(moved) if moved is not None else done
             self.rendered[node] = done
         return done
 
     def _rewritten(self, node: ast.expr) -> Piece | None:
         """What a handler makes of an expression: a planner's for this one, else those of its kind."""
-        planned = self.ctx.expression_handlers.get(node)
+        if node in self.ctx.scope.renamed:
+            return Piece(self.ctx.scope.renamed[node])
+        planned = self.ctx.plan.expression_handlers.get(node)
         if planned is not None and (piece := planned(self)) is not None:
             return piece
         for handler in self._handlers.get(type(node), ()):

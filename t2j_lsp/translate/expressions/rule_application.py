@@ -39,7 +39,7 @@ class RuleApplication:
             if piece is not None:
                 return piece
             return None
-        self.ctx.gap(node, rule.name, "arguments", f"the arguments do not fit {rule.signatures[0].text}")
+        self.ctx.report.gap(node, rule.name, "arguments", f"the arguments do not fit {rule.signatures[0].text}")
         return None
 
     def apply_partial(self, node: ast.Call, fact: Partial, name: str) -> Piece | None:
@@ -77,10 +77,10 @@ class RuleApplication:
         receiver = Argument("self", self.renderer.argument(node.value), owner, node.value)
         result = rule.emit(Call(rule.signatures[0], {"self": receiver}, site, node, True))
         if isinstance(result, Refusal):
-            self.ctx.gap(node, rule.name, "refused", result.reason)
+            self.ctx.report.gap(node, rule.name, "refused", result.reason)
             return None
         if result is not None and rule.note is not None:
-            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
+            self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
 
     def function_value(self, rule: Rule, node: ast.expr) -> Piece | None:
@@ -90,13 +90,13 @@ class RuleApplication:
         ``functools.partial(f, axis=1)``, anything else has no function to pass.
         """
         if rule.value is not None:
-            self.ctx.converted += not self.ctx.quiet
+            self.ctx.report.converted += not self.ctx.report.quiet
             return Piece(self.renderer.need(rule.value))
         parameters = [p for p in rule.signatures[0].parameters or () if p.default is None and p.kind == "normal"]
         names = [f"argument{i}_" for i in range(len(parameters))]
         made_up = ast.Call(node, [ast.Name(name, ast.Load()) for name in names], [])
         bound = bind(rule.signatures[0], made_up, None)
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         if (
             isinstance(parent, ast.Call)
             and node in parent.args
@@ -113,9 +113,9 @@ class RuleApplication:
             function = _as_function(result.text, names) if isinstance(result, Piece) else None
             if function is not None:
                 head, fixed = function
-                self.ctx.converted += not self.ctx.quiet
+                self.ctx.report.converted += not self.ctx.report.quiet
                 return Piece(f"{self.renderer.need('functools')}.partial({head}, {fixed})" if fixed else head)
-        self.ctx.gap(
+        self.ctx.report.gap(
             node,
             rule.name,
             "function-value",
@@ -138,7 +138,7 @@ class RuleApplication:
         except CannotHoist as error:
             result = Refusal(f"the argument {error.args[0]!r} would be evaluated twice; assign it to a name first")
         except Exception as error:  # noqa: BLE001 - a rule that fails must be a finding, not a dead server
-            self.ctx.gap(
+            self.ctx.report.gap(
                 node, rule.name, "rule-error", f"the rule for {rule.name} failed: {type(error).__name__}: {error}"
             )
             return None
@@ -146,23 +146,23 @@ class RuleApplication:
         if isinstance(result, Piece) and dropped:
             result = Refusal(f"no rule for the argument {dropped[0]!r} of {rule.name}")
         if isinstance(result, Refusal):
-            self.ctx.gap(node, rule.name, "refused", result.reason)
+            self.ctx.report.gap(node, rule.name, "refused", result.reason)
             return None
         if result is None:
-            self.ctx.gap(node, rule.name, "unsure", f"no sure JAX form for this use of {rule.name}")
+            self.ctx.report.gap(node, rule.name, "unsure", f"no sure JAX form for this use of {rule.name}")
             return None
-        self.ctx.converted += not self.ctx.quiet
+        self.ctx.report.converted += not self.ctx.report.quiet
         if rule.note is not None:
-            self.ctx.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
+            self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
 
     def _silent_argument(self, node: ast.expr) -> Piece:
         """An argument that is about to be dropped: nothing in it is reported."""
-        self.ctx.quiet += 1
+        self.ctx.report.quiet += 1
         try:
             return self.renderer.argument(node)
         finally:
-            self.ctx.quiet -= 1
+            self.ctx.report.quiet -= 1
 
 
 def _as_function(text: str, names: list[str]) -> tuple[str, str] | None:

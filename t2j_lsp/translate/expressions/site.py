@@ -39,12 +39,12 @@ class CallSite:
 
     @property
     def statement(self) -> bool:
-        current = self.ctx.statement
+        current = self.ctx.scope.statement
         return current is not None and isinstance(current.node, ast.Expr) and current.node.value is self.node
 
     @property
     def unpacked(self) -> int:
-        current = self.ctx.statement
+        current = self.ctx.scope.statement
         if current is not None and isinstance(current.node, ast.Assign) and current.node.value is self.node:
             target = current.node.targets[0]
             if isinstance(target, ast.Tuple | ast.List) and len(current.node.targets) == 1:
@@ -54,7 +54,7 @@ class CallSite:
     @property
     def index(self) -> int | str | None:
         """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
-        parent = self.ctx.parents.get(self.node)
+        parent = self.ctx.source.parents.get(self.node)
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
             return used_of_pair(parent.targets[0])
         if isinstance(parent, ast.Subscript) and parent.value is self.node:
@@ -68,28 +68,28 @@ class CallSite:
     @property
     def in_module(self) -> bool:
         """Whether the call stands in a method of an nn.Module."""
-        return self.ctx.class_info is not None and self.ctx.class_info.is_module
+        return self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
 
     @property
     def optimizer(self) -> OptimizerPlan | None:
         """What the file does with the optimizer that this call makes."""
-        return self.ctx.optimizers.get(self.node)
+        return self.ctx.plan.optimizers.get(self.node)
 
     def fact(self, node: ast.expr) -> Fact:
         """What is known of any expression."""
         return self.ctx.fact(node)
 
     def note(self, reason: str) -> None:
-        self.ctx.note(self.node, self.name, "note", reason)
+        self.ctx.report.note(self.node, self.name, "note", reason)
 
     def fresh(self, hint: str) -> str:
-        return self.ctx.fresh(hint)
+        return self.ctx.names.fresh(hint)
 
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
-        current = self.ctx.statement
+        current = self.ctx.scope.statement
         if current is None or not current.hoistable:
             return None
-        name = self.ctx.fresh(hint)
+        name = self.ctx.names.fresh(hint)
         current.before.append(f"{name} = {piece.text}")
         return Piece(name)
 
@@ -121,8 +121,8 @@ def rngs_expression(ctx: Context) -> str:
     function = _function_around(ctx)
     if function is None:
         _check_free(ctx, ctx.source.symbols.module)
-        if ctx.module_rngs is None and ctx.statement is not None and not ctx.quiet:
-            ctx.module_rngs = ctx.statement.node
+        if ctx.rngs.module is None and ctx.scope.statement is not None and not ctx.report.quiet:
+            ctx.rngs.module = ctx.scope.statement.node
         return "rngs"
     owner = function.owner
     if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs and not function.static:
@@ -131,16 +131,16 @@ def rngs_expression(ctx: Context) -> str:
         return f"{first[0].arg}.rngs" if first else "self.rngs"
     has_own = function.makes_rngs or function.seeds and _is_seeded(ctx, function)
     if not function.takes_rngs and not has_own:
-        ctx.drawing.add(function.node)
+        ctx.rngs.drawing.add(function.node)
     _check_free(ctx, ctx.source.symbols.within(function.node))
     return "rngs"
 
 
 def _function_around(ctx: Context) -> FunctionInfo | None:
     """The function whose ``rngs`` the current statement sees: a method, or the outermost function around it."""
-    function = ctx.function
-    if function is None and ctx.statement is not None:
-        around = scopes_around(ctx.statement.node, ctx.parents)
+    function = ctx.scope.function
+    if function is None and ctx.scope.statement is not None:
+        around = scopes_around(ctx.scope.statement.node, ctx.source.parents)
         nodes = (scope for scope in around if isinstance(scope, FunctionNode))
         function = next((ctx.inference.functions.get(node) for node in nodes), None)
     while function is not None and function.outer is not None and not function.seeds and function.owner is None:
@@ -150,18 +150,18 @@ def _function_around(ctx: Context) -> FunctionInfo | None:
 
 def _check_free(ctx: Context, names: Collection[str]) -> None:
     """Report that the user calls something else ``rngs``; in a file with ``nnx`` an earlier conversion wrote it."""
-    if "rngs" in names and "nnx" not in ctx.source.symbols.names and ctx.statement is not None:
-        ctx.gap(ctx.statement.node, "rngs", "unsure", TAKEN)
+    if "rngs" in names and "nnx" not in ctx.source.symbols.names and ctx.scope.statement is not None:
+        ctx.report.gap(ctx.scope.statement.node, "rngs", "unsure", TAKEN)
 
 
 def _is_seeded(ctx: Context, function: FunctionInfo) -> bool:
     """Whether a statement that sets the seed is always run before the current one."""
-    node: ast.AST | None = ctx.statement.node if ctx.statement is not None else None
+    node: ast.AST | None = ctx.scope.statement.node if ctx.scope.statement is not None else None
     while node is not None and node is not function.node:
-        block = ctx.block_of(node) if isinstance(node, ast.stmt) else None
+        block = ctx.source.block_of(node) if isinstance(node, ast.stmt) else None
         if block is not None and _seeds(ctx, block[: block.index(node)]):  # type: ignore[arg-type]
             return True
-        node = ctx.parents.get(node)
+        node = ctx.source.parents.get(node)
     return False
 
 
@@ -173,6 +173,6 @@ def _seeds(ctx: Context, block: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.With() if _seeds(ctx, node.body):
                 return True
-            case ast.Expr() if node in ctx.seeds:
+            case ast.Expr() if node in ctx.rngs.seeds:
                 return True
     return False

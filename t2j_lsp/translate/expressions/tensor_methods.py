@@ -36,7 +36,7 @@ class TensorMethods:
                 return None
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for torch.Tensor.{name}"
             code = "refused" if rule is not None else "no-rule"
-            self.ctx.gap(node, f"torch.Tensor.{name}", code, reason)
+            self.ctx.report.gap(node, f"torch.Tensor.{name}", code, reason)
             return self.copier.copy_arguments(node)
         if name.endswith("_") and not name.endswith("__"):
             return self.in_place.call(node, func.value, lambda: self.rules.apply(rule, node, func.value))
@@ -50,7 +50,7 @@ class TensorMethods:
         if rule is None or (isinstance(owner, Parameter) and owner.foreign and name not in TENSOR_ONLY):
             return None
         other = means_other_on_arrays(name, node)
-        here = self.ctx.function
+        here = self.ctx.scope.function
         in_module = here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
         if only_tensor(name, node) or (in_module and other):
             piece = self.method(node, func, Tensor(sure=False))
@@ -59,11 +59,11 @@ class TensorMethods:
             receiver = self.ctx.source.segment(func.value)
             receiver = f"'{receiver}'" if len(receiver) <= 30 and "\n" not in receiver else "this"
             reason = f"{receiver} is taken for a tensor, because {why}"
-            self.ctx.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
+            self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
         if other and isinstance(owner, Parameter):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
-            self.ctx.gap(node, f"torch.Tensor.{name}", "unsure", reason)
+            self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None
 
     def _method_rule(self, name: str) -> Rule | None:

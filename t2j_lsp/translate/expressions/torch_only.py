@@ -51,7 +51,7 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
         return _library(ctx, fact.name)
     info = _class(ctx, node.func, fact)
     base = torch_base(ctx, info) if info is not None else None
-    if info is None or base is None or info in (ctx.class_info, getattr(ctx.function, "owner", None)):
+    if info is None or base is None or info in (ctx.scope.class_info, getattr(ctx.scope.function, "owner", None)):
         return None
     return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
 

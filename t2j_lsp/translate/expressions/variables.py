@@ -60,17 +60,17 @@ class Variables:
         kinds: dict[str, set[str]] = {}
         for name in names:
             kinds.setdefault(LAYERS[name].attributes.get(node.attr, node.attr), set()).add(flax_class(name))
-        statement = self.ctx.statement
+        statement = self.ctx.scope.statement
         if len(kinds) != 2 or statement is None or not statement.hoistable:
             return None
         first, second = sorted(kinds, key=lambda kind: kind == node.attr)
         bases = [self.renderer.need(base) for base in sorted(kinds[first])]
         classes = bases[0] if len(bases) == 1 else f"({', '.join(bases)})"
-        taken = node.attr in self.ctx.names | self.ctx.reserved
-        picked = self.ctx.fresh(node.attr) if taken else node.attr
+        taken = node.attr in self.ctx.names.of_source | self.ctx.names.reserved
+        picked = self.ctx.names.fresh(node.attr) if taken else node.attr
         self._picked[node] = picked
         line = f"{picked} = {text}.{first} if isinstance({text}, {classes}) else {text}.{second}"
-        block = self.ctx.block_of(statement.node)
+        block = self.ctx.source.block_of(statement.node)
         if (id(block), line) not in self._picks:
             self._picks.add((id(block), line))
             statement.before.append(line)
@@ -78,9 +78,9 @@ class Variables:
 
     def is_initialised(self, node: ast.expr) -> bool:
         """Whether it is what a function of torch.nn.init fills."""
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         while isinstance(parent, ast.Attribute) and parent.attr == "data":
-            node, parent = parent, self.ctx.parents.get(parent)
+            node, parent = parent, self.ctx.source.parents.get(parent)
         if not isinstance(parent, ast.Call) or node not in parent.args[:1]:
             return False
         fact = self.ctx.fact(parent.func)

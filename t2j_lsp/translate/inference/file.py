@@ -74,6 +74,15 @@ class Inference(FlowInference):
         return {fact.name for fact in self.facts.values() if isinstance(fact, Qual)}
 
     @cached_property
+    def freezes(self) -> bool:
+        """Whether the file sets ``requires_grad`` of anything."""
+        return any(
+            isinstance(n, ast.Attribute)
+            and (n.attr == "requires_grad_" or n.attr == "requires_grad" and isinstance(n.ctx, ast.Store))
+            for n in self.source.nodes
+        )
+
+    @cached_property
     def attribute_reads(self) -> dict[tuple[ClassInfo | None, str], list[ast.Attribute]]:
         """Reads of attributes by name and by the class of their owner, with its bases; None for unknown owners."""
         found: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}

@@ -24,7 +24,11 @@ def insert_imports(ctx: Context, lines: list[str]) -> None:
     standard, others = _groups(lines)
     at_torch: list[str] = []
     for group, is_standard in ((standard, True), (others, False)):
-        peers = [n for n in existing if _is_standard(n) == is_standard and n not in ctx.deleted and ctx.starts_line(n)]
+        peers = [
+            n
+            for n in existing
+            if _is_standard(n) == is_standard and n not in ctx.edits.deleted and ctx.source.starts_line(n)
+        ]
         peers = [n for n in peers if not _imports_torch(n)] if is_standard else _beside_torch(peers, existing)
         group = [line for line in group if not _join(ctx, line, peers)]
         if peers:
@@ -104,7 +108,7 @@ def _join(ctx: Context, line: str, peers: list[ast.Import | ast.ImportFrom]) -> 
             if len(text) > LINE_LENGTH or "*" in have:
                 return False
             if every != sorted(have, key=_name_key):
-                ctx.replace(node, text)
+                ctx.edits.replace(node, text)
             return True
     return False
 
@@ -126,18 +130,18 @@ def _among(ctx: Context, lines: list[str], peers: list[ast.Import | ast.ImportFr
         else:
             before[following].append(line)
     for node, found in before.items():
-        ctx.insert_before(node, found, priority=-5)
+        ctx.edits.insert_before(node, found, priority=-5)
     if behind:
-        ctx.insert_after(peers[-1], behind)
+        ctx.edits.insert_after(peers[-1], behind)
 
 
 def _at_torch(ctx: Context, lines: list[str], existing: list[ast.Import | ast.ImportFrom]) -> None:
     source, newline = ctx.source, ctx.source.newline
     anchor = next((n for n in existing if _imports_torch(n)), None)
-    if anchor is not None and ctx.starts_line(anchor):
-        ctx.insert_before(anchor, lines, priority=-5)
+    if anchor is not None and ctx.source.starts_line(anchor):
+        ctx.edits.insert_before(anchor, lines, priority=-5)
         return
     head = head_end(source.tree.body)
     at = source.starts[head] if head < len(source.starts) else len(source.text)
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-    ctx.edit(at, at, lead + "".join(line + newline for line in lines), -5)
+    ctx.edits.add(at, at, lead + "".join(line + newline for line in lines), -5)

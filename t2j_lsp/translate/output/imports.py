@@ -157,15 +157,15 @@ def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) 
     if len(kept) == len(node.names):
         return
     if not kept:
-        ctx.delete(node)
+        ctx.edits.delete(node)
         return
     names = ", ".join(a.name + (f" as {a.asname}" if a.asname else "") for a in kept)
     head = f"from {node.module} import " if isinstance(node, ast.ImportFrom) else "import "
-    ctx.replace(node, head + names)
+    ctx.edits.replace(node, head + names)
 
 
 def _star_needed(ctx: Context) -> bool:
-    return any(f.severity == "gap" for f in ctx.findings)
+    return any(f.severity == "gap" for f in ctx.report.findings)
 
 
 def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: Needs) -> None:
@@ -180,4 +180,4 @@ def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: Needs) 
         line = last if last else head
         at = source.starts[line] if line < len(source.starts) else len(source.text)
         lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-        ctx.edit(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)
+        ctx.edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from t2j_lsp.contract import Finding
-from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.scope import Statement
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -21,7 +22,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
 
     ``claimed`` are the names that the output binds itself: a helper may be called as PyTorch's class is.
     """
-    replaced = sorted((e.start, e.end) for e in context.edits if e.end > e.start)
+    replaced = sorted((e.start, e.end) for e in context.edits.made if e.end > e.start)
     starts = [start for start, _ in replaced]
     reach = list(accumulate((end for _, end in replaced), max))
     for node in context.source.nodes:
@@ -36,17 +37,21 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         if at and reach[at - 1] >= end:
             continue
         statement = _statement(context, use)
-        if statement is None or _marked(context, statement) or any(_covers(f, statement) for f in context.findings):
+        if (
+            statement is None
+            or _marked(context, statement)
+            or any(_covers(f, statement) for f in context.report.findings)
+        ):
             continue
-        saved, context.statement = context.statement, Statement(statement)
-        context.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
-        context.statement = saved
+        saved, context.scope.statement = context.scope.statement, Statement(statement)
+        context.report.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
+        context.scope.statement = saved
 
 
 def _whole_name(context: Context, node: ast.Name, name: str) -> tuple[ast.expr, str]:
     """``nn.init.uniform_`` for its ``nn``, and its qualified name."""
     use: ast.expr = node
-    while isinstance(parent := context.parents.get(use), ast.Attribute):
+    while isinstance(parent := context.source.parents.get(use), ast.Attribute):
         use, name = parent, f"{name}.{parent.attr}"
     return use, name
 
@@ -54,15 +59,15 @@ def _whole_name(context: Context, node: ast.Name, name: str) -> tuple[ast.expr, 
 def _statement(context: Context, use: ast.AST) -> ast.stmt | None:
     """The statement around a use; None where it is kept on purpose, and in annotations, which nothing computes."""
     found: ast.stmt | None = None
-    inner, place = use, context.parents.get(use)
+    inner, place = use, context.source.parents.get(use)
     while place is not None:
-        if inner in context.kept or place in context.kept:
+        if inner in context.plan.kept or place in context.plan.kept:
             return None
         if inner in (getattr(place, "annotation", None), getattr(place, "returns", None)):
             return None
         if found is None and isinstance(place, ast.stmt):
             found = place
-        inner, place = place, context.parents.get(place)
+        inner, place = place, context.source.parents.get(place)
     return found
 
 

@@ -35,7 +35,7 @@ class Outcomes:
         self.ctx = context
         self.source = context.source
         self._lay_out(own)
-        self.steps = _steps(output, set(context.train_steps.values()))
+        self.steps = _steps(output, set(context.plan.train_steps.values()))
         self.places = list(places(context))
         self._differs: dict[tuple[int, int], bool] = {}
         lines: dict[tuple[int, int], SourceMapEntry | None] = {}
@@ -54,7 +54,7 @@ class Outcomes:
         self.targets: list[tuple[int, int]] = []
         position = length = 0
         out: list[str] = []
-        for edit in sorted(set(self.ctx.edits), key=lambda e: (e.start, e.end, e.priority)):
+        for edit in sorted(set(self.ctx.edits.made), key=lambda e: (e.start, e.end, e.priority)):
             if edit.start < position:
                 continue
             out += [self.source.text[position : edit.start], edit.new]
@@ -149,9 +149,9 @@ class Outcomes:
         """The name of the compiled function that a statement moved into; empty if it didn't."""
         place: ast.AST | None = statement
         while isinstance(place, ast.stmt):
-            if place in self.ctx.train_steps:
-                return self.ctx.train_steps[place]
-            place = self.ctx.parents.get(place)
+            if place in self.ctx.plan.train_steps:
+                return self.ctx.plan.train_steps[place]
+            place = self.ctx.source.parents.get(place)
         return ""
 
 

@@ -55,7 +55,7 @@ def _name(ctx: Context, node: ast.expr | ast.stmt) -> str | None:
         case ast.Call():
             return _call_name(ctx, node)
         case ast.Attribute() | ast.Name():
-            parent = ctx.parents.get(node)
+            parent = ctx.source.parents.get(node)
             if isinstance(parent, ast.Attribute) or isinstance(parent, ast.Call) and parent.func is node:
                 return None
             return _torch_name(ctx, node)
@@ -96,7 +96,7 @@ def _call_name(ctx: Context, node: ast.Call) -> str | None:
 
 
 def _in_module(ctx: Context, node: ast.AST) -> bool:
-    while (parent := ctx.parents.get(node)) is not None:
+    while (parent := ctx.source.parents.get(node)) is not None:
         if isinstance(parent, ast.ClassDef):
             info = ctx.inference.classes.get(parent)
             return info is not None and info.is_module
@@ -109,7 +109,7 @@ def _place(ctx: Context, node: ast.expr | ast.stmt, name: str) -> Place | None:
     child: ast.AST = node
     owner: ast.AST = node
     while not isinstance(owner, ast.stmt):
-        child, owner = owner, ctx.parents[owner]
+        child, owner = owner, ctx.source.parents[owner]
         if isinstance(owner, ast.excepthandler | ast.match_case):
             return None
     span = ctx.source.contract_span(node)
@@ -135,7 +135,7 @@ def _simple(ctx: Context, node: ast.stmt) -> tuple[int, int]:
     last = node.end_lineno or node.lineno
     whole = _from_lines(ctx, node.lineno, last)
     rest = ctx.source.text[end : whole[1]].lstrip()
-    return whole if ctx.starts_line(node) and (not rest or rest.startswith("#")) else (start, end)
+    return whole if ctx.source.starts_line(node) and (not rest or rest.startswith("#")) else (start, end)
 
 
 def _from_lines(ctx: Context, first: int, last: int) -> tuple[int, int]:

@@ -37,7 +37,7 @@ def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
         start, end = context.source.span(node)
         changed = piece.text if piece.text != context.source.text[start:end] else None
         if changed is not None or isinstance(node, ast.Call):
-            last = node in context.layout.natural or node in context.layout.wanted
+            last = node in context.plan.layout.natural or node in context.plan.layout.wanted
             found.append(Rewrite(context.source.contract_span(node), name, changed, last))
     return tuple(sorted(found, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
 

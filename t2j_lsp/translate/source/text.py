@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.contract import SourceError, SourceMapEntry, Span
-from t2j_lsp.symbols import Symbols
+from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 
 from .fstrings import repair_positions
 
@@ -74,6 +74,11 @@ class Source:
             raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
 
     @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The node around each node of the tree."""
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @cached_property
     def newline(self) -> str:
         """The line break that the text uses first."""
         match = _LINE_BREAK.search(self.text)
@@ -121,6 +126,26 @@ class Source:
         """The white space that a line starts with."""
         text = self.line_text(line)
         return text[: len(text) - len(text.lstrip())]
+
+    def starts_line(self, node: ast.stmt) -> bool:
+        """Whether nothing but white space stands before the statement on its line."""
+        start, _ = self.span(node)
+        return not self.text[self.starts[node.lineno - 1] : start].strip()
+
+    def block_of(self, node: ast.stmt) -> list[ast.stmt] | None:
+        """The list of statements that holds ``node``."""
+        parent = self.parents.get(node)
+        for field_name in ("body", "orelse", "finalbody"):
+            block = getattr(parent, field_name, None)
+            if isinstance(block, list) and node in block:
+                return block
+        return None
+
+    def bound_in(self, node: ast.Name, scope: FunctionNode | ast.ClassDef) -> bool:
+        """Whether what a name means is bound in ``scope``, which stands around it, or further inside."""
+        around = scopes_around(node, self.parents)
+        home = self.symbols.home(node.id, around)
+        return home is not None and scope in around and around.index(home) <= around.index(scope)
 
     def contract_span(self, node: ast.AST) -> Span:
         start, end = self.span(node)

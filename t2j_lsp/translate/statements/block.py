@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import children
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.scope import Statement
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
@@ -35,58 +36,58 @@ class Statements(Stores, ModuleLoops, NoGradient):
         for node in body:
             self.visit(node)
 
-    def visit(self, node: ast.stmt) -> None:
-        """Rewrite one statement, then put in front of it what its expressions asked for."""
+    def visit(self, node: ast.stmt, planned: bool = True) -> None:
+        """Rewrite one statement, as planned if it is, then put in front of it what its expressions asked for."""
         ctx = self.ctx
-        saved = ctx.statement
-        starts = ctx.starts_line(node)
+        saved = ctx.scope.statement
+        starts = ctx.source.starts_line(node)
         elif_ = isinstance(node, ast.If) and ctx.source.text.startswith("elif", ctx.source.span(node)[0])
-        ctx.statement = Statement(node, hoistable=starts and not elif_ and not isinstance(node, ast.While))
-        first_edit = len(ctx.edits)
+        ctx.scope.statement = Statement(node, hoistable=starts and not elif_ and not isinstance(node, ast.While))
+        first_edit = len(ctx.edits.made)
         try:
-            if node in ctx.statement_handlers:
-                ctx.statement_handlers[node](self)
-            elif node in ctx.shared_writes:
-                self._refuse_shared(node, ctx.shared_writes[node])
+            if planned and node in ctx.plan.statement_handlers:
+                ctx.plan.statement_handlers[node](self)
+            elif node in ctx.plan.shared_writes:
+                self._refuse_shared(node, ctx.plan.shared_writes[node])
             else:
                 self.dispatch(node)
-            if not hasattr(node, "body") and len(ctx.edits) > first_edit:
+            if not hasattr(node, "body") and len(ctx.edits.made) > first_edit:
                 self._undo_broken(node, first_edit)
                 self._leave_marked(node, first_edit)
-            if ctx.statement.before:
-                ctx.insert_before(node, ctx.statement.before, priority=2)
+            if ctx.scope.statement.before:
+                ctx.edits.insert_before(node, ctx.scope.statement.before, priority=2)
         finally:
-            ctx.statement = saved
+            ctx.scope.statement = saved
 
     def _refuse_shared(self, node: ast.stmt, name: str) -> None:
         """An in-place write that another name sees is left alone, with what stands in it."""
         reason = f"PyTorch writes in place here, and {name!r}, read later, shares the memory; in JAX it keeps its value"
-        self.ctx.gap(node, "in-place", "in-place-shared", reason)
+        self.ctx.report.gap(node, "in-place", "in-place-shared", reason)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            self.ctx.quiet += 1
+            self.ctx.report.quiet += 1
             self.dispatch(node)
-            self.ctx.quiet -= 1
+            self.ctx.report.quiet -= 1
 
     def _leave_marked(self, node: ast.stmt, first_edit: int) -> None:
         """A statement that an earlier conversion marked was converted as far as it goes; it waits for its author."""
         if node.lineno > 1 and self.ctx.source.line_text(node.lineno - 1).lstrip().startswith("# TODO(t2j)"):
-            assert self.ctx.statement is not None
-            del self.ctx.edits[first_edit:]
-            self.ctx.statement.before.clear()
+            assert self.ctx.scope.statement is not None
+            self.ctx.edits.take_back(first_edit)
+            self.ctx.scope.statement.before.clear()
 
     def _undo_broken(self, node: ast.stmt, first_edit: int) -> None:
         """Leave a statement alone whose conversion isn't Python: a defect of a rule must not cost the file."""
         start, end = self.ctx.source.span(node)
         # Lines behind it are statements of their own.
-        inside = [e for e in self.ctx.edits[first_edit:] if start <= e.start < max(end, e.end) and e.end <= end]
+        inside = [e for e in self.ctx.edits.made[first_edit:] if start <= e.start < max(end, e.end) and e.end <= end]
         text = apply_edits(self.ctx.source.text, inside, start, end)
         try:
             ast.parse(text.lstrip())
         except SyntaxError as error:
-            del self.ctx.edits[first_edit:]
-            assert self.ctx.statement is not None
-            self.ctx.statement.before.clear()
-            self.ctx.gap(
+            self.ctx.edits.take_back(first_edit)
+            assert self.ctx.scope.statement is not None
+            self.ctx.scope.statement.before.clear()
+            self.ctx.report.gap(
                 node,
                 "t2j",
                 "rule-error",
@@ -168,7 +169,7 @@ class Statements(Stores, ModuleLoops, NoGradient):
             if breaks_line(text) and not self._enclosed(child):
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
-            self.ctx.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
+            self.ctx.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
 
     def _enclosed(self, node: ast.expr) -> bool:
         start, end = self.ctx.source.span(node)
@@ -195,10 +196,10 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _take_branch(self, node: ast.If, body: list[ast.stmt]) -> bool:
         """Keep one branch of a condition whose value is known; whether that could be done."""
         source = self.ctx.source
-        if source.text.startswith("elif", source.span(node)[0]) or not self.ctx.starts_line(node):
+        if source.text.startswith("elif", source.span(node)[0]) or not self.ctx.source.starts_line(node):
             return False
         if not body:
-            self.ctx.delete(node)
+            self.ctx.edits.delete(node)
             return True
         if body[0].lineno == node.lineno or (
             body is node.orelse and source.text.startswith("elif", source.span(body[0])[0])
@@ -217,11 +218,11 @@ class Statements(Stores, ModuleLoops, NoGradient):
         body_start = self._comments_above(first_line, node.lineno)
         assert last.end_lineno is not None and node.end_lineno is not None
         width = len(source.indent(first.lineno)) - len(source.indent(node.lineno))
-        self.ctx.edit(start, source.starts[body_start - 1], "", -1)
+        self.ctx.edits.add(start, source.starts[body_start - 1], "", -1)
         if last.end_lineno < node.end_lineno:
             begin = source.starts[last.end_lineno]
             end = source.starts[node.end_lineno] if node.end_lineno < len(source.starts) else len(source.text)
-            self.ctx.edit(begin, end, "", -1)
+            self.ctx.edits.add(begin, end, "", -1)
         self._dedent(body_start, last.end_lineno, width)
         self.block(body)
 
@@ -237,9 +238,9 @@ class Statements(Stores, ModuleLoops, NoGradient):
             if line in inside or width <= 0 or len(self.ctx.source.indent(line)) < width:
                 continue
             start = self.ctx.source.starts[line - 1]
-            done = self.ctx.dedented.get(line, 0)
-            self.ctx.edit(start + done, start + done + width, "", -2)
-            self.ctx.dedented[line] = done + width
+            done = self.ctx.edits.dedented.get(line, 0)
+            self.ctx.edits.add(start + done, start + done + width, "", -2)
+            self.ctx.edits.dedented[line] = done + width
 
     def _string_lines(self) -> set[int]:
         """Lines that begin inside a string literal, whose indentation is part of its value."""
@@ -253,9 +254,9 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _note_branch(self, test: ast.expr) -> None:
         """``if x.sum() > 0`` works eagerly and fails under jit."""
         fact = self.ctx.fact(test)
-        inside = self.ctx.class_info is not None and self.ctx.class_info.is_module
+        inside = self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
         if is_tensor(fact) and inside:
-            self.ctx.note(
+            self.ctx.report.note(
                 test, "if", "tensor-branch", "a condition on array values fails under jit; use jnp.where or lax.cond"
             )
 
@@ -291,8 +292,8 @@ class Statements(Stores, ModuleLoops, NoGradient):
         if isinstance(fact, Qual):
             rule = REGISTRY.get(fact.name)
             if rule is not None and rule.drop:
-                self.ctx.delete(node)
-                self.ctx.converted += 1
+                self.ctx.edits.delete(node)
+                self.ctx.report.converted += 1
                 return
             if fact.name in SEEDS and call.args:
                 self._seed(node, call)
@@ -304,14 +305,14 @@ class Statements(Stores, ModuleLoops, NoGradient):
     def _seed(self, node: ast.Expr, call: ast.Call) -> None:
         """``torch.manual_seed(0)`` becomes the seed of the Rngs that the code after it uses."""
         seed = self.renderer.render(call.args[0]).text
-        function = self.ctx.function
-        self.ctx.converted += 1
+        function = self.ctx.scope.function
+        self.ctx.report.converted += 1
         if function is not None and seeds_all(function, self.ctx.inference):
-            self.ctx.delete(node)
+            self.ctx.edits.delete(node)
             return
         generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
-        self.ctx.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
-        self.ctx.seeds[node] = "rngs"
-        self.ctx.removable[node] = "rngs"
+        self.ctx.edits.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
+        self.ctx.rngs.seeds[node] = "rngs"
+        self.ctx.edits.removable[node] = "rngs"
 
     # --- assignments ----------------------------------------------------------------------------------------------

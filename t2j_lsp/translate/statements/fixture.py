@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.facts import Qual
 def rngs_fixture(context: Context) -> list[str]:
     """The lines of the fixture that tests and fixtures ask for, as wide as the widest that does."""
     scope = "function"
-    for info in context.asks_for_rngs:
+    for info in context.rngs.asking:
         decorator = fixture_of(info, context.inference)
         given = keyword_of(decorator, "scope") if decorator is not None else None
         if isinstance(given, ast.Constant) and given.value in SCOPES:
@@ -29,7 +29,7 @@ def _seed(context: Context) -> str:
         if seed is not None:
             place: ast.AST | None = node
             while place is not None and not isinstance(place, ast.FunctionDef):
-                place = context.parents.get(place)
+                place = context.source.parents.get(place)
             info = context.inference.functions.get(place) if place is not None else None
             if info is None or fixture_of(info, context.inference) is not None or info.name in SET_UP:
                 return ast.unparse(seed)

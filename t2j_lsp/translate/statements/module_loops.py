@@ -35,9 +35,9 @@ class ModuleLoops:
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
         self.renderer.need("nnx")
-        self.ctx.replace(call, WALKS[kind].format(owner))
-        self.ctx.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
-        self.ctx.converted += 1
+        self.ctx.edits.replace(call, WALKS[kind].format(owner))
+        self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
+        self.ctx.report.converted += 1
         return True
 
     def _key(self, node: ast.For | ast.AsyncFor, name: str, kind: str, owner: str) -> str:
@@ -46,8 +46,10 @@ class ModuleLoops:
             return "_"
         if kind == "children":
             return name
-        path = "path" if "path" not in self.ctx.names | self.ctx.reserved else self.ctx.fresh("path")
-        self.ctx.insert_before(node.body[0], [f"{name} = {self.renderer.need('torch_name')}({owner}, {path})"])
+        path = (
+            "path" if "path" not in self.ctx.names.of_source | self.ctx.names.reserved else self.ctx.names.fresh("path")
+        )
+        self.ctx.edits.insert_before(node.body[0], [f"{name} = {self.renderer.need('torch_name')}({owner}, {path})"])
         return path
 
 

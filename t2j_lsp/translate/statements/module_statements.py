@@ -34,7 +34,7 @@ class ModuleStatements(Statements):
             return self._apply(node, call, func)
         if name in ("to", "cuda", "cpu", "float", "requires_grad_", "compile", "share_memory", "to_empty"):
             if name == "requires_grad_" and call.args:
-                self.ctx.gap(
+                self.ctx.report.gap(
                     node,
                     "Module.requires_grad_",
                     "refused",
@@ -43,13 +43,13 @@ class ModuleStatements(Statements):
                 return True
             piece = self.renderer.methods.method(call, func, owner)
             if piece is not None and piece.text == self.renderer.render(func.value).text:
-                self.ctx.delete(node)
-                self.ctx.converted += 1
+                self.ctx.edits.delete(node)
+                self.ctx.report.converted += 1
                 return True
         return False
 
     def _super_init(self, node: ast.Expr, call: ast.Call) -> bool:
-        info = self.ctx.class_info
+        info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return False
         if self._super_does_nothing(info, call):
@@ -73,9 +73,9 @@ class ModuleStatements(Statements):
     def _delete_super(self, node: ast.Expr) -> None:
         """``super().__init__()`` does nothing in nnx.Module; the blank line behind it goes too."""
         source = self.ctx.source
-        block = self.ctx.block_of(node)
-        self.ctx.delete(node)
-        if block is None or len(block) < 2 or node not in self.ctx.deleted:
+        block = self.ctx.source.block_of(node)
+        self.ctx.edits.delete(node)
+        if block is None or len(block) < 2 or node not in self.ctx.edits.deleted:
             return
         line = node.lineno + 1
         if (
@@ -85,7 +85,7 @@ class ModuleStatements(Statements):
             and line < len(source.starts)
         ):
             end = source.starts[line]
-            self.ctx.edit(source.starts[line - 1], end, "", -1)
+            self.ctx.edits.add(source.starts[line - 1], end, "", -1)
 
     def _register(self, node: ast.Expr, call: ast.Call, name: str) -> bool:
         """``self.register_buffer("mask", value)`` is an assignment."""
@@ -97,10 +97,10 @@ class ModuleStatements(Statements):
         assert isinstance(call.func, ast.Attribute)
         holder = bracket(self.renderer.render(call.func.value), ATOM)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
-            self.ctx.replace(call, f"{holder}.{key.value} = {text}")
+            self.ctx.edits.replace(call, f"{holder}.{key.value} = {text}")
         else:
-            self.ctx.replace(call, f"setattr({holder}, {self.renderer.render(key).text}, {text})")
-        self.ctx.converted += 1
+            self.ctx.edits.replace(call, f"setattr({holder}, {self.renderer.render(key).text}, {text})")
+        self.ctx.report.converted += 1
         return True
 
     def _add_module(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
@@ -111,19 +111,19 @@ class ModuleStatements(Statements):
         if container == {"torch.nn.Sequential"}:
             return False
         if container:
-            self.ctx.replace(call, f"{owner}[{self.renderer.render(key).text}] = {value}")
-            self.ctx.converted += 1
+            self.ctx.edits.replace(call, f"{owner}[{self.renderer.render(key).text}] = {value}")
+            self.ctx.report.converted += 1
             return True
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
-            self.ctx.replace(call, f"{owner}.{key.value} = {value}")
+            self.ctx.edits.replace(call, f"{owner}.{key.value} = {value}")
         else:
-            self.ctx.replace(call, f"setattr({owner}, {self.renderer.render(key).text}, {value})")
-        self.ctx.converted += 1
+            self.ctx.edits.replace(call, f"setattr({owner}, {self.renderer.render(key).text}, {value})")
+        self.ctx.report.converted += 1
         return True
 
     def _apply(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
         """``self.apply(init)`` calls it on every submodule, children first, as nnx.iter_modules yields them."""
-        if not self.ctx.starts_line(node):
+        if not self.ctx.source.starts_line(node):
             return False
         owner = bracket(self.renderer.render(func.value), ATOM)
         fact = self.ctx.fact(call.args[0])
@@ -131,12 +131,12 @@ class ModuleStatements(Statements):
         rngs = ""
         if isinstance(fact, Function) and fact.info.takes_rngs:
             rngs = f", rngs={rngs_expression(self.ctx)}"
-        indent = self.ctx.indent(node.lineno)
-        module = self.ctx.fresh("module")
+        indent = self.ctx.edits.indent(node.lineno)
+        module = self.ctx.names.fresh("module")
         header = f"for _, {module} in {self.renderer.need('nnx')}.iter_modules({owner}):"
         text = f"{header}{self.ctx.source.newline}{indent}    "
-        self.ctx.replace(call, f"{text}{function}({module}{rngs})")
-        self.ctx.converted += 1
+        self.ctx.edits.replace(call, f"{text}{function}({module}{rngs})")
+        self.ctx.report.converted += 1
         return True
 
 

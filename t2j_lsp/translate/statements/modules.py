@@ -47,7 +47,7 @@ class Modules(ModuleStatements):
             return
         refused = next((b for b in info.torch_bases if b in LEFT_ALONE), None)
         if refused is not None:
-            self.ctx.gap(node, refused, "refused", LEFT_ALONE[refused])
+            self.ctx.report.gap(node, refused, "refused", LEFT_ALONE[refused])
             return
         for decorator in node.decorator_list:
             self._decorator(decorator)
@@ -55,16 +55,16 @@ class Modules(ModuleStatements):
             self.expression(node, "bases", base)
         for keyword in node.keywords:
             self.expression(keyword, "value", keyword.value)
-        saved_class, saved_functions = self.ctx.class_info, self.ctx.functions
-        self.ctx.class_info, self.ctx.functions = info, []
+        saved_class, saved_functions = self.ctx.scope.class_info, self.ctx.scope.functions
+        self.ctx.scope.class_info, self.ctx.scope.functions = info, []
         if info.is_module:
             self._module_head(node, info)
         self.block(node.body)
-        self.ctx.class_info, self.ctx.functions = saved_class, saved_functions
+        self.ctx.scope.class_info, self.ctx.scope.functions = saved_class, saved_functions
 
     def _module_head(self, node: ast.ClassDef, info: ClassInfo) -> None:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
-        self.ctx.converted += 1
+        self.ctx.report.converted += 1
         lines: list[str] = []
         if _reads_training(node):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
@@ -80,10 +80,10 @@ class Modules(ModuleStatements):
             return
         if docstring:
             after = [""] + [line.rstrip() for line in (lines[:-1] if lines[-1] == "" else lines)]
-            self.ctx.insert_after(first, after)
+            self.ctx.edits.insert_after(first, after)
             self._strip_blank(first)
         else:
-            self.ctx.insert_before(first, lines, priority=1)
+            self.ctx.edits.insert_before(first, lines, priority=1)
 
     def _strip_blank(self, first: ast.stmt) -> None:
         return None
@@ -116,17 +116,17 @@ class Modules(ModuleStatements):
         if info is None:
             return
         if any(self._decorator_name(d) in OVERLOADS for d in node.decorator_list):
-            self.ctx.delete(node)
+            self.ctx.edits.delete(node)
             return
         no_grad = False
         for decorator in node.decorator_list:
             no_grad |= self._decorator(decorator)
-        owner = self.ctx.class_info if not self.ctx.functions else None
+        owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         in_module = owner is not None and owner.acts_as_module
         if in_module and node.name == "forward" and "__call__" not in (owner.methods if owner else {}):
             self._rename(node, "__call__")
         self._signature(node, info)
-        self.ctx.functions.append(info)
+        self.ctx.scope.functions.append(info)
         try:
             if in_module and owner is not None and node.name == "__init__":
                 self._init_head(node, owner)
@@ -138,7 +138,7 @@ class Modules(ModuleStatements):
                         if isinstance(fact, Tensor) and fact.dtype not in ("int", "bool"):
                             self._wrap_return(inner)
         finally:
-            self.ctx.functions.pop()
+            self.ctx.scope.functions.pop()
 
     def _decorator(self, node: ast.expr) -> bool:
         """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
@@ -148,9 +148,9 @@ class Modules(ModuleStatements):
             line = self.ctx.source.line_of(start)
             last = self.ctx.source.line_of(end)
             stop = self.ctx.source.starts[last] if last < len(self.ctx.source.starts) else end
-            self.ctx.edit(self.ctx.source.starts[line - 1], stop, "")
+            self.ctx.edits.add(self.ctx.source.starts[line - 1], stop, "")
             if name == "torch.compile":
-                self.ctx.note(
+                self.ctx.report.note(
                     node, name, "note", "torch.compile is dropped; put the training or inference step under nnx.jit"
                 )
             return name in NO_GRAD
@@ -165,7 +165,7 @@ class Modules(ModuleStatements):
         start, _ = self.ctx.source.span(node)
         match = re.compile(r"(?:async\s+)?def\s+(\w+)").match(self.ctx.source.text, start)
         if match is not None:
-            self.ctx.edit(match.start(1), match.end(1), new)
+            self.ctx.edits.add(match.start(1), match.end(1), new)
 
     def _signature(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         arguments = node.args
@@ -179,7 +179,7 @@ class Modules(ModuleStatements):
             self._make_rngs(node, info)
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):
             if info.called_by == "pytest":
-                self.ctx.asks_for_rngs.append(info)
+                self.ctx.rngs.asking.append(info)
             self._add_rngs(node, info.called_by == "pytest")
 
     def _make_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
@@ -187,11 +187,11 @@ class Modules(ModuleStatements):
         line = start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)")
         first = node.body[0]
         if first.lineno == node.lineno:
-            self.ctx.gap(node, node.name, "refused", "It needs an nnx.Rngs, and has no line for it")
+            self.ctx.report.gap(node, node.name, "refused", "It needs an nnx.Rngs, and has no line for it")
         elif isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            self.ctx.insert_after(first, [line])
+            self.ctx.edits.insert_after(first, [line])
         else:
-            self.ctx.insert_before(first, [line], priority=-1)
+            self.ctx.edits.insert_before(first, [line], priority=-1)
 
     def _add_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, fixture: bool = False) -> None:
         """Add a keyword-only ``rngs: nnx.Rngs`` to a parameter list, in the list's own layout, or a ``fixture``."""
@@ -211,13 +211,13 @@ class Modules(ModuleStatements):
             if not source.text[source.starts[line - 1] : begin].strip():
                 separator = "," + source.newline + source.indent(line)
             parts = [p for p in (star, parameter) if p]
-            self.ctx.edit(begin, begin, separator.join(parts) + separator, 0)
+            self.ctx.edits.add(begin, begin, separator.join(parts) + separator, 0)
             return
         parts = [p for p in (star, parameter) if p]
         if not ends:
             start, _ = source.span(node)
             at = source.text.index("(", source.text.index(node.name, start)) + 1
-            self.ctx.edit(at, at, ", ".join(parts), 9)
+            self.ctx.edits.add(at, at, ", ".join(parts), 9)
             return
         last, _ = max(ends, key=lambda e: e[0])
         last = self._past_bracket(last)
@@ -228,7 +228,7 @@ class Modules(ModuleStatements):
         line = source.line_of(begin)
         alone = not source.text[source.starts[line - 1] : begin].strip(" *\t")
         separator = "," + source.newline + source.indent(line) if alone and line > node.lineno else ", "
-        self.ctx.edit(last, last, "".join(separator + p for p in parts), 9)
+        self.ctx.edits.add(last, last, "".join(separator + p for p in parts), 9)
 
     def _past_bracket(self, index: int) -> int:
         """Past the closing brackets of a parenthesised default: ``x=(a + b)``."""
@@ -256,14 +256,14 @@ class Modules(ModuleStatements):
         for statement in node.body:
             if isinstance(statement, ast.Expr) and is_super_init(statement.value):
                 if self._super_does_nothing(owner, statement.value):
-                    self.ctx.insert_before(statement, [line])
+                    self.ctx.edits.insert_before(statement, [line])
                 else:
-                    self.ctx.insert_after(statement, [line])
+                    self.ctx.edits.insert_after(statement, [line])
                 return
         if docstring:
-            self.ctx.insert_after(first, [line])
+            self.ctx.edits.insert_after(first, [line])
         else:
-            self.ctx.insert_before(first, [line])
+            self.ctx.edits.insert_before(first, [line])
 
     # --- statements of modules ------------------------------------------------------------------------------------
 

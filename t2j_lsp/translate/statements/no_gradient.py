@@ -19,9 +19,9 @@ class NoGradient:
 
     def _stop_gradients(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function the values computed without gradient must not carry one later."""
-        if self.ctx.function is None or node in self.ctx.undifferentiated:
+        if self.ctx.scope.function is None or node in self.ctx.plan.undifferentiated:
             return
-        used_later = _loads_after(self.ctx.function.node, node)
+        used_later = _loads_after(self.ctx.scope.function.node, node)
         names: list[str] = []
         for inner in ast.walk(node):
             if (
@@ -42,8 +42,8 @@ class NoGradient:
 
     def _variables_written(self, node: ast.With | ast.AsyncWith) -> list[str]:
         """Buffers and parameters that get a value here which could carry a gradient to where they are read below."""
-        assert self.ctx.function is not None
-        read = _attributes_after(self.ctx.function.node, node)
+        assert self.ctx.scope.function is not None
+        read = _attributes_after(self.ctx.scope.function.node, node)
         found: dict[str, None] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
@@ -55,13 +55,13 @@ class NoGradient:
         return list(found)
 
     def _after(self, node: ast.With | ast.AsyncWith, lines: list[str]) -> None:
-        self.ctx.insert_after(node.body[-1], lines)
+        self.ctx.edits.insert_after(node.body[-1], lines)
 
     def _wrap_return(self, node: ast.Return) -> None:
         assert node.value is not None
         start, end = self.ctx.source.span(node.value)
-        self.ctx.edit(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
-        self.ctx.edit(end, end, ")", 1)
+        self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
+        self.ctx.edits.add(end, end, ")", 1)
 
 
 def _differentiable(fact: object) -> bool:

@@ -58,17 +58,17 @@ class Stores:
 
     def _assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
-        if node in self.ctx.factory_dicts:
-            self.ctx.delete(node)
+        if node in self.ctx.plan.factory_dicts:
+            self.ctx.edits.delete(node)
             reason = "device and dtype of new parameters go: JAX's default device, float32; nnx layers take param_dtype"
-            self.ctx.note(node, "dtype", "note", reason)
+            self.ctx.report.note(node, "dtype", "note", reason)
             return
         if isinstance(target, ast.Attribute):
             owner = self.ctx.fact(target.value)
             rule = REGISTRY.get(f"{owner.name}.{target.attr}") if isinstance(owner, Qual) else None
             if rule is not None and rule.drop:
-                self.ctx.delete(node)
-                self.ctx.converted += 1
+                self.ctx.edits.delete(node)
+                self.ctx.report.converted += 1
                 return
         if len(node.targets) == 1 and self._used_part(node, target):
             return
@@ -88,7 +88,7 @@ class Stores:
         moves = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) for v in values)
         if not moves or self.renderer.render(node.value).text != self.ctx.source.segment(target):
             return False
-        self.ctx.delete(node)
+        self.ctx.edits.delete(node)
         return True
 
     def _used_part(self, node: ast.Assign, target: ast.expr) -> bool:
@@ -99,7 +99,7 @@ class Stores:
         piece = self.renderer.render(node.value)
         if not isinstance(piece, Part):
             return False
-        self.ctx.replace(node, f"{self.ctx.source.segment(target.elts[used])} = {piece.text}")
+        self.ctx.edits.replace(node, f"{self.ctx.source.segment(target.elts[used])} = {piece.text}")
         return True
 
     def _device(self, node: ast.Assign, target: ast.expr) -> bool:
@@ -113,11 +113,11 @@ class Stores:
             and REGISTRY.get(fact.function.name) is not None
         ):
             self.header(node)
-            self.ctx.removable[node] = target.id
+            self.ctx.edits.removable[node] = target.id
             return True
         if isinstance(node.value, ast.Attribute) and isinstance(fact, Object) and fact.kind == "device":
             self.header(node)
-            self.ctx.removable[node] = target.id
+            self.ctx.edits.removable[node] = target.id
             return True
         mentions = any(
             isinstance(f := self.ctx.fact(n), Qual)
@@ -132,9 +132,9 @@ class Stores:
             isinstance(fact, Object) and fact.kind == "device" or isinstance(fact, Scalar) and fact.kind == "str"
         ):
             return False
-        self.ctx.replace(node.value, f"{self.renderer.need('jax')}.devices()[0]")
-        self.ctx.removable[node] = target.id
-        self.ctx.converted += 1
+        self.ctx.edits.replace(node.value, f"{self.renderer.need('jax')}.devices()[0]")
+        self.ctx.edits.removable[node] = target.id
+        self.ctx.report.converted += 1
         return True
 
     def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, operator: ast.operator | None) -> bool:
@@ -145,17 +145,17 @@ class Stores:
         variable = self.renderer.variables.parameter(target.value)
         if variable is not None and variable[1]:
             reason = f"{variable[0]} has Flax's layout; assign to its part explicitly"
-            self.ctx.gap(node, "Tensor.__setitem__", "in-place", reason)
+            self.ctx.report.gap(node, "Tensor.__setitem__", "in-place", reason)
             return True
         holder = bracket(self.renderer.render(target.value), ATOM) if variable is None else variable[0]
         index = self.renderer.subscripts.index(target)
         right = self.renderer.argument(value)
         if base.variable or variable is not None:
             sign = _SIGNS[type(operator)] if operator is not None else ""
-            self.ctx.replace(node, f"{holder}[{index}] {sign}= {right.text}")
+            self.ctx.edits.replace(node, f"{holder}[{index}] {sign}= {right.text}")
             return True
         if not isinstance(target.value, ast.Name) and not _attribute_of_name(target.value):
-            self.ctx.gap(
+            self.ctx.report.gap(
                 node,
                 "Tensor.__setitem__",
                 "in-place",
@@ -165,8 +165,8 @@ class Stores:
         if self._whole_mask(target, value):
             amount = bracket(self.renderer.render(value), UNARY)
             text = right.text if operator is None else f"{holder} {_SIGNS[type(operator)]} {amount}"
-            self.ctx.replace(node, f"{holder} = {self.renderer.need('jnp')}.where({index}, {text}, {holder})")
-            self.ctx.converted += 1
+            self.ctx.edits.replace(node, f"{holder} = {self.renderer.need('jnp')}.where({index}, {text}, {holder})")
+            self.ctx.report.converted += 1
             return True
         if operator is None:
             new = f"{holder}.at[{index}].set({right.text})"
@@ -175,8 +175,8 @@ class Stores:
         else:
             symbol = _SIGNS[type(operator)]
             new = f"{holder}.at[{index}].set({holder}[{index}] {symbol} {bracket(right, ATOM)})"
-        self.ctx.replace(node, f"{holder} = {new}")
-        self.ctx.converted += 1
+        self.ctx.edits.replace(node, f"{holder} = {new}")
+        self.ctx.report.converted += 1
         return True
 
     def _whole_mask(self, target: ast.Subscript, value: ast.expr) -> bool:
@@ -204,10 +204,10 @@ class Stores:
         owner = self.ctx.fact(target.value)
         asks = isinstance(node.value, ast.Constant) and node.value.value is True
         if target.attr == "requires_grad" and isinstance(owner, Tensor) and asks and not owner.variable:
-            self.ctx.delete(node)
+            self.ctx.edits.delete(node)
             return True
         if target.attr == "requires_grad" and isinstance(owner, Tensor):
-            self.ctx.gap(
+            self.ctx.report.gap(
                 node,
                 "Tensor.requires_grad",
                 "refused",
@@ -217,7 +217,7 @@ class Stores:
         if isinstance(owner, Tensor) and target.attr == "data":
             return self._data_store(node, target)
         if is_module(owner) and target.attr == "training":
-            self.ctx.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
+            self.ctx.report.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
             return True
         value = self.ctx.fact(node.value)
         if not isinstance(owner, Instance):
@@ -227,16 +227,16 @@ class Stores:
         old = owner.cls.info.attribute(target.attr)
         is_new_variable = isinstance(value, Tensor) and value.variable
         if isinstance(old, Tensor) and old.variable and not is_new_variable and isinstance(value, Tensor):
-            self.ctx.replace(
+            self.ctx.edits.replace(
                 node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
             )
             return True
         if self._none_first(node, target, owner):
-            self.ctx.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
             return True
         if self._empty_first(node, target, owner):
             text = self.ctx.source.segment(node.value)
-            self.ctx.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             return self._container_attribute(node, target, element(value))
@@ -246,9 +246,9 @@ class Stores:
         """``self.norm = layer`` in a subclass of Sequential makes the layer one of its steps."""
         holder, value = self.renderer.render(target.value).text, self.renderer.render(node.value).text
         if base == "torch.nn.Sequential":
-            self.ctx.replace(node, f'{holder}.add_module("{target.attr}", {value})')
+            self.ctx.edits.replace(node, f'{holder}.add_module("{target.attr}", {value})')
         else:
-            self.ctx.replace(node, f'{holder}["{target.attr}"] = {value}')
+            self.ctx.edits.replace(node, f'{holder}["{target.attr}"] = {value}')
         return True
 
     def _container_attribute(self, node: ast.Assign, target: ast.Attribute, item: object) -> bool:
@@ -257,13 +257,15 @@ class Stores:
             wrapper = f"{self.renderer.need('nnx')}.List"
             if isinstance(node.value, ast.Dict):
                 wrapper = f"{self.renderer.need('nnx')}.Dict"
-            self.ctx.note(node, "list", "note", "modules in a plain list are not registered in PyTorch, and are in NNX")
+            self.ctx.report.note(
+                node, "list", "note", "modules in a plain list are not registered in PyTorch, and are in NNX"
+            )
         elif is_tensor(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
             return False
         piece = self.renderer.render(node.value)
-        self.ctx.replace(node.value, f"{wrapper}({piece.text})")
+        self.ctx.edits.replace(node.value, f"{wrapper}({piece.text})")
         return True
 
     def _none_first(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
@@ -273,7 +275,7 @@ class Stores:
         attribute = owner.cls.info.attribute(target.attr)
         if not (is_tensor(attribute) or is_module(attribute)):
             return False
-        return isinstance(self.ctx.parents.get(node), ast.FunctionDef)
+        return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
         """``self.x = []`` in a module's constructor, where another method assigns an array to the attribute."""
@@ -281,7 +283,7 @@ class Stores:
         empty = (
             isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
         )
-        function = self.ctx.function
+        function = self.ctx.scope.function
         if not empty or not info.is_module or function is None or function.name != "__init__":
             return False
         said = info.said.get(target.attr, {})
@@ -290,14 +292,14 @@ class Stores:
     def _data_store(self, node: ast.Assign, target: ast.Attribute) -> bool:
         parameter = self.renderer.variables.parameter(target.value)
         if parameter is None:
-            self.ctx.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
+            self.ctx.report.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
             return True
         value = self.renderer.argument(node.value)
         right = self.renderer.variables.in_flax_layout(target.value, value) if parameter[1] else value.text
         if right is None:
             self._unknown_layout(node, parameter[0])
             return True
-        self.ctx.replace(node, f"{parameter[0]}[...] = {right}")
+        self.ctx.edits.replace(node, f"{parameter[0]}[...] = {right}")
         return True
 
     def _tie(self, node: ast.Assign, target: ast.Attribute) -> bool:
@@ -306,23 +308,25 @@ class Stores:
             return False
         into, source = self.ctx.fact(target.value), self.ctx.fact(node.value.value)
         if not isinstance(into, Layer) or not isinstance(source, Layer):
-            self.ctx.gap(node, "weight tying", "unsure", "which layers share this weight is not known here")
+            self.ctx.report.gap(node, "weight tying", "unsure", "which layers share this weight is not known here")
             return True
         names = {into.name, source.name}
         if names == {"torch.nn.Embedding", "torch.nn.Linear"}:
             if into.name == "torch.nn.Embedding":
                 if not self.renderer.layers.is_linears_table(into.node):
                     reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
-                    self.ctx.note(node, "weight tying", "note", reason)
+                    self.ctx.report.note(node, "weight tying", "note", reason)
                 return self._tie_linear(node, node.value.value, target.value, source)
             return self._tie_linear(node, target.value, node.value.value, into)
         attribute = LAYERS[into.name].attributes.get("weight", "weight")
         if into.name != source.name or into.name not in LAYERS:
-            self.ctx.gap(node, "weight tying", "unsure", "these two layers keep their weights in different layouts")
+            self.ctx.report.gap(
+                node, "weight tying", "unsure", "these two layers keep their weights in different layouts"
+            )
             return True
         left, right = (self.renderer.render(n).text for n in (target.value, node.value.value))
-        self.ctx.replace(node, f"{left}.{attribute} = {right}.{attribute}")
-        self.ctx.converted += 1
+        self.ctx.edits.replace(node, f"{left}.{attribute} = {right}.{attribute}")
+        self.ctx.report.converted += 1
         return True
 
     def _tie_linear(self, node: ast.Assign, linear: ast.expr, embedding: ast.expr, layer: Layer) -> bool:
@@ -332,18 +336,22 @@ class Stores:
             for k in layer.node.keywords
         )
         if not bias or not isinstance(linear, ast.Attribute):
-            self.ctx.gap(
+            self.ctx.report.gap(
                 node, "weight tying", "unsure", "tying a Linear with a bias, or one whose constructor is not in sight"
             )
             return True
-        built = self.ctx.parents.get(layer.node) if layer.node is not None else None
-        if isinstance(built, ast.Assign) and self.ctx.block_of(built) is self.ctx.block_of(node) and built is not node:
+        built = self.ctx.source.parents.get(layer.node) if layer.node is not None else None
+        if (
+            isinstance(built, ast.Assign)
+            and self.ctx.source.block_of(built) is self.ctx.source.block_of(node)
+            and built is not node
+        ):
             start, end = self.ctx.source.span(built)
-            self.ctx.edits = [e for e in self.ctx.edits if not (start <= e.start and e.end <= end)]
-            self.ctx.delete(built)
+            self.ctx.edits.drop(start, end)
+            self.ctx.edits.delete(built)
         head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
-        self.ctx.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({table}.embedding)")
-        self.ctx.converted += 1
+        self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({table}.embedding)")
+        self.ctx.report.converted += 1
         return True
 
     def _annotated(self, node: ast.AnnAssign) -> None:
@@ -352,7 +360,7 @@ class Stores:
         if node.value is not None and isinstance(target, ast.Attribute):
             owner = self.ctx.fact(target.value)
             if isinstance(owner, Instance) and self._none_first(node, target, owner):
-                self.ctx.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
+                self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
                 return
         if node.value is not None:
             self.expression(node, "value", node.value)
@@ -369,7 +377,7 @@ class Stores:
 
     def _unknown_layout(self, node: ast.stmt, text: str) -> None:
         reason = f"whether {text} is a kernel in Flax's layout is not known here"
-        self.ctx.gap(node, "in-place", "in-place", reason)
+        self.ctx.report.gap(node, "in-place", "in-place", reason)
 
     def _augmented_variable(self, node: ast.AugAssign, variable: tuple[str, bool]) -> None:
         """``self.weight *= 0.5`` on a parameter or buffer; into a kernel a tensor goes in Flax's layout."""
@@ -382,7 +390,7 @@ class Stores:
                 self._unknown_layout(node, text)
                 return
             right = moved
-        self.ctx.replace(node, f"{text}[...] {_SIGNS[type(node.op)]}= {right}")
+        self.ctx.edits.replace(node, f"{text}[...] {_SIGNS[type(node.op)]}= {right}")
 
 
 def _unique(index: ast.expr) -> bool:

@@ -47,7 +47,7 @@ class AddedGradients:
             raise Refused(reason)
         if not zeros:
             raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
-        grads = self.ctx.fresh("grads")
+        grads = self.ctx.names.fresh("grads")
         update = updates.accumulated(one.items, phase, steps[0].subject, grads)
         optimized = update.optimized[0]
         for zero in zeros:
@@ -84,16 +84,16 @@ class AddedGradients:
     def _handle_parts(self, protocols: list[Protocol], optimizer: str, module: str, grads: str) -> None:
         """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
         for protocol in protocols:
-            if not self.ctx.starts_line(protocol.node):
+            if not self.ctx.source.starts_line(protocol.node):
                 raise Refused("Several statements of the loop stand on one line.")
             if protocol.kind != "backward":
-                self.ctx.statement_handlers[protocol.node] = self._part(protocol, optimizer, module, grads)
+                self.ctx.plan.on_statement(protocol.node, self._part(protocol, optimizer, module, grads))
                 self.used.add(protocol.node)
 
     def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> StatementHandler:
         def handler(statements: StatementRewriter) -> None:
             need = statements.renderer.need
-            self.ctx.converted += 1
+            self.ctx.report.converted += 1
             match protocol.kind:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]
@@ -103,10 +103,10 @@ class AddedGradients:
                 case "step":
                     lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
                 case _:
-                    self.ctx.delete(protocol.node)
+                    self.ctx.edits.delete(protocol.node)
                     return
-            self.ctx.insert_before(protocol.node, lines[:-1])
-            self.ctx.replace(protocol.node, lines[-1])
+            self.ctx.edits.insert_before(protocol.node, lines[:-1])
+            self.ctx.edits.replace(protocol.node, lines[-1])
 
         return handler
 
@@ -117,10 +117,10 @@ class AddedGradients:
             return
         if any(self._comes_first(zero.node, one.items[0].node) for zero in zeros):
             return
-        inner = self.ctx.statement_handlers.get(root)
+        inner = self.ctx.plan.statement_handlers.get(root)
 
         def handler(statements: StatementRewriter) -> None:
-            self.ctx.insert_before(
+            self.ctx.edits.insert_before(
                 root, [f"{grads} = {statements.renderer.need('zero_gradients')}({module})"], priority=-2
             )
             if inner is not None:
@@ -128,16 +128,16 @@ class AddedGradients:
             else:
                 statements.dispatch(root)
 
-        self.ctx.statement_handlers[root] = handler
+        self.ctx.plan.on_statement(root, handler)
 
     def _comes_first(self, zero: ast.stmt, node: ast.stmt) -> bool:
         """Whether a statement is always run in front of another: it stands above it, or above a loop around it."""
-        block = self.ctx.block_of(zero) or []
+        block = self.ctx.source.block_of(zero) or []
         place: ast.AST = node
         while place not in block:
-            if place not in self.ctx.parents:
+            if place not in self.ctx.source.parents:
                 return False
-            place = self.ctx.parents[place]
+            place = self.ctx.source.parents[place]
         return any(s is place for s in block[block.index(zero) + 1 :])
 
 

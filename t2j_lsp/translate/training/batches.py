@@ -70,7 +70,7 @@ class Batches:
         if not moves:
             return False
         for move in moves:
-            self.ctx.expression_handlers[move] = lambda renderer, move=move: self._asarray(renderer, move)  # type: ignore[misc]
+            self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move))  # type: ignore[misc]
         return True
 
     def _items(self, node: ast.Name, moves: list[ast.Call]) -> bool:
@@ -79,7 +79,7 @@ class Batches:
         while place is not None and not isinstance(place, ast.stmt):
             if isinstance(place, ast.DictComp | ast.ListComp | ast.GeneratorExp):
                 return any(m in set(ast.walk(place)) for m in moves)
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return False
 
     def _is_move(self, node: ast.Call) -> bool:
@@ -100,7 +100,7 @@ class Batches:
             fact = self.ctx.fact(given)
             if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
                 dtype = given
-        self.ctx.converted += not self.ctx.quiet
+        self.ctx.report.converted += not self.ctx.report.quiet
         options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
         return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
 
@@ -110,7 +110,7 @@ class Batches:
         """``x, y = batch`` takes a list of tensors apart."""
         match statement:
             case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
-                self.ctx.expression_handlers[value] = lambda renderer: as_arrays(self.ctx, renderer, name, False)
+                self.ctx.plan.on_expression(value, lambda renderer: as_arrays(self.ctx, renderer, name, False))
                 return True
         return False
 

@@ -43,7 +43,7 @@ class Data:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
-        self.kept = context.kept
+        self.kept = context.plan.kept
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
         self._queue: list[tuple[ast.AST, Scope]] = []
@@ -81,30 +81,30 @@ class Data:
         self.kept.add(node)
         self._queue.append((node, self.objects.scope(node)))
         if isinstance(node, ast.stmt):
-            self.ctx.statement_handlers[node] = _leave
+            self.ctx.plan.on_statement(node, _leave)
         elif isinstance(node, ast.expr):
             text = self.ctx.source.segment(node)
-            self.ctx.expression_handlers[node] = lambda renderer: self._kept_expression(renderer, node, text)
+            self.ctx.plan.on_expression(node, lambda renderer: self._kept_expression(renderer, node, text))
 
     def _kept_expression(self, renderer: ExpressionRenderer, node: ast.expr, text: str) -> Piece:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
-        if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.quiet:
-            self.ctx.note(node, fact.name, "kept", rule.note)
-            self.ctx.converted += 1
+        if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.report.quiet:
+            self.ctx.report.note(node, fact.name, "kept", rule.note)
+            self.ctx.report.converted += 1
         return Piece(text)
 
     def _around(self, node: ast.AST) -> Iterator[ast.AST]:
-        found = self.ctx.parents.get(node)
+        found = self.ctx.source.parents.get(node)
         while found is not None:
             yield found
-            found = self.ctx.parents.get(found)
+            found = self.ctx.source.parents.get(found)
 
     def _follow(self, node: ast.AST, scope: Scope) -> None:
         """Keep what the names in kept code come from."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                if isinstance(node, ast.ClassDef | ast.FunctionDef) and self.ctx.bound_in(inner, node):
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and self.ctx.source.bound_in(inner, node):
                     continue
                 self._follow_name(inner, scope)
             elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):
@@ -231,14 +231,14 @@ class Data:
     def _convert(self, node: ast.expr) -> None:
         if any(a in self.kept for a in (node, *self._around(node))):
             return
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
             return
         text = self.ctx.source.segment(node)
         one = isinstance(self.ctx.fact(node), Tensor)
-        self.ctx.expression_handlers[node] = lambda renderer: as_arrays(self.ctx, renderer, text, one)
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx, renderer, text, one))
 
     def _first_batch(self, node: ast.Call) -> None:
         """``images, labels = next(iter(loader))``."""
@@ -247,12 +247,12 @@ class Data:
                 fact = self.ctx.fact(loader)
                 if isinstance(fact, Object) and fact.kind == "loader":
                     text = self.ctx.source.segment(node)
-                    self.ctx.expression_handlers[node] = lambda renderer: as_arrays(self.ctx, renderer, text, False)
+                    self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx, renderer, text, False))
 
 
 def as_arrays(ctx: Context, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:
     """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays."""
-    ctx.converted += not ctx.quiet
+    ctx.report.converted += not ctx.report.quiet
     asarray = f"{renderer.need('jnp')}.asarray"
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 

@@ -34,9 +34,9 @@ class Frozen:
         kept = len(harmless) < len(freezing) or bool(single)
         for node in freezing:
             if not kept:
-                self.ctx.statement_handlers[node] = lambda statements, node=node: self._drop(node)  # type: ignore[misc]
+                self.ctx.plan.on_statement(node, lambda statements, node=node: self._drop(node))  # type: ignore[misc]
             elif isinstance(node, ast.For):
-                self.ctx.statement_handlers[node] = lambda statements, node=node: self._mark(node)  # type: ignore[misc]
+                self.ctx.plan.on_statement(node, lambda statements, node=node: self._mark(node))  # type: ignore[misc]
         return MASKED if kept else ""
 
     def _may_be_trained(self, node: ast.expr) -> bool:
@@ -44,12 +44,12 @@ class Frozen:
         return fact == UNKNOWN or isinstance(fact, Tensor | Parameter) or is_module(fact)
 
     def _mark(self, node: ast.stmt) -> None:
-        self.ctx.gap(node, "Tensor.requires_grad", "refused", MASKED)
+        self.ctx.report.gap(node, "Tensor.requires_grad", "refused", MASKED)
 
     def _drop(self, node: ast.stmt) -> None:
-        self.ctx.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
-        self.ctx.delete(node)
-        self.ctx.converted += 1
+        self.ctx.report.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
+        self.ctx.edits.delete(node)
+        self.ctx.report.converted += 1
 
     def _harmless(self, node: ast.stmt) -> bool:
         module = frozen_module(node)
@@ -59,9 +59,9 @@ class Frozen:
 
     def _updated(self, module: str, scope: Scope, node: ast.stmt) -> bool:
         """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
-        if not self.ctx.optimizers:
+        if not self.ctx.plan.optimizers:
             return True
-        for call, plan in self.ctx.optimizers.items():
+        for call, plan in self.ctx.plan.optimizers.items():
             for text in targets(plan.target) if plan.target else [""]:
                 here = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
                 if here is None or here == module or module.startswith(f"{here}."):

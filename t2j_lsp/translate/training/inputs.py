@@ -91,7 +91,7 @@ class Inputs:
         """A parameter's name: the last part of ``self.model``."""
         wanted = text.rpartition(".")[2] if text != "self" else "model"
         name, count = wanted, 1
-        while text != name and (name in self.taken or name in self.ctx.reserved):
+        while text != name and (name in self.taken or name in self.ctx.names.reserved):
             count += 1
             name = f"{wanted}{count}"
         self.taken.add(name)
@@ -149,7 +149,7 @@ class Inputs:
                 bound += 1
                 place: ast.AST | None = node
                 while place is not None:
-                    place = self.ctx.parents.get(place)
+                    place = self.ctx.source.parents.get(place)
                     if isinstance(place, ast.For | ast.While | ast.AugAssign):
                         return False
         return bound <= 1
@@ -161,10 +161,10 @@ class Inputs:
             known = self.ctx.fact(place)
             if is_module(known) or isinstance(known, Tensor | ListOf | Tuple | Scalar):
                 return place
-            parent = self.ctx.parents.get(place)
+            parent = self.ctx.source.parents.get(place)
             if not isinstance(parent, ast.Attribute) or parent.value is not place:
                 return place
-            outer = self.ctx.parents.get(parent)
+            outer = self.ctx.source.parents.get(parent)
             if isinstance(outer, ast.Call) and outer.func is parent:
                 return place
             place = parent
@@ -197,7 +197,7 @@ class Inputs:
         return "array"
 
     def _parents(self, one: Input) -> list[ast.AST]:
-        return [p for p in (self.ctx.parents.get(place) for place in one.places) if p is not None]
+        return [p for p in (self.ctx.source.parents.get(place) for place in one.places) if p is not None]
 
 
 def _position(node: ast.expr) -> tuple[int, int]:

@@ -47,7 +47,7 @@ class Objects:
             info = self.ctx.inference.functions.get(node)
             if info is not None:
                 return Scope(info)
-            found = self.ctx.parents.get(node)
+            found = self.ctx.source.parents.get(node)
             if found is None:
                 break
             node = found
@@ -177,7 +177,7 @@ class Objects:
             return None
         found: tuple[str, ...] | None = None
         for call in made:
-            plan = self.ctx.optimizers.get(call)
+            plan = self.ctx.plan.optimizers.get(call)
             if plan is None or not plan.target:
                 return None
             where = self.scope(call)

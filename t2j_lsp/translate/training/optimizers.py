@@ -22,7 +22,7 @@ NO_OPTIMIZER = "Can't tell which optimizer it changes."
 
 
 class Optimizers:
-    """Fills ``context.optimizers`` with a plan for each constructor of ``torch.optim``."""
+    """Fills ``context.plan.optimizers`` with a plan for each constructor of ``torch.optim``."""
 
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
@@ -48,14 +48,14 @@ class Optimizers:
             plans[call] = OptimizerPlan(found.target, found.reason, groups=found.groups)
             if found.target:
                 text = self.ctx.source.segment(parameters)
-                self.ctx.expression_handlers[parameters] = lambda renderer, text=text: Piece(text)  # type: ignore[misc]
-        self.ctx.optimizers.update(plans)
+                self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
+        self.ctx.plan.optimizers.update(plans)
         for call, name in self._changed():
-            plan = self.ctx.optimizers[call]
+            plan = self.ctx.plan.optimizers[call]
             if name not in plan.injected:
-                self.ctx.optimizers[call] = replace(plan, injected=(*plan.injected, name))
+                self.ctx.plan.optimizers[call] = replace(plan, injected=(*plan.injected, name))
         for call in self.schedulers:
-            self.ctx.optimizers[call] = self._schedule(call)
+            self.ctx.plan.optimizers[call] = self._schedule(call)
 
     # --- hyperparameters that change ------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ class Optimizers:
     def optimizers_of(self, node: ast.expr | None, place: ast.AST) -> list[ast.Call]:
         """The constructors an optimizer may come from; all of the file's where it can't be followed."""
         found = self.objects.constructors(node, self.objects.scope(place)) if node is not None else None
-        known = [c for c in found if c in self.ctx.optimizers] if found is not None else None
+        known = [c for c in found if c in self.ctx.plan.optimizers] if found is not None else None
         return known if known is not None else self.made
 
     def name(self, call: ast.Call) -> str:
@@ -103,9 +103,11 @@ class Optimizers:
         if owner is None:
             return OptimizerPlan(reason=NO_OPTIMIZER)
         made = self.objects.constructors(owner, self.objects.scope(call))
-        if made is None or any(m not in self.ctx.optimizers for m in made):
+        if made is None or any(m not in self.ctx.plan.optimizers for m in made):
             return OptimizerPlan(reason=NO_OPTIMIZER)
-        if any(g.options.keys() & {"lr", "momentum", "betas"} for m in made for g in self.ctx.optimizers[m].groups):
+        if any(
+            g.options.keys() & {"lr", "momentum", "betas"} for m in made for g in self.ctx.plan.optimizers[m].groups
+        ):
             return OptimizerPlan(reason="Its optimizer's parameter groups have learning rates of their own.")
         if outer is None and self._competes(call, made):
             return OptimizerPlan(reason=SEVERAL)
@@ -134,11 +136,11 @@ class Optimizers:
 
     def _outer(self, call: ast.Call) -> ast.Call | None:
         """The scheduler that this one is only a part of."""
-        parent = self.ctx.parents.get(call)
+        parent = self.ctx.source.parents.get(call)
         if isinstance(parent, ast.List | ast.Tuple | ast.keyword):
-            parent = self.ctx.parents.get(parent)
+            parent = self.ctx.source.parents.get(parent)
             if isinstance(parent, ast.keyword):
-                parent = self.ctx.parents.get(parent)
+                parent = self.ctx.source.parents.get(parent)
             return parent if isinstance(parent, ast.Call) and parent in self.schedulers else None
         if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
             return None
@@ -146,9 +148,9 @@ class Optimizers:
         outers = set()
         for node in ast.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and node.id == parent.targets[0].id and isinstance(node.ctx, ast.Load):
-                place: ast.AST | None = self.ctx.parents.get(node)
+                place: ast.AST | None = self.ctx.source.parents.get(node)
                 while isinstance(place, ast.List | ast.Tuple | ast.keyword):
-                    place = self.ctx.parents.get(place)
+                    place = self.ctx.source.parents.get(place)
                 if not (isinstance(place, ast.Call) and place in self.schedulers and self.name(place) in LISTS):
                     return None
                 outers.add(place)
@@ -165,7 +167,7 @@ class Optimizers:
         return False
 
     def _bound(self, call: ast.Call) -> str:
-        parent = self.ctx.parents.get(call)
+        parent = self.ctx.source.parents.get(call)
         return ast.unparse(parent.targets[0]) if isinstance(parent, ast.Assign) else f"line {call.lineno}"
 
     def _rate(self, owner: ast.expr, made: list[ast.Call], call: ast.Call) -> str:

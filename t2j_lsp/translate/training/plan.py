@@ -65,7 +65,7 @@ def _convert_batches(context: Context, batches: Batches, left: set[ast.AST]) -> 
     """The first line of a loop converts what its loader yields, where nothing else does."""
     for loop in [n for n in context.source.nodes if isinstance(n, ast.For)]:
         if loop.body[0] in batches.inserted and loop not in left:
-            inner = context.statement_handlers.get(loop)
+            inner = context.plan.statement_handlers.get(loop)
 
             def handler(statements: StatementRewriter, loop: ast.For = loop, inner: object = inner) -> None:
                 if callable(inner):
@@ -74,8 +74,8 @@ def _convert_batches(context: Context, batches: Batches, left: set[ast.AST]) -> 
                     statements.dispatch(loop)
                 lines = batches.lines(loop.body[0], statements.renderer)
                 line = header_end(loop)
-                indent = context.indent(loop.body[0].lineno)
+                indent = context.edits.indent(loop.body[0].lineno)
                 text = "".join(f"{indent}{one}{context.source.newline}" for one in lines)
-                context.edit(context.source.starts[line], context.source.starts[line], text, -3)
+                context.edits.add(context.source.starts[line], context.source.starts[line], text, -3)
 
-            context.statement_handlers[loop] = handler
+            context.plan.on_statement(loop, handler)

@@ -80,7 +80,7 @@ class Region:
         """Raises Refused if statements share lines."""
         seen: dict[int, ast.stmt] = {}
         for statement in self.block:
-            if not self.ctx.starts_line(statement) or statement.lineno in seen:
+            if not self.ctx.source.starts_line(statement) or statement.lineno in seen:
                 raise Refused("Several statements of the loop stand on one line.")
             seen[statement.end_lineno or statement.lineno] = statement
 
@@ -90,7 +90,7 @@ class Region:
         """Edit the source: every changed statement's lines are replaced."""
         pending: list[str] = []
         blank = begun = False
-        previous = header_end(self.ctx.parents.get(self.block[0], self.ctx.source.tree))
+        previous = header_end(self.ctx.source.parents.get(self.block[0], self.ctx.source.tree))
         changed = self.changed()
         for at, statement in enumerate(self.block):
             assert statement.end_lineno is not None
@@ -117,8 +117,8 @@ class Region:
         """The comments of a changed statement that stay in the loop at its place."""
         above = [line for line in lead if line.startswith("#")]
         behind = self._trailing(statement)
-        self.ctx.placed_comments.update([*above, *behind])
-        self.ctx.placed_comments.update(self.ctx.source.comments_between(*self.ctx.source.span(statement)))
+        self.ctx.edits.placed_comments.update([*above, *behind])
+        self.ctx.edits.placed_comments.update(self.ctx.source.comments_between(*self.ctx.source.span(statement)))
         index = next((i for i, x in enumerate(self.items) if x.node is statement), None)
         protocol = self.items[index].protocol if index is not None else None
         if index is not None and any(index in (*u.slice.moved, *u.slice.split, *u.slice.delayed) for u in self.updates):
@@ -137,7 +137,7 @@ class Region:
             if item.protocol is not None and item.condition is None:
                 comments = [*lead_comments(self.ctx.source, item.node), "", *self._trailing(item.node)]
                 found += without_zeroing(comments) if item.protocol.kind == "zero" else [c for c in comments if c]
-        self.ctx.placed_comments.update(found)
+        self.ctx.edits.placed_comments.update(found)
         return found
 
     def _trailing(self, statement: ast.stmt) -> list[str]:
@@ -211,10 +211,10 @@ class Region:
         assert statement.end_lineno is not None
         start = source.starts[previous] if previous < len(source.starts) else len(source.text)
         end = source.starts[statement.end_lineno] if statement.end_lineno < len(source.starts) else len(source.text)
-        new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.indent(statement.lineno)))
+        new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.edits.indent(statement.lineno)))
         if not new and not source.text[end:].strip() and not source.text[:end].endswith(source.newline):
             end = len(source.text)
-        self.ctx.edit(start, end, new)
+        self.ctx.edits.add(start, end, new)
 
 
 def without_zeroing(lines: Sequence[str]) -> list[str]:
@@ -231,8 +231,8 @@ def without_zeroing(lines: Sequence[str]) -> list[str]:
 def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) -> None:
     """Put a compiled function in front of the top-level statement around ``place``."""
     node = place
-    while not isinstance(ctx.parents.get(node), ast.Module):
-        node = ctx.parents[node]
+    while not isinstance(ctx.source.parents.get(node), ast.Module):
+        node = ctx.source.parents[node]
     source = ctx.source
     decorators = getattr(node, "decorator_list", None) or ()
     line = min([node.lineno, *(d.lineno for d in decorators)])  # type: ignore[attr-defined]
@@ -244,4 +244,4 @@ def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) 
     lead = "" if count or line == 1 else source.newline * max(0, 2 - above)
     text = source.newline.join(lines) + source.newline * 3
     at = source.starts[line - 1]
-    ctx.edit(at, at, lead + text, count - 1000)
+    ctx.edits.add(at, at, lead + text, count - 1000)

@@ -53,24 +53,24 @@ class Rest:
     # --- statements -----------------------------------------------------------------------------------------------
 
     def _statement(self, node: ast.stmt) -> None:
-        if node in self.ctx.statement_handlers:
+        if node in self.ctx.plan.statement_handlers:
             return
         match node:
             case ast.For():
                 self._for(node)
             case ast.With() if self.steps.reader.is_open(node) and self._half(node):
-                self.ctx.statement_handlers[node] = lambda statements: self._open(node, statements)
+                self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
             case ast.Assign(targets=[ast.Subscript() as target]):
                 owner = self._group_owner(target)
                 if owner is not None:
-                    self.ctx.statement_handlers[node] = lambda statements: self._set_rate(
-                        node, owner, node.value, statements
+                    self.ctx.plan.on_statement(
+                        node, lambda statements: self._set_rate(node, owner, node.value, statements)
                     )
             case ast.Assign(targets=[ast.Name(id=name)]):
                 self._assign(node, name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
                 if self._zeroes(func.value) and self.steps.converted and not self.steps.refused:
-                    self.ctx.statement_handlers[node] = lambda statements: self.ctx.delete(node)
+                    self.ctx.plan.on_statement(node, lambda statements: self.ctx.edits.delete(node))
 
     def _zeroes(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
@@ -83,9 +83,9 @@ class Rest:
         )
 
     def _open(self, node: ast.With, statements: StatementRewriter) -> None:
-        self.ctx.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
+        self.ctx.report.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
         statements.unwrap(node, node.body)
-        self.ctx.converted += 1
+        self.ctx.report.converted += 1
 
     def _assign(self, node: ast.Assign, name: str) -> None:
         """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for."""
@@ -101,22 +101,22 @@ class Rest:
         ]
         if scaler and not all(self._scaler_use(n) for n in reads):
             return
-        if context and not all(isinstance(self.ctx.parents.get(n), ast.withitem) for n in reads):
+        if context and not all(isinstance(self.ctx.source.parents.get(n), ast.withitem) for n in reads):
             return
 
         def handler(statements: StatementRewriter) -> None:
             if scaler:
-                self.ctx.note(node.value, "torch.amp.GradScaler", "note", SCALER)
-            self.ctx.delete(node)
-            self.ctx.converted += 1
+                self.ctx.report.note(node.value, "torch.amp.GradScaler", "note", SCALER)
+            self.ctx.edits.delete(node)
+            self.ctx.report.converted += 1
 
-        self.ctx.statement_handlers[node] = handler
+        self.ctx.plan.on_statement(node, handler)
 
     def _scaler_use(self, node: ast.Name) -> bool:
         """Whether a scaler is used only in statements that an update has taken."""
         place: ast.AST | None = node
         while place is not None and not isinstance(place, ast.stmt):
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return place in self.steps.used
 
     # --- learning rates -------------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ class Rest:
                 ],
                 orelse=[],
             ) if group == held:
-                self.ctx.statement_handlers[node] = lambda statements: self._set_groups(
-                    node, owner, group, body, statements
+                self.ctx.plan.on_statement(
+                    node, lambda statements: self._set_groups(node, owner, group, body, statements)
                 )
 
     def _set_groups(
@@ -161,21 +161,21 @@ class Rest:
     ) -> None:
         for inner in ast.walk(body.value):
             if isinstance(inner, ast.Subscript) and ast.unparse(inner) in (f"{group}['lr']",):
-                self.ctx.expression_handlers[inner] = lambda renderer: self._rate(renderer, owner)
+                self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
         if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(body.value)):
-            self.ctx.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
+            self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
             return
         extra = ""
         if isinstance(body, ast.AugAssign):
             sign = _SIGNS.get(type(body.op))
             if sign is None:
-                self.ctx.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
+                self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
                 return
             extra = f"{self._rate(statements.renderer, owner).text} {sign} "
         self._set_rate(node, owner, body.value, statements, extra)
 
     def _foreign(self, node: ast.Name) -> bool:
-        return self.ctx.parents.get(node) not in self.ctx.expression_handlers
+        return self.ctx.source.parents.get(node) not in self.ctx.plan.expression_handlers
 
     def _set_rate(
         self, node: ast.stmt, owner: ast.expr, value: ast.expr, statements: StatementRewriter, extra: str = ""
@@ -183,23 +183,25 @@ class Rest:
         text = statements.renderer.render(value)
         new = extra + bracket(text, ATOM) if extra else text.text
         name = statements.renderer.render(owner).text
-        self.ctx.replace(node, f'{statements.renderer.need("set_hyperparameter")}({name}, "learning_rate", {new})')
-        self.ctx.converted += 1
+        self.ctx.edits.replace(
+            node, f'{statements.renderer.need("set_hyperparameter")}({name}, "learning_rate", {new})'
+        )
+        self.ctx.report.converted += 1
 
     def _read_rate(self, node: ast.Subscript) -> None:
         owner = self._group_owner(node)
         if owner is not None:
-            self.ctx.expression_handlers[node] = lambda renderer: self._rate(renderer, owner)
+            self.ctx.plan.on_expression(node, lambda renderer: self._rate(renderer, owner))
 
     def _rate(self, renderer: ExpressionRenderer, owner: ast.expr) -> Piece:
         name = bracket(renderer.render(owner), ATOM)
-        self.ctx.converted += not self.ctx.quiet
+        self.ctx.report.converted += not self.ctx.report.quiet
         return Piece(f'{renderer.need("optax")}.tree.get({name}.opt_state, "learning_rate").item()')
 
     # --- calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call, used: bool) -> None:
-        if node in self.ctx.expression_handlers or not isinstance(node.func, ast.Attribute | ast.Name):
+        if node in self.ctx.plan.expression_handlers or not isinstance(node.func, ast.Attribute | ast.Name):
             return
         if isinstance(node.func, ast.Attribute):
             owner = self.ctx.fact(node.func.value)
@@ -221,10 +223,10 @@ class Rest:
         name = f"torch.optim.{owner.kind}.{func.attr}"
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            self.ctx.gap(node, name, "refused", reason)
+            self.ctx.report.gap(node, name, "refused", reason)
             return Piece(self.ctx.source.segment(node))
 
-        self.ctx.expression_handlers[node] = handler
+        self.ctx.plan.on_expression(node, handler)
 
     # --- forward passes outside the updates -----------------------------------------------------------------------
 
@@ -241,10 +243,10 @@ class Rest:
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
-            self.ctx.converted += not self.ctx.quiet
+            self.ctx.report.converted += not self.ctx.report.quiet
             return Piece(f"{renderer.need('forward')}({given})")
 
-        self.ctx.expression_handlers[node] = handler
+        self.ctx.plan.on_expression(node, handler)
 
     def _is_criterion(self, node: ast.Call) -> bool:
         name = ast.unparse(node.func).rpartition(".")[2].lower()
@@ -256,7 +258,7 @@ class Rest:
 
     def _over_batches(self, node: ast.AST) -> bool:
         """Whether the nearest loop in the function takes batches from a loader."""
-        place = self.ctx.parents.get(node)
+        place = self.ctx.source.parents.get(node)
         while place is not None and not isinstance(place, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.ListComp):
             if isinstance(place, ast.For):
                 return self.batches.iterates_batches(place) or any(
@@ -264,7 +266,7 @@ class Rest:
                 )
             if isinstance(place, ast.While):
                 return False
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return False
 
 

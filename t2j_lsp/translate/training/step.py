@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.precedence import Piece
 
 from .flow import Flow
 from .inputs import Input, Inputs
@@ -147,8 +146,7 @@ def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> 
     for part in parts if texts else ():
         for node in ast.walk(part):
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in texts:
-                name = texts[ast.unparse(node)]
-                ctx.expression_handlers[node] = lambda renderer, name=name: Piece(name)  # type: ignore[misc]
+                ctx.scope.renamed[node] = texts[ast.unparse(node)]
 
 
 def clip_lines(ctx: Context, clip: Protocol, arguments: Sequence[str], grads: str, need: object) -> list[str]:
@@ -365,7 +363,7 @@ def free(taken: set[str], *wanted: str) -> str:
 
 def unused(ctx: Context, *wanted: str) -> str:
     """A name for the module level that the file doesn't use yet."""
-    taken = ctx.names | ctx.fresh_names | ctx.reserved
+    taken = ctx.names.of_source | ctx.names.made | ctx.names.reserved
     name = free(set(taken), *wanted)
-    ctx.fresh_names.add(name)
+    ctx.names.made.add(name)
     return name

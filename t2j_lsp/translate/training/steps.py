@@ -55,14 +55,14 @@ class Steps:
         self.refused.append(node)
 
         def handler(statements: StatementRewriter) -> None:
-            self.ctx.gap(node, "training loop", "training-loop", f"This training code isn't converted: {reason}")
+            self.ctx.report.gap(node, "training loop", "training-loop", f"This training code isn't converted: {reason}")
 
-        self.ctx.statement_handlers[node] = handler
+        self.ctx.plan.on_statement(node, handler)
 
     def insert(self, place: ast.AST, lines: list[str]) -> None:
         node = place
-        while not isinstance(self.ctx.parents.get(node), ast.Module):
-            node = self.ctx.parents[node]
+        while not isinstance(self.ctx.source.parents.get(node), ast.Module):
+            node = self.ctx.source.parents[node]
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
         insert_function(self.ctx, place, lines, count)
@@ -135,11 +135,11 @@ class _ScopePlan:
 
     def _loop_around(self, node: ast.stmt) -> ast.stmt:
         """The outermost loop that a function is defined in, else the function."""
-        found, place = node, self.ctx.parents.get(node)
+        found, place = node, self.ctx.source.parents.get(node)
         while place is not None:
             if isinstance(place, ast.For | ast.While | ast.AsyncFor):
                 found = place
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return found
 
     # --- finding --------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class _ScopePlan:
         region = Region(self.ctx, one.block, one.items, one.updates)
         changed = region.changed()
         self._name(one)
-        self.ctx.train_steps |= region.moved()
+        self.ctx.plan.train_steps |= region.moved()
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:
@@ -212,11 +212,11 @@ class _ScopePlan:
             for step in steps:
                 self.steps.insert(one.block[0], step.function)
             region.write(statements, steps)
-            self.ctx.converted += 1
+            self.ctx.report.converted += 1
 
         for statement in changed:
-            self.ctx.statement_handlers[statement] = _written
-        self.ctx.statement_handlers[changed[0]] = write
+            self.ctx.plan.on_statement(statement, _written)
+        self.ctx.plan.on_statement(changed[0], write)
         self.steps.converted = True
         self.steps.hosts.add(self.scope.node)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
@@ -238,10 +238,10 @@ class _ScopePlan:
             for outer in update.items[index].inside:
                 for entry in outer.items:
                     if self.steps.reader.is_autocast(entry.context_expr) or isinstance(entry.context_expr, ast.Name):
-                        self.ctx.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
+                        self.ctx.report.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
         for one in update.optimized:
             if not one.sure:
-                self.ctx.note(
+                self.ctx.report.note(
                     update.items[update.losses[0][0]].node,
                     "torch.optim.Optimizer",
                     "probable",

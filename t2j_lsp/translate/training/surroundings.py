@@ -29,7 +29,7 @@ class Surroundings:
             if node in inside or self.objects.scope(node).node not in self.steps.hosts or self._in_lambda(node):
                 continue
             if isinstance(node, ast.With):
-                self.ctx.undifferentiated.add(node)
+                self.ctx.plan.undifferentiated.add(node)
             elif isinstance(node, ast.Call | ast.Attribute):
                 self._detached(node)
 
@@ -38,7 +38,7 @@ class Surroundings:
         while place is not None and not isinstance(place, ast.stmt):
             if isinstance(place, ast.Lambda):
                 return True
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
         return False
 
     # --- values without gradient ----------------------------------------------------------------------------------
@@ -53,9 +53,14 @@ class Surroundings:
             case _:
                 return
         fact = self.ctx.fact(value)
-        if isinstance(fact, Tensor) and fact.sure and not fact.variable and node not in self.ctx.expression_handlers:
-            self.ctx.expression_handlers[node] = lambda renderer: self._itself(renderer, value)
+        if (
+            isinstance(fact, Tensor)
+            and fact.sure
+            and not fact.variable
+            and node not in self.ctx.plan.expression_handlers
+        ):
+            self.ctx.plan.on_expression(node, lambda renderer: self._itself(renderer, value))
 
     def _itself(self, renderer: ExpressionRenderer, value: ast.expr) -> Piece:
-        self.ctx.converted += not self.ctx.quiet
+        self.ctx.report.converted += not self.ctx.report.quiet
         return renderer.render(value)

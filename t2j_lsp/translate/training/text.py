@@ -5,24 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from t2j_lsp.translate.expressions.context import Context, Statement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.expressions.scope import Statement
 from t2j_lsp.translate.source.text import Source, apply_edits
 
 
 def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:
     """The lines that a statement becomes, without the indentation it stands at. Its trailing comment is kept."""
     start, end = span_of_lines(ctx.source, node)
-    before, ctx.edits = ctx.edits, []
-    handler = ctx.statement_handlers.pop(node, None)
-    statements.visit(node)
-    if handler is not None:
-        ctx.statement_handlers[node] = handler
-    new, ctx.edits = ctx.edits, before
+    before, ctx.edits.made = ctx.edits.made, []
+    statements.visit(node, planned=False)
+    new, ctx.edits.made = ctx.edits.made, before
     inside = [e for e in new if start <= e.start <= end and e.end <= end + len(ctx.source.newline)]
-    ctx.edits += [e for e in new if e not in inside]
+    ctx.edits.made += [e for e in new if e not in inside]
     text = apply_edits(ctx.source.text, inside, start, end)
-    reasons = [r for at in list(ctx.todos) if start <= at <= end for r in ctx.todos.pop(at)]
+    reasons = [r for at in list(ctx.report.todos) if start <= at <= end for r in ctx.report.todos.pop(at)]
     width = len(ctx.source.indent(node.lineno))
     lines = dedented(text, width, _inner_string_lines(text, node))
     return [f"# TODO(t2j): {reason}" for reason in dict.fromkeys(reasons)] + lines
@@ -30,12 +28,12 @@ def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> li
 
 def rendered(ctx: Context, statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
     """An expression's text, and the lines it needs in front of it."""
-    saved, ctx.statement = ctx.statement, Statement(place)
+    saved, ctx.scope.statement = ctx.scope.statement, Statement(place)
     try:
         piece = statements.renderer.argument(node)
-        return list(ctx.statement.before), piece.text
+        return list(ctx.scope.statement.before), piece.text
     finally:
-        ctx.statement = saved
+        ctx.scope.statement = saved
 
 
 def span_of_lines(source: Source, node: ast.stmt) -> tuple[int, int]:

@@ -210,7 +210,7 @@ class Trace:
         for statement in info.node.body:
             for inner in self._walk(statement):
                 if isinstance(inner, ast.Name) and is_module(self.ctx.fact(inner)):
-                    if not is_loss(self.ctx.fact(inner)) and not self.ctx.bound_in(inner, info.node):
+                    if not is_loss(self.ctx.fact(inner)) and not self.ctx.source.bound_in(inner, info.node):
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
@@ -241,13 +241,13 @@ def must_be_static(places: list[ast.expr], context: Context) -> bool:
 
 def _static_place(node: ast.expr, context: Context) -> bool:
     child: ast.AST = node
-    parent = context.parents.get(node)
+    parent = context.source.parents.get(node)
     while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Starred | ast.Attribute):
         if isinstance(parent, ast.BinOp):
             other = parent.right if parent.left is child else parent.left
             if isinstance(context.fact(other), Tensor) or isinstance(context.fact(parent), Tensor):
                 return False
-        child, parent = parent, context.parents.get(parent)
+        child, parent = parent, context.source.parents.get(parent)
     match parent:
         case ast.If() | ast.IfExp() | ast.While():
             return parent.test is child
@@ -256,7 +256,7 @@ def _static_place(node: ast.expr, context: Context) -> bool:
         case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
             return True
         case ast.keyword():
-            call = context.parents.get(parent)
+            call = context.source.parents.get(parent)
             return isinstance(call, ast.Call) and not is_module(context.fact(call.func))
         case ast.Call() if parent.func is not child:
             return not is_module(context.fact(parent.func)) and not isinstance(context.fact(parent.func), Function)

@@ -85,14 +85,14 @@ class _Gradients(Loss):
     def take(self) -> None:
         """Puts the handlers on the test."""
         for node, handler in self.handlers:
-            self.ctx.expression_handlers[node] = handler
+            self.ctx.plan.on_expression(node, handler)
         self._take()
 
     def _fresh(self, hint: str) -> str:
         """A name like ``hint`` that the test and what it sees have not."""
         taken = {n.id for n in ast.walk(self.found.info.node) if isinstance(n, ast.Name)}
         taken |= {a.arg for a in ast.walk(self.found.info.node) if isinstance(a, ast.arg)}
-        taken |= {*self.ctx.inference.env, *self.ctx.reserved, *self.names}
+        taken |= {*self.ctx.inference.env, *self.ctx.names.reserved, *self.names}
         name, count = hint, 1
         while name in taken:
             count += 1
@@ -112,7 +112,7 @@ class _Gradients(Loss):
                     continue  # another pass's
                 if not text and len(roots) > len(found.roots):
                     raise Left
-                parent = self.ctx.parents.get(node)
+                parent = self.ctx.source.parents.get(node)
                 written = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and parent.attr[0] != "_"
                 if not isinstance(node.ctx, ast.Load) or written or node.lineno <= found.call.lineno:
                     raise Left
@@ -146,7 +146,7 @@ class _Gradients(Loss):
         """``p.grad`` where ``p`` runs over the parameters of a module: the gradients are run over instead."""
         place: ast.AST | None = node
         while place is not None:
-            place = self.ctx.parents.get(place)
+            place = self.ctx.source.parents.get(place)
             loops = [place] if isinstance(place, ast.For) else getattr(place, "generators", [])
             for loop in loops:
                 if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):
@@ -196,7 +196,7 @@ class _Gradients(Loss):
         return None, ""
 
     def _only_gradient(self, node: ast.Name) -> bool:
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.attr in ("grad", "requires_grad")
 
     def _loop_head(self, loop: ast.For, root: Root, named: bool, part: str) -> None:
@@ -209,21 +209,21 @@ class _Gradients(Loss):
             names = [t.id for t in targets if isinstance(t, ast.Name)]
             used = any(isinstance(n, ast.Name) and n.id == names[0] for s in loop.body for n in ast.walk(s))
             if not named:
-                ctx.replace(loop.iter, f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
+                ctx.edits.replace(loop.iter, f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
             else:
                 path = self._fresh("path")
-                ctx.replace(loop.iter, f"{renderer.need('nnx')}.to_flat_state({root.grad})")
-                ctx.replace(loop.target, f"{path if used else '_'}, {names[1]}")
+                ctx.edits.replace(loop.iter, f"{renderer.need('nnx')}.to_flat_state({root.grad})")
+                ctx.edits.replace(loop.target, f"{path if used else '_'}, {names[1]}")
                 if used:
                     line = f"{names[0]} = {renderer.need('torch_name')}({root.text}, {path})"
-                    ctx.insert_before(loop.body[0], [line])
-            ctx.converted += 1
+                    ctx.edits.insert_before(loop.body[0], [line])
+            ctx.report.converted += 1
             statements.block(loop.body)
             statements.block(loop.orelse)
 
         if loop.body[0].lineno == loop.lineno:
             raise Left
-        self.undone.append(lambda: self.ctx.statement_handlers.__setitem__(loop, handler))
+        self.undone.append(lambda: self.ctx.plan.statement_handlers.__setitem__(loop, handler))
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -237,13 +237,13 @@ class _Gradients(Loss):
             done()
         region = list(found.block[found.first : found.at + 1])
         for node in region[1:]:
-            self.ctx.statement_handlers[node] = lambda statements: None
-        self.ctx.statement_handlers[region[0]] = lambda statements: self._write(statements, region)
+            self.ctx.plan.on_statement(node, lambda statements: None)
+        self.ctx.plan.on_statement(region[0], lambda statements: self._write(statements, region))
         for root in found.roots.values():
             if root.text != root.name:
                 for inner in (n for s in [*found.moved, found.call] for n in ast.walk(s)):
                     if isinstance(inner, ast.Attribute) and plain(inner) == root.text:
-                        self.ctx.expression_handlers[inner] = lambda renderer, name=root.name: Piece(name)  # type: ignore[misc]
+                        self.ctx.plan.on_expression(inner, lambda renderer, name=root.name: Piece(name))  # type: ignore[misc]
 
     def _write(self, statements: StatementRewriter, region: Sequence[ast.stmt]) -> None:
         ctx, found = self.ctx, self.found
@@ -265,13 +265,13 @@ class _Gradients(Loss):
                 lines += converted(self.ctx, statements, node)
         start, _ = span_of_lines(self.source, region[0])
         _, end = span_of_lines(self.source, region[-1])
-        indent = ctx.indent(region[0].lineno)
+        indent = ctx.edits.indent(region[0].lineno)
         above = self.source.line_text(region[0].lineno - 1).strip() if region[0].lineno > 1 else ""
         lead = [""] if above and region[0] is not found.info.node.body[0] and not above.startswith("#") else []
-        ctx.edit(start, end, self.source.newline.join([*lead, *indented(lines, indent)]))
-        ctx.placed_comments.update(line for line in body if line.startswith("#"))
-        ctx.converted += 1
-        ctx.note(found.call, "torch.Tensor.backward", "note", UNUSED)
+        ctx.edits.add(start, end, self.source.newline.join([*lead, *indented(lines, indent)]))
+        ctx.edits.placed_comments.update(line for line in body if line.startswith("#"))
+        ctx.report.converted += 1
+        ctx.report.note(found.call, "torch.Tensor.backward", "note", UNUSED)
 
     def _call(self, renderer: ExpressionRenderer) -> str:
         """The statement that calls the loss function's gradient."""

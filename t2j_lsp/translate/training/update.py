@@ -217,7 +217,7 @@ class Updates:
             return Optimized(text, modules)
         made = self.objects.constructors(node, self.scope)
         if made is not None:
-            reasons = [self.ctx.optimizers[m].reason for m in made if m in self.ctx.optimizers]
+            reasons = [self.ctx.plan.optimizers[m].reason for m in made if m in self.ctx.plan.optimizers]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
         candidates = self._called_modules(slicer, losses)
         if len(candidates) != 1:
@@ -234,16 +234,18 @@ class Updates:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Load):
                     fact = self.ctx.fact(inner)
-                    parent = self.ctx.parents.get(inner)
+                    parent = self.ctx.source.parents.get(inner)
                     called = isinstance(parent, ast.Call) and (parent.func is inner or inner in parent.args)
-                    method = isinstance(parent, ast.Attribute) and isinstance(self.ctx.parents.get(parent), ast.Call)
+                    method = isinstance(parent, ast.Attribute) and isinstance(
+                        self.ctx.source.parents.get(parent), ast.Call
+                    )
                     if is_module(fact) and not is_loss(fact) and (called or method) and not self._only_a_loss(inner):
                         found.add(ast.unparse(inner))
         return found
 
     def _only_a_loss(self, node: ast.expr) -> bool:
         """Whether a module of unknown class is called as losses are: on two values."""
-        parent = self.ctx.parents.get(node)
+        parent = self.ctx.source.parents.get(node)
         name = ast.unparse(node).rpartition(".")[2].lower()
         if not (isinstance(parent, ast.Call) and parent.func is node and len(parent.args) == 2):
             return False

@@ -25,7 +25,7 @@ from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.findings import once
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
-from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.statements.modules import Modules
 from t2j_lsp.translate.training.plan import plan_training, refine
@@ -39,9 +39,10 @@ def translate(source: str, options: Options | None = None) -> Translation:
     options = options or Options()
     load_rules()
     try:
-        parsed = Source(source)
         if "torch" not in source:
+            parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
+        parsed = Source(source)
         if options.target != "nnx":
             raise T2JError(f"target {options.target!r} is not in this version; use 'nnx'")
         inference = Inference(parsed, options.resolve)

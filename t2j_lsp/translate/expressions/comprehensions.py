@@ -72,14 +72,13 @@ class Comprehensions:
         out: list[str] = []
         position = start
         with not_hoistable(self.ctx):
-            for value in node.values:
-                if isinstance(value, ast.FormattedValue) and value.value.lineno > 0:
-                    begin, stop = self.ctx.source.span(value.value)
-                    piece = self.copier.render_in(value, "value", value.value)
-                    changed = piece.text != self.ctx.source.text[begin:stop]
-                    put = bracket(piece, slot(value, "value")) if changed else piece.text
-                    out += [self.ctx.source.text[position:begin], put]
-                    position = stop
+            for value in _formatted(node):
+                begin, stop = self.ctx.source.span(value.value)
+                piece = self.copier.render_in(value, "value", value.value)
+                changed = piece.text != self.ctx.source.text[begin:stop]
+                put = bracket(piece, slot(value, "value")) if changed else piece.text
+                out += [self.ctx.source.text[position:begin], put]
+                position = stop
         text = "".join(out) + self.ctx.source.text[position:end]
         if text == segment:
             return Piece(segment)
@@ -91,3 +90,12 @@ class Comprehensions:
             )
             return Piece(segment)
         return Piece(text)
+
+
+def _formatted(node: ast.JoinedStr) -> Iterator[ast.FormattedValue]:
+    """The replacement fields of an f-string in order, those in format specifications among them."""
+    for value in node.values:
+        if isinstance(value, ast.FormattedValue):
+            yield value
+            if isinstance(value.format_spec, ast.JoinedStr):
+                yield from _formatted(value.format_spec)

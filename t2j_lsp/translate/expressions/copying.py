@@ -48,7 +48,7 @@ class Copier:
         position = first
         for parent, field, child in sorted(children(node), key=lambda c: (c[2].lineno, c[2].col_offset)):
             if child.lineno == 0:
-                continue
+                continue  # a callee that stands for one outside of the text
             begin, stop = self.ctx.source.span(child)
             if begin < position or stop > last:
                 continue
@@ -101,10 +101,7 @@ class Copier:
             return False
         if needed <= ARGUMENT:
             return piece.precedence < needed
-        text = self.ctx.source.text
-        before, after = text[:start].rstrip(), text[stop:].lstrip()
-        enclosed = before.endswith("(") and after.startswith(")") and not _is_call_bracket(before)
-        return not enclosed
+        return not self.ctx.source.enclosed(start, stop)
 
     def copy_arguments(self, node: ast.Call) -> Piece:
         """The call as it stands, with only its arguments rendered: for calls that are left alone."""
@@ -212,9 +209,3 @@ def _asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             return True
         case _:
             return False
-
-
-def _is_call_bracket(before: str) -> bool:
-    """Whether the bracket that ends ``before`` belongs to a call and not to a group."""
-    rest = before[:-1].rstrip(" ")
-    return bool(rest) and (rest[-1].isalnum() or rest[-1] in "_)]")

@@ -1,127 +1,72 @@
-"""Before Python 3.12 ``ast`` places the expressions of an f-string wrongly; this puts them right."""
+"""Before Python 3.12 ``ast`` places the expressions of an f-string wrongly; libcst knows where they stand."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
+from bisect import bisect_left
 from typing import TYPE_CHECKING
+
+from .concrete import ReplacementField
 
 if TYPE_CHECKING:
     from .text import Source
 
-_LITERAL = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
+
+def place_expressions(source: Source) -> None:
+    """Give every expression inside an f-string the position that it has in the text."""
+    strings = [node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)]
+    starts = [one.start for one in source.concrete.fields] if strings else []
+    inner: set[ast.AST] = set()
+    for node in strings:
+        if node in inner:
+            continue  # placed with the string around it
+        first, last = _span(source, node)
+        fields = source.concrete.fields[bisect_left(starts, first) : bisect_left(starts, last)]
+        inner.update(n for n in ast.walk(node) if isinstance(n, ast.JoinedStr))
+        _place_string(source, node, list(fields))
 
 
-def repair_positions(source: Source) -> None:
-    """Give every expression inside an f-string its true position; where that fails it gets none.
-
-    A node without a position (``lineno`` 0) is never rewritten.
-    """
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.JoinedStr):
-            _repair(source, node)
-
-
-def _repair(source: Source, node: ast.JoinedStr) -> None:
-    start = source.offset(node.lineno, node.col_offset)
-    assert node.end_lineno is not None and node.end_col_offset is not None
-    end = source.offset(node.end_lineno, node.end_col_offset)
-    values = [v for v in node.values if isinstance(v, ast.FormattedValue)]
-    spans = list(_replacement_fields(source.text[start:end]))
-    matched = len(spans) == len(values)
-    for index, value in enumerate(values):
-        placed = False
-        if matched:
-            first, last = spans[index]
-            placed = _place(source, value.value, start + first, source.text[start + first : start + last])
-        if not placed:
-            for inner in ast.walk(value):
-                _forget(inner)
-        for inner in ast.walk(value.format_spec) if value.format_spec else ():
-            _forget(inner)
+def _place_string(source: Source, node: ast.JoinedStr, fields: list[ReplacementField]) -> None:
+    """Place the values of an f-string, which the replacement fields stand in, those of inner strings among them."""
+    values = [value for value in node.values if isinstance(value, ast.FormattedValue)]
+    for value in values:
+        one = fields.pop(0)
+        inside: list[ReplacementField] = []
+        while fields and fields[0].start < one.end:
+            inside.append(fields.pop(0))
+        _place(source, value.value, one.start, one.end, inside)
+        spec: list[ReplacementField] = []
+        while one.spec is not None and fields and fields[0].start < one.spec[1]:
+            spec.append(fields.pop(0))
+        if isinstance(value.format_spec, ast.JoinedStr):
+            _place_string(source, value.format_spec, spec)
 
 
-def _forget(node: ast.AST) -> None:
-    if isinstance(node, ast.expr):
-        node.lineno = node.end_lineno = 0
-
-
-def _place(source: Source, node: ast.expr, at: int, text: str) -> bool:
-    """Copy positions from a fresh parse of ``text``, which stands at index ``at``."""
-    try:
-        fresh = ast.parse(f"({text})", mode="eval").body
-    except SyntaxError:
-        return False
-    if ast.dump(fresh) != ast.dump(node) or "\n" in text or "\r" in text:
-        return False
-    line = source.line_of(at)
-    byte_start = len(source.text[source.starts[line - 1] : at].encode())
+def _place(source: Source, node: ast.expr, start: int, end: int, fields: list[ReplacementField]) -> None:
+    """Copy positions from a parse of the text in brackets, then place what f-strings in it hold."""
+    fresh = ast.parse(f"({source.text[start:end]})", mode="eval").body
+    line = source.line_of(start)
+    before = len(source.text[source.starts[line - 1] : start].encode()) - 1  # the bracket takes a column
     for new, old in zip(ast.walk(fresh), ast.walk(node), strict=True):
         if hasattr(new, "lineno"):
-            # The added bracket shifts the parse by one column.
-            old.lineno = old.end_lineno = line  # type: ignore[attr-defined]
-            old.col_offset = byte_start + new.col_offset - 1  # type: ignore[attr-defined]
-            old.end_col_offset = byte_start + new.end_col_offset - 1  # type: ignore[attr-defined]
-    return True
+            for name, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+                setattr(old, column, getattr(new, column) + (before if getattr(new, name) == 1 else 0))
+                setattr(old, name, line + getattr(new, name) - 1)
+    if isinstance(node, ast.Tuple) and fresh.col_offset == 0:
+        node.col_offset += 1  # its brackets are those that were added
+        node.end_col_offset = (node.end_col_offset or 0) - 1
+    for inner in _outer_strings(node):
+        first, last = _span(source, inner)
+        _place_string(source, inner, [one for one in fields if first <= one.start < last])
 
 
-def _replacement_fields(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of the expression in each ``{...}`` of (implicitly concatenated) string literals."""
-    position = 0
-    while position < len(text):
-        match = _LITERAL.match(text, position)
-        if match is None:
-            position += 1
-            continue
-        quote, prefix = match["quote"], match["prefix"].lower()
-        position = match.end()
-        while position < len(text) and not text.startswith(quote, position):
-            if (
-                text[position] == "\\"
-                and "r" not in prefix
-                or "f" in prefix
-                and text.startswith(("{{", "}}"), position)
-            ):
-                position += 2
-            elif "f" in prefix and text[position] == "{":
-                end, stop = _field_end(text, position + 1)
-                yield position + 1, end
-                position = stop
-            else:
-                position += 1
-        position += len(quote)
+def _span(source: Source, node: ast.expr) -> tuple[int, int]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return source.offset(node.lineno, node.col_offset), source.offset(node.end_lineno, node.end_col_offset)
 
 
-def _field_end(text: str, position: int) -> tuple[int, int]:
-    """End of the expression, and of its whole field, that starts at ``position``."""
-    depth = 0
-    quote = ""
-    end = -1
-    while position < len(text):
-        char = text[position]
-        if quote:
-            if char == quote:
-                quote = ""
-        elif char in "'\"" and end < 0:
-            quote = char
-        elif char in "([{":
-            depth += 1
-        elif char in ")]" or (char == "}" and depth):
-            depth -= 1
-        elif depth == 0 and end < 0 and char in "!:=" and not _operator(text, position):
-            end = position
-        elif char == "}":
-            return (end if end >= 0 else position), position + 1
-        position += 1
-    return position, position
-
-
-def _operator(text: str, position: int) -> bool:
-    """Whether ``!`` or ``=`` here belongs to a comparison."""
-    char, following, before = text[position], text[position + 1 : position + 2], text[position - 1 : position]
-    if char == "!":
-        return following == "="
-    if char == "=":
-        return following == "=" or before in "=!<>"
-    return False
+def _outer_strings(node: ast.AST) -> list[ast.JoinedStr]:
+    """The f-strings of an expression that aren't part of another one."""
+    if isinstance(node, ast.JoinedStr):
+        return [node]
+    return [one for child in ast.iter_child_nodes(node) for one in _outer_strings(child)]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
-import tokenize
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +13,9 @@ from functools import cached_property
 from t2j_lsp.contract import SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 
-from .fstrings import repair_positions
+from .concrete import Concrete, Statement, Unreadable
+from .fstrings import place_expressions
+from .newer_syntax import newer_syntax
 
 MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
@@ -42,22 +42,23 @@ class Source:
         self._ascii: dict[int, bool] = {}
         self._columns: dict[int, list[int]] = {}
         self.starts = [0] + [m.end() for m in _LINE_BREAK.finditer(self.text)]
-        try:
-            self.tree = ast.parse(self.text)
-        except SyntaxError as error:
-            where = f"line {error.lineno}: " if error.lineno else ""
-            column = (error.offset or 1) - 1
-            raise SourceError(f"{where}{error.msg}", error.lineno, column) from None
-        except ValueError as error:
-            raise SourceError(str(error)) from None
-        except (RecursionError, MemoryError):
-            raise SourceError("the code is nested too deeply to be parsed") from None
-        deep = _too_deep(self.tree)
-        if deep is not None:
-            raise SourceError(f"line {deep}: the code is nested more than {MAX_DEPTH} levels deep", deep)
+        self.tree = parse(self.text)
         if sys.version_info < (3, 12):
-            repair_positions(self)
+            place_expressions(self)
         self._spans: dict[ast.AST, tuple[int, int]] = {}
+
+    @cached_property
+    def concrete(self) -> Concrete:
+        """The concrete tree. Raises SourceError, with the line, if libcst doesn't parse what the interpreter does."""
+        try:
+            return Concrete(self.text)
+        except Unreadable as error:
+            line = self.line_of(error.at)
+            raise SourceError(f"line {line}: libcst, which t2j reads files with, can't parse it: {error}", line) from None
+
+    def statement(self, node: ast.stmt) -> Statement:
+        """Where a statement stands, and its comments."""
+        return self.concrete.statements[self.span(node)[0]]
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -155,15 +156,12 @@ class Source:
     @cached_property
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Every comment as (index, text), in order."""
-        out: list[tuple[int, str]] = []
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline):
-                if token.type == tokenize.COMMENT:
-                    row, column = token.start
-                    out.append((self.starts[row - 1] + column, token.string))
-        except (tokenize.TokenError, IndentationError, SyntaxError):
-            return tuple(out)
-        return tuple(out)
+        return self.concrete.comments
+
+    def enclosed(self, start: int, end: int) -> bool:
+        """Whether ``text[start:end]`` stands alone in brackets that group it, so that it may break its line."""
+        bracket = self.concrete.around(start, end)
+        return bracket is not None and bracket.group
 
     def comments_between(self, start: int, end: int) -> Iterator[str]:
         for index, text in self.comments:
@@ -222,6 +220,28 @@ def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
             out += [text[position : edit.start], edit.new]
             position = edit.end
     return "".join(out) + text[position:end]
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a text. Raises SourceError if it isn't Python, is too new for this interpreter or too deep."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        newer = newer_syntax(text, error.lineno or 1)
+        if newer is not None:
+            line, what, version = newer
+            here, since = (".".join(map(str, one)) for one in (sys.version_info[:2], version))
+            raise SourceError(f"line {line}: {what} needs Python {since}, and t2j runs in Python {here}", line) from None
+        where = f"line {error.lineno}: " if error.lineno else ""
+        raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
+    except ValueError as error:
+        raise SourceError(str(error)) from None
+    except (RecursionError, MemoryError):
+        raise SourceError("the code is nested too deeply to be parsed") from None
+    deep = _too_deep(tree)
+    if deep is not None:
+        raise SourceError(f"line {deep}: the code is nested more than {MAX_DEPTH} levels deep", deep)
+    return tree
 
 
 def _byte_columns(line: str) -> list[int]:

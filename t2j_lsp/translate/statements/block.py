@@ -161,20 +161,14 @@ class Statements(Stores, ModuleLoops, NoGradient):
             self.expression(parent, field, child)
 
     def expression(self, parent: ast.AST, field: str, child: ast.expr) -> None:
-        if child.lineno == 0:
-            return
         piece = self.renderer.copier.render_in(parent, field, child)
         if piece.text != self.ctx.source.segment(child):
             text = piece.text
-            if breaks_line(text) and not self._enclosed(child):
+            start, end = self.ctx.source.span(child)
+            if breaks_line(text) and self.ctx.source.concrete.around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
             self.ctx.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
-
-    def _enclosed(self, node: ast.expr) -> bool:
-        start, end = self.ctx.source.span(node)
-        text = self.ctx.source.text
-        return text[:start].rstrip().endswith("(") and text[end:].lstrip().startswith(")")
 
     def annotation(self, node: ast.expr | None) -> None:
         if node is None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -87,10 +86,12 @@ class Concrete:
         try:
             self.module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
-            at = _index(text, error.raw_line, error.raw_column)
-            raise Unreadable(at, error.message.partition("\n")[0].removeprefix("parser error: ")) from None
-        except (UnicodeEncodeError, RecursionError) as error:
-            raise Unreadable(0, str(error)) from None
+            # The parser's own place is in its message; the exception's may be a line further.
+            place = re.search(r"error at (\d+):(\d+)", error.message)
+            line, column = (int(place[1]), int(place[2]) - 1) if place else (error.raw_line, error.raw_column)
+            raise Unreadable(_index(text, line, column), "libcst does not parse it") from None
+        except UnicodeEncodeError as error:
+            raise Unreadable(error.start, "it holds half of a character") from None
         made = _Positions(text, self.module)
         self.module._codegen(made)
         if text[made.at :].strip(" \t\f\r\n\\"):
@@ -140,7 +141,13 @@ class Concrete:
     @cached_property
     def statements(self) -> dict[int, Statement]:
         """Every statement by the index at which ``ast`` places it: its keyword, behind its decorators."""
-        return dict(self._statements(self.module.body))
+        found = dict(self._statements(self.module.body))
+        if self.module.body:
+            # What stands above the first statement is the header of the module, but for a tail of it.
+            at, first = next(iter(found.items()))
+            lines = [*self.module.header, *self.module.body[0].leading_lines]
+            found[at] = replace(first, above=_texts(lines))
+        return found
 
     def _statements(self, body: Any) -> Iterator[tuple[int, Statement]]:
         for node in body:
@@ -345,7 +352,7 @@ class _Positions(CodegenState):
 
     def record_syntactic_position(
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> AbstractContextManager[None]:
+    ) -> Any:
         return _Syntactic(self, node, start_node, end_node)
 
 
@@ -381,7 +388,10 @@ class _Syntactic:
         self.made, self.node, self.start_node, self.end_node = made, node, start_node, end_node
 
     def __enter__(self) -> None:
-        self.start = self.made.at
+        made = self.made
+        if made.text[made.at : made.at + 1] == "\f":
+            made.at += 1  # no node starts with white space: libcst dropped it
+        self.start = made.at
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

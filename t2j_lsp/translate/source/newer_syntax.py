@@ -14,6 +14,7 @@ MAX_LINES = 2000
 MAX_NESTING = 100
 """libcst's parser is recursive: what is nested more deeply isn't looked at."""
 _DEEP = re.compile(r"(?:(?:\bnot\b|\blambda\b\s*:|[-+~]|\belif\b[^\n]*)\s*){100}")
+_FREE_FSTRING = "an f-string whose expressions hold its own quotes, a backslash or a comment"
 _STARTS = re.compile(r"[^\s)\]}#]")
 
 Version = tuple[int, int]
@@ -69,9 +70,7 @@ def _newer(concrete: Concrete) -> Iterator[tuple[int, str, Version]]:
         match node:
             case cst.TypeAlias():
                 yield start, "a type statement", (3, 12)
-            case cst.FunctionDef(type_parameters=cst.TypeParameters()) | cst.ClassDef(
-                type_parameters=cst.TypeParameters()
-            ):
+            case cst.FunctionDef() | cst.ClassDef() if node.type_parameters is not None:
                 kind = "function" if isinstance(node, cst.FunctionDef) else "class"
                 yield start, f"a {kind} with type parameters", (3, 12)
                 if any(one.default is not None for one in node.type_parameters.params):
@@ -81,7 +80,7 @@ def _newer(concrete: Concrete) -> Iterator[tuple[int, str, Version]]:
             case cst.ExceptHandler(type=cst.Tuple(lpar=[])) | cst.ExceptStarHandler(type=cst.Tuple(lpar=[])):
                 yield start, "except with several exceptions and no brackets", (3, 14)
             case cst.FormattedString() if _nested_freely(concrete, node):
-                yield start, "an f-string whose expressions hold its own quotes, a backslash or a comment", (3, 12)
+                yield start, _FREE_FSTRING, (3, 12)
 
 
 def _nested_freely(concrete: Concrete, node: cst.FormattedString) -> bool:

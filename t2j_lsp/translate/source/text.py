@@ -54,7 +54,7 @@ class Source:
             return Concrete(self.text)
         except Unreadable as error:
             line = self.line_of(error.at)
-            raise SourceError(f"line {line}: libcst, which t2j reads files with, can't parse it: {error}", line) from None
+            raise SourceError(f"line {line}: t2j reads files with libcst, and {error}", line) from None
 
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""
@@ -231,7 +231,9 @@ def parse(text: str) -> ast.Module:
         if newer is not None:
             line, what, version = newer
             here, since = (".".join(map(str, one)) for one in (sys.version_info[:2], version))
-            raise SourceError(f"line {line}: {what} needs Python {since}, and t2j runs in Python {here}", line) from None
+            raise SourceError(
+                f"line {line}: {what} needs Python {since}, and t2j runs in Python {here}", line
+            ) from None
         where = f"line {error.lineno}: " if error.lineno else ""
         raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
     except ValueError as error:

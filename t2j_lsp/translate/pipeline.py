@@ -26,8 +26,8 @@ from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.findings import once
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse
+from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
-from t2j_lsp.translate.statements.modules import Modules
 from t2j_lsp.translate.training.plan import plan_training, refine
 
 
@@ -70,7 +70,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     plan.freeze()
     needs = Needs(helper_names(), known)
     renderer = Renderer(context, needs)
-    Modules(context, renderer).block(parsed.tree.body)
+    Statements(context, renderer).block(parsed.tree.body)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:

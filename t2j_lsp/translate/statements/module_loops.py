@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import is_module
 from t2j_lsp.translate.rule.values import WALKS
 
 
 class ModuleLoops:
-    """``for`` loops over what a module holds, for the statement pass."""
+    """``for`` loops over what a module holds."""
 
-    ctx: Context
-    renderer: Renderer
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
 
     def walks(self, node: ast.For | ast.AsyncFor) -> bool:
         """Rewrite the head of such a loop; whether it was one."""

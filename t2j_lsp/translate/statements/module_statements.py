@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.expressions.module_methods import registration
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.site import rngs_expression
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.precedence import ATOM, bracket
 
-from .block import Statements
 
-
-class ModuleStatements(Statements):
+class ModuleStatements:
     """Calls of nn.Module's methods for their effect."""
 
-    def module_statement(self, node: ast.Expr, call: ast.Call) -> bool:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, methods: ModuleMethods) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.methods = methods
+
+    def call(self, node: ast.Expr) -> bool:
         """Statements that call a method of nn.Module for its effect; whether it was one."""
-        func = call.func
-        if not isinstance(func, ast.Attribute):
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(func := call.func, ast.Attribute):
             return False
         if is_super_init(call):
             return self._super_init(node, call)
@@ -41,7 +46,7 @@ class ModuleStatements(Statements):
                     "freeze parameters with nnx.DiffState and an optimizer mask",
                 )
                 return True
-            piece = self.renderer.methods.method(call, func, owner)
+            piece = self.methods.method(call, func, owner)
             if piece is not None and piece.text == self.renderer.render(func.value).text:
                 self.ctx.edits.delete(node)
                 self.ctx.report.converted += 1
@@ -52,7 +57,7 @@ class ModuleStatements(Statements):
         info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return False
-        if self._super_does_nothing(info, call):
+        if super_does_nothing(info, call):
             self._delete_super(node)
             return True
         if (
@@ -64,11 +69,6 @@ class ModuleStatements(Statements):
             if all(not hasattr(b, "info") or b.info.method("__init__") is None for b in mixins):
                 return True
         return False
-
-    def _super_does_nothing(self, info: ClassInfo, call: ast.expr) -> bool:
-        """Whether this is ``super().__init__()`` of a class whose only base is nn.Module."""
-        plain = all(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
-        return plain and isinstance(call, ast.Call) and not call.args and not call.keywords
 
     def _delete_super(self, node: ast.Expr) -> None:
         """``super().__init__()`` does nothing in nnx.Module; the blank line behind it goes too."""
@@ -93,7 +93,7 @@ class ModuleStatements(Statements):
         if parts is None:
             return False
         key, value, persistent = parts
-        text = self.renderer.methods.registered(value, name, persistent)
+        text = self.methods.registered(value, name, persistent)
         assert isinstance(call.func, ast.Attribute)
         holder = bracket(self.renderer.render(call.func.value), ATOM)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
@@ -149,3 +149,9 @@ def is_super_init(node: ast.expr) -> bool:
         and isinstance(node.func.value.func, ast.Name)
         and node.func.value.func.id == "super"
     )
+
+
+def super_does_nothing(info: ClassInfo, call: ast.expr) -> bool:
+    """Whether this is ``super().__init__()`` of a class whose only base is nn.Module."""
+    plain = all(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
+    return plain and isinstance(call, ast.Call) and not call.args and not call.keywords

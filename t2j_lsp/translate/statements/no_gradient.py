@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Tensor, Tuple
 
 NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
@@ -14,10 +15,12 @@ NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "t
 class NoGradient:
     """Puts ``lax.stop_gradient`` around what leaves a block without gradients."""
 
-    ctx: Context
-    renderer: Renderer
+    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.variables = variables
 
-    def _stop_gradients(self, node: ast.With | ast.AsyncWith) -> None:
+    def leave_block(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function the values computed without gradient must not carry one later."""
         if self.ctx.scope.function is None or node in self.ctx.plan.undifferentiated:
             return
@@ -29,7 +32,7 @@ class NoGradient:
                 and inner.value is not None
                 and _differentiable(self.ctx.fact(inner.value))
             ):
-                self._wrap_return(inner)
+                self.wrap_return(inner)
             if isinstance(inner, ast.Assign):
                 for target in inner.targets:
                     if isinstance(target, ast.Name) and target.id in used_later and target.id not in names:
@@ -38,7 +41,13 @@ class NoGradient:
         names += [f"{text}[...]" for text in self._variables_written(node)]
         if names:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
-            self._after(node, [f"{name} = {stop}({name})" for name in names])
+            self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
+
+    def wrap_return(self, node: ast.Return) -> None:
+        assert node.value is not None
+        start, end = self.ctx.source.span(node.value)
+        self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
+        self.ctx.edits.add(end, end, ")", 1)
 
     def _variables_written(self, node: ast.With | ast.AsyncWith) -> list[str]:
         """Buffers and parameters that get a value here which could carry a gradient to where they are read below."""
@@ -47,21 +56,12 @@ class NoGradient:
         found: dict[str, None] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
-                variable = self.renderer.variables.parameter(target) if ast.unparse(target) in read else None
+                variable = self.variables.parameter(target) if ast.unparse(target) in read else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and any(map(_differentiable, values)):
                     found[variable[0]] = None
         return list(found)
-
-    def _after(self, node: ast.With | ast.AsyncWith, lines: list[str]) -> None:
-        self.ctx.edits.insert_after(node.body[-1], lines)
-
-    def _wrap_return(self, node: ast.Return) -> None:
-        assert node.value is not None
-        start, end = self.ctx.source.span(node.value)
-        self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
-        self.ctx.edits.add(end, end, ")", 1)
 
 
 def _differentiable(fact: object) -> bool:

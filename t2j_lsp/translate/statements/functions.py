@@ -1,126 +1,54 @@
-"""Rewrites classes and functions: nn.Module becomes nnx.Module, ``forward`` becomes ``__call__``, rngs are threaded."""
+"""Functions: ``forward`` becomes ``__call__``, and ``rngs`` are threaded."""
 
 from __future__ import annotations
 
 import ast
 import re
 
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.rngs import start_of_rngs
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor
 
-from .module_statements import ModuleStatements, is_super_init
-from .no_gradient import NO_GRAD
+from .decorators import Decorators
+from .headers import Headers
+from .module_statements import is_super_init, super_does_nothing
+from .no_gradient import NoGradient
 
-LEFT_ALONE = {
-    "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",
-    "torch.optim.Optimizer": "a custom optimizer; write it as an optax.GradientTransformation",
-    "torch.optim.lr_scheduler.LRScheduler": "a custom schedule; write it as a function of the step for optax",
-    "torch.optim.lr_scheduler._LRScheduler": "a custom schedule; write it as a function of the step for optax",
-}
 OVERLOADS = ("torch.jit._overload_method", "torch.jit._overload")
 """Decorators of type stubs for TorchScript: the stub goes."""
-DROPPED_DECORATORS = (
-    "torch.jit.script",
-    "torch.jit.ignore",
-    "torch.jit.unused",
-    "torch.jit.export",
-    "torch.jit.script_method",
-    "torch.jit._script_if_tracing",
-    "torch.jit.interface",
-    "torch.fx.wrap",
-    "torch.compile",
-    "torch.compiler.disable",
-    "torch._dynamo.disable",
-    "torch.autocast",
-    "torch.amp.autocast",
-)
 
 
-class Modules(ModuleStatements):
-    """Classes, functions, and the statements that only make sense inside a module."""
+class Functions:
+    """Rewrites functions."""
 
-    # --- classes --------------------------------------------------------------------------------------------------
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        statements: StatementRewriter,
+        header: Headers,
+        decorators: Decorators,
+        no_gradient: NoGradient,
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.statements = statements
+        self.header = header
+        self.decorators = decorators
+        self.no_gradient = no_gradient
 
-    def class_def(self, node: ast.ClassDef) -> None:
-        info = self.ctx.inference.classes.get(node)
-        if info is None:
-            return
-        refused = next((b for b in info.torch_bases if b in LEFT_ALONE), None)
-        if refused is not None:
-            self.ctx.report.gap(node, refused, "refused", LEFT_ALONE[refused])
-            return
-        for decorator in node.decorator_list:
-            self._decorator(decorator)
-        for base in node.bases:
-            self.expression(node, "bases", base)
-        for keyword in node.keywords:
-            self.expression(keyword, "value", keyword.value)
-        saved_class, saved_functions = self.ctx.scope.class_info, self.ctx.scope.functions
-        self.ctx.scope.class_info, self.ctx.scope.functions = info, []
-        if info.is_module:
-            self._module_head(node, info)
-        self.block(node.body)
-        self.ctx.scope.class_info, self.ctx.scope.functions = saved_class, saved_functions
-
-    def _module_head(self, node: ast.ClassDef, info: ClassInfo) -> None:
-        """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
-        self.ctx.report.converted += 1
-        lines: list[str] = []
-        if _reads_training(node):
-            lines += ["deterministic: bool = False  # set by train() and eval()", ""]
-        if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
-            lines += self._constructor(info)
-        if not lines:
-            return
-        first = node.body[0]
-        docstring = (
-            isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-        )
-        if first.lineno == node.lineno:
-            return
-        if docstring:
-            after = [""] + [line.rstrip() for line in (lines[:-1] if lines[-1] == "" else lines)]
-            self.ctx.edits.insert_after(first, after)
-            self._strip_blank(first)
-        else:
-            self.ctx.edits.insert_before(first, lines, priority=1)
-
-    def _strip_blank(self, first: ast.stmt) -> None:
-        return None
-
-    def _constructor(self, info: ClassInfo) -> list[str]:
-        """A constructor for a module without one, so that every module takes ``rngs``."""
-        nnx = self.renderer.need("nnx")
-        inherited = any(
-            base_info.method("__init__") or base_info.layer_base
-            for base_info in info.ancestry()[1:]
-            if base_info.is_module
-        ) or (info.layer_base is not None)
-        if inherited and not info.keeps_rngs:
-            return []
-        if inherited:
-            return [
-                f"def __init__(self, *args, rngs: {nnx}.Rngs, **kwargs):",
-                "    super().__init__(*args, rngs=rngs, **kwargs)",
-                "    self.rngs = rngs.fork()",
-                "",
-            ]
-        if info.keeps_rngs:
-            return [f"def __init__(self, *, rngs: {nnx}.Rngs):", "    self.rngs = rngs.fork()", ""]
-        return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
-
-    # --- functions ------------------------------------------------------------------------------------------------
-
-    def function_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def rewrite(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """A function: decorators, name, signature and body."""
         info = self.ctx.inference.functions.get(node)
         if info is None:
-            return
-        if any(self._decorator_name(d) in OVERLOADS for d in node.decorator_list):
+            return True
+        if any(self.decorators.name(d) in OVERLOADS for d in node.decorator_list):
             self.ctx.edits.delete(node)
-            return
+            return True
         no_grad = False
         for decorator in node.decorator_list:
-            no_grad |= self._decorator(decorator)
+            no_grad |= self.decorators.rewrite(decorator)
         owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         in_module = owner is not None and owner.acts_as_module
         if in_module and node.name == "forward" and "__call__" not in (owner.methods if owner else {}):
@@ -130,36 +58,16 @@ class Modules(ModuleStatements):
         try:
             if in_module and owner is not None and node.name == "__init__":
                 self._init_head(node, owner)
-            self.block(node.body)
+            self.statements.block(node.body)
             if no_grad:
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return) and inner.value is not None:
                         fact = self.ctx.fact(inner.value)
                         if isinstance(fact, Tensor) and fact.dtype not in ("int", "bool"):
-                            self._wrap_return(inner)
+                            self.no_gradient.wrap_return(inner)
         finally:
             self.ctx.scope.functions.pop()
-
-    def _decorator(self, node: ast.expr) -> bool:
-        """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
-        name = self._decorator_name(node)
-        if name in NO_GRAD or name in DROPPED_DECORATORS:
-            start, end = self.ctx.source.span(node)
-            line = self.ctx.source.line_of(start)
-            last = self.ctx.source.line_of(end)
-            stop = self.ctx.source.starts[last] if last < len(self.ctx.source.starts) else end
-            self.ctx.edits.add(self.ctx.source.starts[line - 1], stop, "")
-            if name == "torch.compile":
-                self.ctx.report.note(
-                    node, name, "note", "torch.compile is dropped; put the training or inference step under nnx.jit"
-                )
-            return name in NO_GRAD
-        self.expression(ast.Module([], []), "value", node)
-        return False
-
-    def _decorator_name(self, node: ast.expr) -> str:
-        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
-        return fact.name if isinstance(fact, Qual) else ""
+        return True
 
     def _rename(self, node: ast.FunctionDef | ast.AsyncFunctionDef, new: str) -> None:
         start, _ = self.ctx.source.span(node)
@@ -171,10 +79,10 @@ class Modules(ModuleStatements):
         arguments = node.args
         everything = arguments.posonlyargs + arguments.args + arguments.kwonlyargs
         for argument in [*everything, *filter(None, (arguments.vararg, arguments.kwarg))]:
-            self.annotation(argument.annotation)
+            self.header.annotation(argument.annotation)
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
-            self.expression(arguments, "defaults", default)
-        self.annotation(node.returns)
+            self.header.expression(arguments, "defaults", default)
+        self.header.annotation(node.returns)
         if info.makes_rngs:
             self._make_rngs(node, info)
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):
@@ -255,7 +163,7 @@ class Modules(ModuleStatements):
         )
         for statement in node.body:
             if isinstance(statement, ast.Expr) and is_super_init(statement.value):
-                if self._super_does_nothing(owner, statement.value):
+                if super_does_nothing(owner, statement.value):
                     self.ctx.edits.insert_before(statement, [line])
                 else:
                     self.ctx.edits.insert_after(statement, [line])
@@ -264,16 +172,3 @@ class Modules(ModuleStatements):
             self.ctx.edits.insert_after(first, [line])
         else:
             self.ctx.edits.insert_before(first, [line])
-
-    # --- statements of modules ------------------------------------------------------------------------------------
-
-
-def _reads_training(node: ast.ClassDef) -> bool:
-    return any(
-        isinstance(n, ast.Attribute)
-        and n.attr == "training"
-        and isinstance(n.value, ast.Name)
-        and n.value.id == "self"
-        and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(node)
-    )

@@ -1,0 +1,104 @@
+"""Assignments that go or of which a part goes: devices, settings of PyTorch, moves, unused names."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.site import used_of_pair
+from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
+from t2j_lsp.translate.rule.precedence import Part
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .headers import Headers
+
+
+class Assignments:
+    """Assignments that say something only PyTorch needs."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, header: Headers) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.header = header
+
+    def factory_dict(self, node: ast.Assign) -> bool:
+        """``factory_kwargs = {"device": device, "dtype": dtype}`` goes."""
+        if node not in self.ctx.plan.factory_dicts:
+            return False
+        self.ctx.edits.delete(node)
+        reason = "device and dtype of new parameters go: JAX's default device, float32; nnx layers take param_dtype"
+        self.ctx.report.note(node, "dtype", "note", reason)
+        return True
+
+    def setting(self, node: ast.Assign) -> bool:
+        """``torch.backends.cudnn.benchmark = True`` goes."""
+        target = node.targets[0]
+        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+        if not isinstance(target, ast.Attribute) or not isinstance(owner, Qual):
+            return False
+        rule = REGISTRY.get(f"{owner.name}.{target.attr}")
+        if rule is None or not rule.drop:
+            return False
+        self.ctx.edits.delete(node)
+        self.ctx.report.converted += 1
+        return True
+
+    def only_moves(self, node: ast.Assign) -> bool:
+        """``model = model.to(device)`` and ``x, y = x.to(device), y.to(device)`` go: they would say ``x = x``."""
+        if len(node.targets) != 1:
+            return False
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        moves = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) for v in values)
+        if not moves or self.renderer.render(node.value).text != self.ctx.source.segment(node.targets[0]):
+            return False
+        self.ctx.edits.delete(node)
+        return True
+
+    def used_part(self, node: ast.Assign) -> bool:
+        """``_, indices = x.max(1)``: only the part that is used."""
+        target = node.targets[0]
+        used = used_of_pair(target) if len(node.targets) == 1 else None
+        if used is None or not isinstance(node.value, ast.Call) or not isinstance(target, ast.Tuple):
+            return False
+        piece = self.renderer.render(node.value)
+        if not isinstance(piece, Part):
+            return False
+        self.ctx.edits.replace(node, f"{self.ctx.source.segment(target.elts[used])} = {piece.text}")
+        return True
+
+    def device(self, node: ast.Assign) -> bool:
+        """``device = torch.device(...)`` goes when nothing in the output reads it."""
+        target = node.targets[0]
+        if len(node.targets) != 1 or not isinstance(target, ast.Name):
+            return False
+        fact = self.ctx.fact(node.value)
+        if (
+            isinstance(fact, Partial)
+            and isinstance(fact.function, Qual)
+            and REGISTRY.get(fact.function.name) is not None
+        ):
+            self.header.expressions(node)
+            self.ctx.edits.removable[node] = target.id
+            return True
+        if isinstance(node.value, ast.Attribute) and isinstance(fact, Object) and fact.kind == "device":
+            self.header.expressions(node)
+            self.ctx.edits.removable[node] = target.id
+            return True
+        mentions = any(
+            isinstance(f := self.ctx.fact(n), Qual)
+            and (
+                f.name.startswith(("torch.cuda.is_available", "torch.backends.mps.is_available"))
+                or f.name == "torch.device"
+            )
+            for n in ast.walk(node.value)
+            if isinstance(n, ast.expr)
+        )
+        if not mentions or not (
+            isinstance(fact, Object) and fact.kind == "device" or isinstance(fact, Scalar) and fact.kind == "str"
+        ):
+            return False
+        self.ctx.edits.replace(node.value, f"{self.renderer.need('jax')}.devices()[0]")
+        self.ctx.edits.removable[node] = target.id
+        self.ctx.report.converted += 1
+        return True

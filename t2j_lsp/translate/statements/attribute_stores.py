@@ -1,0 +1,133 @@
+"""Assignments to attributes that hold variables, modules, or nothing yet."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.rule.facts import Instance, ListOf, Tensor, Tuple, is_module, is_tensor
+from t2j_lsp.translate.rule.join import element
+
+from .headers import Headers
+from .stores import Stores
+from .weight_tying import WeightTying
+
+
+class AttributeStores:
+    """Assignments to attributes."""
+
+    def __init__(
+        self, context: Context, renderer: ExpressionRenderer, header: Headers, stores: Stores, tying: WeightTying
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.header = header
+        self.stores = stores
+        self.tying = tying
+
+    def annotated(self, node: ast.AnnAssign) -> bool:
+        """``x: torch.Tensor = v``: the annotation and the value."""
+        self.header.annotation(node.annotation)
+        target = node.target
+        if node.value is not None and isinstance(target, ast.Attribute):
+            owner = self.ctx.fact(target.value)
+            if isinstance(owner, Instance) and self._none_first(node, target, owner):
+                self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
+                return True
+        if node.value is not None:
+            self.header.expression(node, "value", node.value)
+        return True
+
+    def assigned(self, node: ast.Assign) -> bool:
+        """Assignments to attributes that hold variables, and weight tying."""
+        target = node.targets[0]
+        if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
+            return False
+        owner = self.ctx.fact(target.value)
+        asks = isinstance(node.value, ast.Constant) and node.value.value is True
+        if target.attr == "requires_grad" and isinstance(owner, Tensor) and asks and not owner.variable:
+            self.ctx.edits.delete(node)
+            return True
+        if target.attr == "requires_grad" and isinstance(owner, Tensor):
+            self.ctx.report.gap(
+                node,
+                "Tensor.requires_grad",
+                "refused",
+                "freeze parameters with nnx.DiffState and an optimizer mask instead",
+            )
+            return True
+        if isinstance(owner, Tensor) and target.attr == "data":
+            return self.stores.data(node, target)
+        if is_module(owner) and target.attr == "training":
+            self.ctx.report.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
+            return True
+        value = self.ctx.fact(node.value)
+        if not isinstance(owner, Instance):
+            return self.tying.tie(node, target)
+        if owner.cls.info.layer_base in ("torch.nn.Sequential", "torch.nn.ModuleDict") and is_module(value):
+            return self._child_of_container(node, target, owner.cls.info.layer_base)
+        old = owner.cls.info.attribute(target.attr)
+        is_new_variable = isinstance(value, Tensor) and value.variable
+        if isinstance(old, Tensor) and old.variable and not is_new_variable and isinstance(value, Tensor):
+            self.ctx.edits.replace(
+                node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
+            )
+            return True
+        if self._none_first(node, target, owner):
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
+            return True
+        if self._empty_first(node, target, owner):
+            text = self.ctx.source.segment(node.value)
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
+            return True
+        if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
+            return self._container_attribute(node, target, element(value))
+        return False
+
+    def _child_of_container(self, node: ast.Assign, target: ast.Attribute, base: str) -> bool:
+        """``self.norm = layer`` in a subclass of Sequential makes the layer one of its steps."""
+        holder, value = self.renderer.render(target.value).text, self.renderer.render(node.value).text
+        if base == "torch.nn.Sequential":
+            self.ctx.edits.replace(node, f'{holder}.add_module("{target.attr}", {value})')
+        else:
+            self.ctx.edits.replace(node, f'{holder}["{target.attr}"] = {value}')
+        return True
+
+    def _container_attribute(self, node: ast.Assign, target: ast.Attribute, item: object) -> bool:
+        """A Python list of modules or arrays as an attribute: NNX wants it marked as data."""
+        if is_module(item):  # type: ignore[arg-type]
+            wrapper = f"{self.renderer.need('nnx')}.List"
+            if isinstance(node.value, ast.Dict):
+                wrapper = f"{self.renderer.need('nnx')}.Dict"
+            self.ctx.report.note(
+                node, "list", "note", "modules in a plain list are not registered in PyTorch, and are in NNX"
+            )
+        elif is_tensor(item):  # type: ignore[arg-type]
+            wrapper = f"{self.renderer.need('nnx')}.data"
+        else:
+            return False
+        piece = self.renderer.render(node.value)
+        self.ctx.edits.replace(node.value, f"{wrapper}({piece.text})")
+        return True
+
+    def _none_first(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
+        """``self.x = None`` that a later statement overwrites with a module or array."""
+        if not (isinstance(node.value, ast.Constant) and node.value.value is None) or not owner.cls.info.is_module:
+            return False
+        attribute = owner.cls.info.attribute(target.attr)
+        if not (is_tensor(attribute) or is_module(attribute)):
+            return False
+        return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)
+
+    def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+        """``self.x = []`` in a module's constructor, where another method assigns an array to the attribute."""
+        value, info = node.value, owner.cls.info
+        empty = (
+            isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
+        )
+        function = self.ctx.scope.function
+        if not empty or not info.is_module or function is None or function.name != "__init__":
+            return False
+        said = info.said.get(target.attr, {})
+        return any(is_tensor(fact) for author, fact in said.items() if author is not function)

@@ -1,0 +1,114 @@
+"""Classes: nn.Module becomes nnx.Module."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.rule.facts import ClassInfo
+
+from .decorators import Decorators
+from .headers import Headers
+
+LEFT_ALONE = {
+    "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",
+    "torch.optim.Optimizer": "a custom optimizer; write it as an optax.GradientTransformation",
+    "torch.optim.lr_scheduler.LRScheduler": "a custom schedule; write it as a function of the step for optax",
+    "torch.optim.lr_scheduler._LRScheduler": "a custom schedule; write it as a function of the step for optax",
+}
+
+
+class Classes:
+    """Rewrites classes."""
+
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        statements: StatementRewriter,
+        header: Headers,
+        decorators: Decorators,
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.statements = statements
+        self.header = header
+        self.decorators = decorators
+
+    def rewrite(self, node: ast.ClassDef) -> bool:
+        """A class, its head and its body. One that is PyTorch's own extension is left as it is."""
+        info = self.ctx.inference.classes.get(node)
+        if info is None:
+            return True
+        refused = next((b for b in info.torch_bases if b in LEFT_ALONE), None)
+        if refused is not None:
+            self.ctx.report.gap(node, refused, "refused", LEFT_ALONE[refused])
+            return True
+        for decorator in node.decorator_list:
+            self.decorators.rewrite(decorator)
+        for base in node.bases:
+            self.header.expression(node, "bases", base)
+        for keyword in node.keywords:
+            self.header.expression(keyword, "value", keyword.value)
+        saved_class, saved_functions = self.ctx.scope.class_info, self.ctx.scope.functions
+        self.ctx.scope.class_info, self.ctx.scope.functions = info, []
+        if info.is_module:
+            self._module_head(node, info)
+        self.statements.block(node.body)
+        self.ctx.scope.class_info, self.ctx.scope.functions = saved_class, saved_functions
+        return True
+
+    def _module_head(self, node: ast.ClassDef, info: ClassInfo) -> None:
+        """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
+        self.ctx.report.converted += 1
+        lines: list[str] = []
+        if _reads_training(node):
+            lines += ["deterministic: bool = False  # set by train() and eval()", ""]
+        if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
+            lines += self._constructor(info)
+        if not lines:
+            return
+        first = node.body[0]
+        docstring = (
+            isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        )
+        if first.lineno == node.lineno:
+            return
+        if docstring:
+            after = [""] + [line.rstrip() for line in (lines[:-1] if lines[-1] == "" else lines)]
+            self.ctx.edits.insert_after(first, after)
+        else:
+            self.ctx.edits.insert_before(first, lines, priority=1)
+
+    def _constructor(self, info: ClassInfo) -> list[str]:
+        """A constructor for a module without one, so that every module takes ``rngs``."""
+        nnx = self.renderer.need("nnx")
+        inherited = any(
+            base_info.method("__init__") or base_info.layer_base
+            for base_info in info.ancestry()[1:]
+            if base_info.is_module
+        ) or (info.layer_base is not None)
+        if inherited and not info.keeps_rngs:
+            return []
+        if inherited:
+            return [
+                f"def __init__(self, *args, rngs: {nnx}.Rngs, **kwargs):",
+                "    super().__init__(*args, rngs=rngs, **kwargs)",
+                "    self.rngs = rngs.fork()",
+                "",
+            ]
+        if info.keeps_rngs:
+            return [f"def __init__(self, *, rngs: {nnx}.Rngs):", "    self.rngs = rngs.fork()", ""]
+        return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
+
+
+def _reads_training(node: ast.ClassDef) -> bool:
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr == "training"
+        and isinstance(n.value, ast.Name)
+        and n.value.id == "self"
+        and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(node)
+    )

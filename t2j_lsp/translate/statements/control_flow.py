@@ -1,0 +1,120 @@
+"""Conditions, loops, ``with`` and ``try``: their headers and the blocks in them."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.fold import fold
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.rule.facts import Qual, is_tensor
+
+from .headers import Headers
+from .module_loops import ModuleLoops
+from .no_gradient import NO_GRAD, NoGradient
+
+TRANSPARENT = ("torch.enable_grad", "torch.autograd.profiler.record_function", "torch.profiler.record_function")
+
+
+class ControlFlow:
+    """Statements that hold other statements."""
+
+    def __init__(
+        self,
+        context: Context,
+        statements: StatementRewriter,
+        header: Headers,
+        loops: ModuleLoops,
+        no_gradient: NoGradient,
+    ) -> None:
+        self.ctx = context
+        self.statements = statements
+        self.header = header
+        self.loops = loops
+        self.no_gradient = no_gradient
+
+    def condition(self, node: ast.If) -> bool:
+        """``if``: one branch of it, where the condition is known."""
+        known = fold(node.test, self.ctx)
+        if known is not None and self._take_branch(node, node.body if known else node.orelse):
+            return True
+        self._note_branch(node.test)
+        self.header.expression(node, "test", node.test)
+        self.statements.block(node.body)
+        self.statements.block(node.orelse)
+        return True
+
+    def while_loop(self, node: ast.While) -> bool:
+        """``while``."""
+        self._note_branch(node.test)
+        self.header.expressions(node)
+        self.statements.block(node.body)
+        self.statements.block(node.orelse)
+        return True
+
+    def for_loop(self, node: ast.For | ast.AsyncFor) -> bool:
+        """``for``: over a module's parts, or over anything."""
+        if not self.loops.walks(node):
+            self.header.expressions(node)
+        self.statements.block(node.body)
+        self.statements.block(node.orelse)
+        return True
+
+    def with_block(self, node: ast.With | ast.AsyncWith) -> bool:
+        """``with``, which goes where JAX needs none."""
+        names = [self._context_name(item) for item in node.items]
+        if all(name in NO_GRAD or name in TRANSPARENT for name in names) and node.body[0].lineno > node.lineno:
+            self.statements.unwrap(node, node.body)
+            if any(name in NO_GRAD for name in names):
+                self.no_gradient.leave_block(node)
+            return True
+        self.header.expressions(node)
+        self.statements.block(node.body)
+        return True
+
+    def try_block(self, node: ast.Try) -> bool:
+        """``try``, its handlers first."""
+        for handler in node.handlers:
+            if handler.type is not None:
+                self.header.expression(handler, "type", handler.type)
+            self.statements.block(handler.body)
+        self.statements.block(node.body)
+        self.statements.block(node.orelse)
+        self.statements.block(node.finalbody)
+        return True
+
+    def match_block(self, node: ast.Match) -> bool:
+        """``match``: its subject and the blocks; patterns stay."""
+        self.header.expression(node, "subject", node.subject)
+        for case in node.cases:
+            self.statements.block(case.body)
+        return True
+
+    def _take_branch(self, node: ast.If, body: list[ast.stmt]) -> bool:
+        """Keep one branch of a condition whose value is known; whether that could be done."""
+        source = self.ctx.source
+        if source.text.startswith("elif", source.span(node)[0]) or not self.ctx.source.starts_line(node):
+            return False
+        if not body:
+            self.ctx.edits.delete(node)
+            return True
+        if body[0].lineno == node.lineno or (
+            body is node.orelse and source.text.startswith("elif", source.span(body[0])[0])
+        ):
+            return False
+        self.statements.unwrap(node, body)
+        return True
+
+    def _note_branch(self, test: ast.expr) -> None:
+        """``if x.sum() > 0`` works eagerly and fails under jit."""
+        fact = self.ctx.fact(test)
+        inside = self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
+        if is_tensor(fact) and inside:
+            self.ctx.report.note(
+                test, "if", "tensor-branch", "a condition on array values fails under jit; use jnp.where or lax.cond"
+            )
+
+    def _context_name(self, item: ast.withitem) -> str:
+        expression = item.context_expr
+        fact = self.ctx.fact(expression.func if isinstance(expression, ast.Call) else expression)
+        return fact.name if isinstance(fact, Qual) and item.optional_vars is None else ""

@@ -1,0 +1,57 @@
+"""Decorators of classes and functions: those that JAX has no use for go."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.facts import Qual
+
+from .headers import Headers
+from .no_gradient import NO_GRAD
+
+DROPPED_DECORATORS = (
+    "torch.jit.script",
+    "torch.jit.ignore",
+    "torch.jit.unused",
+    "torch.jit.export",
+    "torch.jit.script_method",
+    "torch.jit._script_if_tracing",
+    "torch.jit.interface",
+    "torch.fx.wrap",
+    "torch.compile",
+    "torch.compiler.disable",
+    "torch._dynamo.disable",
+    "torch.autocast",
+    "torch.amp.autocast",
+)
+
+
+class Decorators:
+    """Rewrites or drops decorators."""
+
+    def __init__(self, context: Context, header: Headers) -> None:
+        self.ctx = context
+        self.header = header
+
+    def rewrite(self, node: ast.expr) -> bool:
+        """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
+        name = self.name(node)
+        if name in NO_GRAD or name in DROPPED_DECORATORS:
+            start, end = self.ctx.source.span(node)
+            line = self.ctx.source.line_of(start)
+            last = self.ctx.source.line_of(end)
+            stop = self.ctx.source.starts[last] if last < len(self.ctx.source.starts) else end
+            self.ctx.edits.add(self.ctx.source.starts[line - 1], stop, "")
+            if name == "torch.compile":
+                self.ctx.report.note(
+                    node, name, "note", "torch.compile is dropped; put the training or inference step under nnx.jit"
+                )
+            return name in NO_GRAD
+        self.header.expression(ast.Module([], []), "value", node)
+        return False
+
+    def name(self, node: ast.expr) -> str:
+        """The qualified name of a decorator; empty where it isn't known."""
+        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
+        return fact.name if isinstance(fact, Qual) else ""

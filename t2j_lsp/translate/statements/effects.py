@@ -1,0 +1,50 @@
+"""Calls that are statements: those that go, and those that set a seed."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.rngs import start_of_rngs
+from t2j_lsp.translate.inference.unit_tests import seeds_all
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.record import REGISTRY
+
+SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+
+
+class Effects:
+    """Calls for their effect."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+
+    def dropped(self, node: ast.Expr) -> bool:
+        """``torch.backends...(True)``: a call that goes."""
+        fact = self.ctx.fact(node.value.func) if isinstance(node.value, ast.Call) else None
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        if rule is None or not rule.drop:
+            return False
+        self.ctx.edits.delete(node)
+        self.ctx.report.converted += 1
+        return True
+
+    def seed(self, node: ast.Expr) -> bool:
+        """``torch.manual_seed(0)`` becomes the seed of the Rngs that the code after it uses."""
+        call = node.value
+        fact = self.ctx.fact(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not isinstance(fact, Qual) or fact.name not in SEEDS or not call.args:
+            return False
+        seed = self.renderer.render(call.args[0]).text
+        function = self.ctx.scope.function
+        self.ctx.report.converted += 1
+        if function is not None and seeds_all(function, self.ctx.inference):
+            self.ctx.edits.delete(node)
+            return True
+        generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
+        self.ctx.edits.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
+        self.ctx.rngs.seeds[node] = "rngs"
+        self.ctx.edits.removable[node] = "rngs"
+        return True

@@ -1,0 +1,72 @@
+"""``self.head.weight = self.embed.weight``: one parameter under two names."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.layers import Layers
+from t2j_lsp.translate.rule.facts import Layer
+from t2j_lsp.translate.rule.layer import LAYERS
+
+
+class WeightTying:
+    """Ties the weights of two layers."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer, layers: Layers) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.layers = layers
+
+    def tie(self, node: ast.Assign, target: ast.Attribute) -> bool:
+        """``self.head.weight = self.embed.weight``: one parameter under two names."""
+        if target.attr != "weight" or not isinstance(node.value, ast.Attribute) or node.value.attr != "weight":
+            return False
+        into, source = self.ctx.fact(target.value), self.ctx.fact(node.value.value)
+        if not isinstance(into, Layer) or not isinstance(source, Layer):
+            self.ctx.report.gap(node, "weight tying", "unsure", "which layers share this weight is not known here")
+            return True
+        names = {into.name, source.name}
+        if names == {"torch.nn.Embedding", "torch.nn.Linear"}:
+            if into.name == "torch.nn.Embedding":
+                if not self.layers.is_linears_table(into.node):
+                    reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
+                    self.ctx.report.note(node, "weight tying", "note", reason)
+                return self._tie_linear(node, node.value.value, target.value, source)
+            return self._tie_linear(node, target.value, node.value.value, into)
+        attribute = LAYERS[into.name].attributes.get("weight", "weight")
+        if into.name != source.name or into.name not in LAYERS:
+            self.ctx.report.gap(
+                node, "weight tying", "unsure", "these two layers keep their weights in different layouts"
+            )
+            return True
+        left, right = (self.renderer.render(n).text for n in (target.value, node.value.value))
+        self.ctx.edits.replace(node, f"{left}.{attribute} = {right}.{attribute}")
+        self.ctx.report.converted += 1
+        return True
+
+    def _tie_linear(self, node: ast.Assign, linear: ast.expr, embedding: ast.expr, layer: Layer) -> bool:
+        """A Linear on an embedding's table: the layer is built on the table, which keeps PyTorch's layout."""
+        bias = layer.node is not None and any(
+            k.arg == "bias" and isinstance(k.value, ast.Constant) and k.value.value is False
+            for k in layer.node.keywords
+        )
+        if not bias or not isinstance(linear, ast.Attribute):
+            self.ctx.report.gap(
+                node, "weight tying", "unsure", "tying a Linear with a bias, or one whose constructor is not in sight"
+            )
+            return True
+        built = self.ctx.source.parents.get(layer.node) if layer.node is not None else None
+        if (
+            isinstance(built, ast.Assign)
+            and self.ctx.source.block_of(built) is self.ctx.source.block_of(node)
+            and built is not node
+        ):
+            start, end = self.ctx.source.span(built)
+            self.ctx.edits.drop(start, end)
+            self.ctx.edits.delete(built)
+        head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
+        self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({table}.embedding)")
+        self.ctx.report.converted += 1
+        return True

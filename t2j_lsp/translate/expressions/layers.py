@@ -126,7 +126,7 @@ class Layers:
             case Instance():
                 forward = fact.cls.info.method("forward")
                 if forward is not None:
-                    return self.ctx.inference.infer_function(forward)
+                    return self.ctx.inference.returns(forward)
                 return TENSOR
             case _:
                 return TENSOR

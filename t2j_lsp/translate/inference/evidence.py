@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .state import InferenceState, Parameter, join_all
+from .state import Parameter, State, join_all
 
 _SIZES = frozenset(
     {
@@ -34,54 +34,57 @@ _SIZES = frozenset(
 _CLASS_NAME = re.compile(
     r"(^|_)(layer|block|norm|act|activation|conv|module)(_?(layer|block|cls|class|klass|fn|type))?$"
 )
+
 _OTHER_ARRAYS = {"numpy", "pandas", "jax", "cupy", "tensorflow", "scipy", "h5py"}
 
 
-class Evidence(InferenceState):
+class Evidence:
     """Evidence of parameters; what is found makes the function be inferred again, knowing it."""
 
-    def _evidence(self, fact: Fact, kind: Fact = TENSOR) -> None:
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._other_arrays: bool | None = None
+        """Whether the file imports a package with arrays of its own; None until asked."""
+
+    def add(self, fact: Fact, kind: Fact = TENSOR) -> None:
         """The value was used where only a tensor can stand, or only another ``kind`` of value."""
         if not isinstance(fact, Parameter):
             return
-        self.weak.discard(fact.name)
-        if isinstance(self.evidence.get(fact.name), Parameter | None):
-            self.evidence[fact.name] = kind
+        self.state.body.weak.discard(fact.name)
+        if isinstance(self.state.body.observed.get(fact.name), Parameter | None):
+            self.state.body.observed[fact.name] = kind
 
-    def _weak_evidence(self, fact: Parameter) -> None:
+    def add_weak(self, fact: Parameter) -> None:
         """A method was called on the value that tensors have, but other objects may have too."""
-        if not fact.foreign and fact.name not in self.evidence:
-            self.evidence[fact.name] = TENSOR
-            self.weak.add(fact.name)
+        if not fact.foreign and fact.name not in self.state.body.observed:
+            self.state.body.observed[fact.name] = TENSOR
+            self.state.body.weak.add(fact.name)
 
-    def _foreign(self, fact: Parameter) -> None:
+    def foreign(self, fact: Parameter) -> None:
         """A method that tensors don't have was called on the value: it is a tensor only if something else says so."""
-        if fact.name in self.weak or fact.name not in self.evidence:
-            self.weak.discard(fact.name)
-            self.evidence[fact.name] = Parameter(fact.name, foreign=True)
+        if fact.name in self.state.body.weak or fact.name not in self.state.body.observed:
+            self.state.body.weak.discard(fact.name)
+            self.state.body.observed[fact.name] = Parameter(fact.name, foreign=True)
 
-    def _in_module(self) -> bool:
-        return self.current is not None and self.current.owner is not None and self.current.owner.is_module
-
-    def _indexed_as_tensor(self, owner: Fact, index: ast.expr) -> None:
+    def indexed(self, owner: Fact, index: ast.expr) -> None:
         """``x[:, None]`` and ``x[..., 0]``: tensors, unless the file has other arrays too."""
         parts = index.elts if isinstance(index, ast.Tuple) else []
         if not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts):
             return
         if isinstance(owner, Parameter):
-            if self.arrays_imported is None:
-                roots = {f.name.partition(".")[0] for f in self.env.values() if isinstance(f, Qual)}
-                self.arrays_imported = bool(roots & _OTHER_ARRAYS)
-            if self._in_module() or not self.arrays_imported:
-                self._evidence(owner)
+            if self._other_arrays is None:
+                roots = {f.name.partition(".")[0] for f in self.state.env.values() if isinstance(f, Qual)}
+                self._other_arrays = bool(roots & _OTHER_ARRAYS)
+            if self.state.in_module() or not self._other_arrays:
+                self.add(owner)
 
-    def _sizes(self, node: ast.Call, name: str) -> None:
+    def sizes(self, node: ast.Call, name: str) -> None:
         """``nn.Linear(dim, 4 * dim)``: dim is an int."""
         bound = bind(LAYERS[name].signature, node, None) or {}
         for parameter in bound.keys() & _SIZES:
-            self._evidence(self.facts.get(bound[parameter][0], UNKNOWN), INT)
+            self.add(self.state.facts.get(bound[parameter][0], UNKNOWN), INT)
 
-    def _passed(self, callee: FunctionInfo | None, node: ast.Call, skip: int) -> None:
+    def passed(self, callee: FunctionInfo | None, node: ast.Call, skip: int) -> None:
         """An argument is what the callee's own use of its parameter tells."""
         if callee is None or not callee.learned:
             return
@@ -90,26 +93,26 @@ class Evidence(InferenceState):
         pairs = [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
         for name, value in pairs:
             if name in callee.learned:
-                self._evidence(self.facts.get(value, UNKNOWN), callee.learned[name])
+                self.add(self.state.facts.get(value, UNKNOWN), callee.learned[name])
 
-    def _given_class(self, facts: list[Fact]) -> Fact:
+    def given_class(self, facts: list[Fact]) -> Fact:
         """``norm_layer or nn.LayerNorm``: a class, whatever was passed."""
         for fact in facts:
-            self._evidence(fact, ModuleClass())
+            self.add(fact, ModuleClass())
         known = all(fact == NONE or is_module_class(fact, LAYERS) for fact in facts)
         return join_all(facts) if known else ModuleClass()
 
-    def _default_given(self, test: ast.expr, before: dict[str, Fact], after: dict[str, Fact]) -> None:
+    def default_given(self, test: ast.expr, before: dict[str, Fact], after: dict[str, Fact]) -> None:
         """``if norm is None: norm = nn.LayerNorm``: what is passed is of the same kind."""
         match test:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
                 fact = after.get(name, UNKNOWN)
                 if is_module_class(fact, LAYERS):
-                    self._evidence(before.get(name, UNKNOWN), ModuleClass())
+                    self.add(before.get(name, UNKNOWN), ModuleClass())
                 elif isinstance(fact, Tensor) and fact.sure:
-                    self._evidence(before.get(name, UNKNOWN))
+                    self.add(before.get(name, UNKNOWN))
 
-    def _builds_by_name(self, function: Parameter, node: ast.Call) -> bool:
+    def builds_by_name(self, function: Parameter, node: ast.Call) -> bool:
         """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
-        building = self.current is not None and self.current.name == "__init__" and self._in_module()
+        building = self.state.function is not None and self.state.function.name == "__init__" and self.state.in_module()
         return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None

@@ -1,4 +1,4 @@
-"""Facts of method calls: on tensors, parameters of unknown kind, modules, lists."""
+"""Facts of method calls: on tensors, parameters of unknown kind, lists."""
 
 from __future__ import annotations
 
@@ -23,32 +23,35 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Tuple,
 )
-from t2j_lsp.translate.rule.join import assign, element, join
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.names import MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
-from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .bindings import Bindings
+from .bodies import Bodies
 from .evidence import Evidence
+from .module_methods import ModuleMethods
 from .results import rule_result
-from .state import Parameter
+from .state import Env, Parameter, State
 
 
-class MethodInference(Evidence):
-    """Method calls."""
+class Methods:
+    """Calls of methods: on tensors, parameters of unknown kind, lists, bases."""
 
-    def _method_call(
-        self,
-        node: ast.Call,
-        func: ast.Attribute,
-        arguments: list[Fact],
-        keywords: dict[str | None, Fact],
-        env: dict[str, Fact],
-    ) -> Fact:
-        owner = self.facts.get(func.value, UNKNOWN)
+    def __init__(
+        self, state: State, evidence: Evidence, bodies: Bodies, bindings: Bindings, modules: ModuleMethods
+    ) -> None:
+        self.state = state
+        self.evidence = evidence
+        self.bodies = bodies
+        self.bindings = bindings
+        self.modules = modules
+
+    def method(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact], env: Env) -> Fact:
+        owner = self.state.facts.get(func.value, UNKNOWN)
         name = func.attr
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, Parameter)):
-            return self._module_method(AnyModule(), name, arguments, node)
+            return self.modules.method(AnyModule(), name, arguments, node)
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
         match owner:
@@ -57,9 +60,9 @@ class MethodInference(Evidence):
             case Parameter():
                 return self._parameter_method(node, owner, name, arguments)
             case Instance() if owner.cls.info.acts_as_module:
-                return self._module_method(owner, name, arguments, node)
+                return self.modules.method(owner, name, arguments, node)
             case Layer() | AnyModule():
-                return self._module_method(owner, name, arguments, node)
+                return self.modules.method(owner, name, arguments, node)
             case ListOf() | Tuple():
                 return self._list_method(func, owner, name, arguments, env)
             case Shape() if name == "numel":
@@ -72,44 +75,45 @@ class MethodInference(Evidence):
                 return UNKNOWN
             case _:
                 pass
-        if self._torch_like() and (
+        if self.state.imports_torch and (
             only_tensor(name, node) or (self._runs_in_module() and means_other_on_arrays(name, node))
         ):
             return self._tensor_method(node, Tensor(sure=False), name, arguments)
         return UNKNOWN
 
-    def _torch_like(self) -> bool:
-        return bool(getattr(self, "imports_torch", False))
-
     def _runs_in_module(self) -> bool:
         """Whether the code here is part of a module's forward pass: what has tensor methods there is a tensor."""
-        here = self.current
+        here = self.state.function
         return here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
 
     def _parameter_method(self, node: ast.Call, owner: Parameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")
-        forward = self.current is not None and self.current.owner is not None and self.current.owner.is_module
+        forward = (
+            self.state.function is not None
+            and self.state.function.owner is not None
+            and self.state.function.owner.is_module
+        )
         if rule is None and REGISTRY.get(f"torch.Tensor.{name.removesuffix('_')}") is None:
-            self._foreign(owner)
+            self.evidence.foreign(owner)
         if owner.foreign and name not in TENSOR_ONLY:
             return UNKNOWN
         if rule is not None and (only_tensor(name, node) or name in ("size", "view", "dim", "numel", "to") or forward):
             if name in TENSOR_ONLY:
-                self._evidence(owner)
+                self.evidence.add(owner)
             else:
-                self._weak_evidence(owner)
+                self.evidence.add_weak(owner)
             return self._tensor_method(node, Tensor(sure=True), name, arguments)
         return UNKNOWN
 
     def _super_call(self, func: ast.Attribute, name: str) -> Fact:
-        if self.current_class is None:
+        if self.state.class_info is None:
             return UNKNOWN
-        for base in self.current_class.bases:
+        for base in self.state.class_info.bases:
             if isinstance(base, Class):
                 method = base.info.method(name)
                 if method is not None:
-                    self._remember(method)
-                    return self.infer_function(method)
+                    self.state.note_call(method)
+                    return self.bodies.infer_function(method)
         return Tensor(sure=False) if name == "forward" else UNKNOWN
 
     def _tensor_method(self, node: ast.Call, owner: Tensor, name: str, arguments: list[Fact]) -> Fact:
@@ -118,72 +122,19 @@ class MethodInference(Evidence):
         if rule is None:
             base = REGISTRY.get(f"torch.Tensor.{name[:-1]}") if name.endswith("_") else None
             if base is not None:
-                self._random(base.name, base)
+                self.state.note_random(base.name, base)
             return plain if base is not None else UNKNOWN
-        self._random(rule.name, rule)
-        return rule_result(rule, node, [plain, *arguments], self, method=True)
+        self.state.note_random(rule.name, rule)
+        return rule_result(rule, node, [plain, *arguments], self.state.facts, method=True)
 
-    def _module_method(self, owner: Fact, name: str, arguments: list[Fact], node: ast.Call) -> Fact:
-        if name in ("parameters", "buffers"):
-            return ListOf(Tensor(variable=True, any_layout=True))
-        if name in ("named_parameters", "named_buffers"):
-            return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
-        if name in ("modules", "children"):
-            return ListOf(AnyModule())
-        if name in ("named_modules", "named_children"):
-            return ListOf(Tuple((STR, AnyModule())))
-        if name in ("to", "cuda", "cpu", "eval", "train", "float", "double", "half", "apply", "requires_grad_"):
-            return owner
-        if name in ("forward", "__call__"):
-            if arguments:
-                self._evidence(arguments[0])
-            if isinstance(owner, Instance):
-                forward = owner.cls.info.method("forward")
-                return self.infer_function(forward) if forward else Tensor(sure=False)
-            return (
-                LAYERS[owner.name].result if isinstance(owner, Layer) and owner.name in LAYERS else Tensor(sure=False)
-            )
-        if name == "register_buffer" and len(node.args) + len(node.keywords) >= 2 and isinstance(owner, Instance):
-            self._register(owner, node, arguments)
-        if name == "register_parameter" and len(arguments) >= 2 and isinstance(owner, Instance):
-            self._register(owner, node, arguments)
-        if name in ("add_module", "register_module") and len(arguments) >= 2 and isinstance(owner, Instance):
-            key = node.args[0]
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                assign(owner.cls.info, key.value, arguments[1], self.current)
-        if name == "values":
-            return ListOf(AnyModule())
-        if name == "items":
-            return ListOf(Tuple((STR, AnyModule())))
-        if name in ("append", "extend", "insert", "pop", "add_module") and isinstance(owner, Layer):
-            self._note_indexed(owner)
-        return UNKNOWN
-
-    def _register(self, owner: Instance, node: ast.Call, arguments: list[Fact]) -> None:
-        key = node.args[0] if node.args else node.keywords[0].value
-        value = arguments[1] if len(arguments) > 1 else self.facts.get(node.keywords[-1].value, UNKNOWN)
-        held = node.args[1] if len(node.args) > 1 else node.keywords[-1].value
-        source = held.func.value if isinstance(held, ast.Call) and isinstance(held.func, ast.Attribute) else None
-        if isinstance(source, ast.Name) and self.facts.get(source, UNKNOWN) == UNKNOWN:
-            self.facts[source] = Tensor()  # only a tensor can be registered
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            if self.current is not None and may_be_none(self.current, held):
-                owner.cls.info.nullable.add(key.value)
-            fact = value
-            if value != NONE:
-                fact = replace(value, variable=True) if isinstance(value, Tensor) else Tensor(variable=True)
-            assign(owner.cls.info, key.value, fact, self.current)
-
-    def _list_method(
-        self, func: ast.Attribute, owner: Fact, name: str, arguments: list[Fact], env: dict[str, Fact]
-    ) -> Fact:
+    def _list_method(self, func: ast.Attribute, owner: Fact, name: str, arguments: list[Fact], env: Env) -> Fact:
         if name in ("append", "extend", "insert") and arguments:
             item = element(arguments[-1]) if name == "extend" else arguments[-1]
             old = element(owner)
             grown = ListOf(join(old, item))
             if isinstance(func.value, ast.Name | ast.Attribute):
-                self.bind(func.value, grown, env, None)
-                self.facts[func.value] = grown
+                self.bindings.bind(func.value, grown, env, None)
+                self.state.facts[func.value] = grown
             return NONE
         if name == "items" and isinstance(owner, ListOf):
             return ListOf(Tuple((owner.keys or UNKNOWN, owner.item)))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .state import InferenceState, class_names, dotted
+from .state import Env, class_names, dotted
 
 
-class Narrowing(InferenceState):
+class Narrowing:
     """Narrowing by isinstance and by the type's identity."""
 
-    def narrow(self, test: ast.expr, env: dict[str, Fact]) -> None:
+    def __init__(self, facts: Mapping[ast.AST, Fact]) -> None:
+        self.facts = facts
+
+    def narrow(self, test: ast.expr, env: Env) -> None:
         """What a true condition tells: ``isinstance(m, nn.Conv2d)``, also inside ``and``."""
         match test:
             case ast.BoolOp(op=ast.And()):
@@ -51,7 +55,7 @@ class Narrowing(InferenceState):
                 if len(names) == 1 and names <= set(LAYERS):
                     env[target.id] = Layer(next(iter(names)))
 
-    def _narrow_named(self, name: ast.expr, part: str, env: dict[str, Fact]) -> None:
+    def _narrow_named(self, name: ast.expr, part: str, env: Env) -> None:
         """``"Conv" in m.__class__.__name__``: a layer whose class, before and after conversion, is named so."""
         fact = self.facts.get(name, UNKNOWN)
         names = frozenset(n for n in LAYERS if part in n.rpartition(".")[2])
@@ -59,7 +63,7 @@ class Narrowing(InferenceState):
         if isinstance(fact, Object) and fact.kind == "class name" and fact.name and names and kept:
             env[fact.name] = AnyModule(names) if len(names) > 1 else Layer(next(iter(names)))
 
-    def _narrow_any(self, test: ast.BoolOp, env: dict[str, Fact]) -> None:
+    def _narrow_any(self, test: ast.BoolOp, env: Env) -> None:
         """``isinstance(m, A) or isinstance(m, B)`` says that m is one of the two."""
         names: set[str] = set()
         targets: set[str] = set()

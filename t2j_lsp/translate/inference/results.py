@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from t2j_lsp.translate.rule.binding import bind_facts
 from t2j_lsp.translate.rule.facts import (
@@ -22,9 +22,6 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
 )
 from t2j_lsp.translate.rule.record import Rule
-
-if TYPE_CHECKING:
-    from .state import InferenceState
 
 OBJECT_CLASSES = {
     "torch.device": "device",
@@ -57,11 +54,11 @@ _RESULTS: dict[str, Fact] = {
 }
 
 
-def rule_result(rule: Rule, node: ast.Call, arguments: list[Fact], inference: InferenceState, method: bool) -> Fact:
+def rule_result(rule: Rule, node: ast.Call, arguments: list[Fact], facts: Mapping[ast.AST, Fact], method: bool) -> Fact:
     """The fact of a call that ``rule`` answers. ``arguments`` are the positional facts, receiver first for a method."""
     result = rule.result
     if callable(result):
-        call = bind_facts(rule, node, inference.facts, arguments[0] if method and arguments else None)
+        call = bind_facts(rule, node, facts, arguments[0] if method and arguments else None)
         return result(call) if call is not None else TENSOR
     if result == "same":
         first = arguments[0] if arguments else UNKNOWN

@@ -1,9 +1,11 @@
-"""What the inference passes share: the facts found so far and the hooks between the passes."""
+"""What the parts of inference share: the facts found so far, where the inference is, and how parts ask each other."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from t2j_lsp.translate.rule.facts import (
     NONE,
@@ -24,91 +26,6 @@ from t2j_lsp.translate.rule.record import Rule
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
 
-class InferenceState:
-    """State of the inference of one file."""
-
-    def __init__(self) -> None:
-        self.facts: dict[ast.AST, Fact] = {}
-        self.env: dict[str, Fact] = {}
-        self.classes: dict[ast.ClassDef, ClassInfo] = {}
-        self.functions: dict[ast.AST, FunctionInfo] = {}
-        self.current: FunctionInfo | None = None
-        self.current_class: ClassInfo | None = None
-        self.evidence: dict[str, Fact] = {}
-        self.weak: set[str] = set()
-        """Parameters that only the names of methods make tensors, names that other objects may have too."""
-        """What the present function's use of its parameters tells of them."""
-        self.returned: list[Fact] = []
-        self.yielded: list[Fact] = []
-        self.indexed: set[ast.Call] = set()
-        """Constructor calls of containers that are indexed, measured or iterated."""
-        self.indexes_any = False
-        """Whether a module of unknown class is indexed somewhere."""
-        self.isinstance_classes: set[str] = set()
-        """torch layers that isinstance asks for."""
-        self.module_random = False
-        self.arrays_imported: bool | None = None
-        """Whether the file imports a package with arrays of its own; None until asked."""
-
-    # Provided by Inference.
-    def infer_function(self, info: FunctionInfo) -> Fact:
-        raise NotImplementedError
-
-    def module_member(self, module: str, name: str) -> Fact | None:
-        raise NotImplementedError
-
-    def infer_class(self, info: ClassInfo) -> None:
-        raise NotImplementedError
-
-    def bind(self, target: ast.expr, fact: Fact, env: dict[str, Fact], value: ast.expr | None) -> None:
-        raise NotImplementedError
-
-    def narrow(self, test: ast.expr, env: dict[str, Fact]) -> None:
-        raise NotImplementedError
-
-    def _expr(self, node: ast.expr, env: dict[str, Fact]) -> Fact:
-        raise NotImplementedError
-
-    def expr(self, node: ast.expr | None, env: dict[str, Fact], load: bool = False) -> Fact:
-        """Infer one expression and remember its fact."""
-        if node is None:
-            return NONE
-        fact = self._expr(node, env)
-        self.facts[node] = fact
-        return fact
-
-    def _note_indexed(self, fact: Fact) -> None:
-        if isinstance(fact, Layer) and fact.name == "torch.nn.Sequential":
-            if fact.node is not None:
-                self.indexed.add(fact.node)
-            else:
-                self.indexes_any = True
-        elif isinstance(fact, AnyModule):
-            self.indexes_any = True
-
-    def _random(self, name: str, rule: Rule) -> None:
-        if not rule.random:
-            return
-        if self.current is None:
-            self.module_random = True
-        elif name.startswith("torch.nn.init."):
-            self.current.builds = True
-        else:
-            self.current.draws = True
-
-    def _remember(self, info: FunctionInfo | ClassInfo) -> None:
-        if isinstance(info, ClassInfo) and info.is_module:
-            self._builds()
-        if self.current is not None:
-            self.current.callees.add(info)
-
-    def _builds(self) -> None:
-        if self.current is not None:
-            self.current.builds = True
-        else:
-            self.module_random = True
-
-
 @dataclass(frozen=True)
 class Parameter(Fact):
     """A function parameter of which nothing is known yet; use as a tensor is evidence.
@@ -118,6 +35,88 @@ class Parameter(Fact):
 
     name: str
     foreign: bool = False
+
+
+Env = dict[str, Fact]
+"""What names mean at a place: also dotted ones (``self.conv``), where a condition tells more of them."""
+
+
+class Infer(Protocol):
+    """What the parts of inference ask for the expressions inside those they answer for."""
+
+    def expr(self, node: ast.expr | None, env: Env) -> Fact:
+        """Infer one expression and remember its fact."""
+
+
+@dataclass
+class Body:
+    """What one reading of a function's body brings to light."""
+
+    observed: dict[str, Fact] = field(default_factory=dict)
+    """What the use of its parameters tells of them."""
+    weak: set[str] = field(default_factory=set)
+    """Parameters that only the names of methods make tensors, names that other objects may have too."""
+    returned: list[Fact] = field(default_factory=list)
+    yielded: list[Fact] = field(default_factory=list)
+
+
+@dataclass
+class State:
+    """What is known of one file so far, and where in it the inference is. Every part of it reads and writes this."""
+
+    assumed: Mapping[ast.AST, Fact]
+    """Facts of parameters and of assigned names, where nothing else is known of them."""
+    facts: dict[ast.AST, Fact] = field(default_factory=dict)
+    env: Env = field(default_factory=dict)
+    """What the module level binds."""
+    classes: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
+    functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
+    imports_torch: bool = False
+    indexed: set[ast.Call] = field(default_factory=set)
+    """Constructor calls of containers that are indexed, measured or iterated."""
+    indexes_any: bool = False
+    """Whether a module of unknown class is indexed somewhere."""
+    isinstance_classes: set[str] = field(default_factory=set)
+    """torch layers that isinstance asks for."""
+    function: FunctionInfo | None = None
+    """The function that is being inferred."""
+    class_info: ClassInfo | None = None
+    """The class that is being inferred."""
+    body: Body = field(default_factory=Body)
+
+    def in_module(self) -> bool:
+        """Whether the code here is a method of a module."""
+        return self.function is not None and self.function.owner is not None and self.function.owner.is_module
+
+    def note_indexed(self, fact: Fact) -> None:
+        """A value was indexed, measured or iterated."""
+        if isinstance(fact, Layer) and fact.name == "torch.nn.Sequential":
+            if fact.node is not None:
+                self.indexed.add(fact.node)
+            else:
+                self.indexes_any = True
+        elif isinstance(fact, AnyModule):
+            self.indexes_any = True
+
+    def note_random(self, name: str, rule: Rule) -> None:
+        """A torch function was called that may draw random numbers."""
+        if rule.random and self.function is not None:
+            if name.startswith("torch.nn.init."):
+                self.function.builds = True
+            else:
+                self.function.draws = True
+
+    def note_call(self, info: FunctionInfo | ClassInfo) -> None:
+        """A function or class of the file was called."""
+        if isinstance(info, ClassInfo) and info.is_module:
+            self.note_built()
+        if self.function is not None:
+            self.function.callees.add(info)
+
+    def note_built(self) -> None:
+        """A module was built."""
+        if self.function is not None:
+            self.function.builds = True
 
 
 def dotted(node: ast.expr) -> str:

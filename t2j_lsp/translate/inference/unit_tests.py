@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
 
+from .file import Inference
 from .state import join_all
 
-if TYPE_CHECKING:
-    from .file import Inference
-
-FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 CASES = ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "torch.testing._internal.common_utils.TestCase")
 FIXTURES = ("pytest.fixture", "pytest.yield_fixture", "pytest_asyncio.fixture")
 SET_UP = frozenset({
@@ -27,17 +23,6 @@ SET_UP = frozenset({
 })  # fmt: skip
 INSTANCE_SET_UP = frozenset({"setUp", "asyncSetUp", "setup_method"})
 SCOPES = ("function", "class", "module", "package", "session")
-
-
-def is_test_file(tree: ast.Module) -> bool:
-    """Whether a file holds unit tests: it imports a framework for them, or has functions that pytest collects."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and any(a.name.split(".")[0] in FRAMEWORKS for a in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(FRAMEWORKS):
-            return True
-    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
-    return any(f.name.startswith("test_") and any(isinstance(n, ast.Assert) for n in ast.walk(f)) for f in functions)
 
 
 def caller_of(info: FunctionInfo, inference: Inference) -> str:

@@ -1,0 +1,160 @@
+"""Facts of attributes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    INT,
+    UNKNOWN,
+    AnyModule,
+    Class,
+    Fact,
+    Instance,
+    Layer,
+    Object,
+    Qual,
+    Shape,
+    Tensor,
+)
+from t2j_lsp.translate.rule.names import canonical
+
+from .bodies import Bodies
+from .evidence import Evidence
+from .imports import Imports
+from .state import CONTAINERS, Env, Infer, Parameter, State, dotted
+
+VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
+
+
+class Attributes:
+    """Attributes of tensors, modules, classes and libraries."""
+
+    def __init__(self, state: State, infer: Infer, evidence: Evidence, bodies: Bodies, imports: Imports) -> None:
+        self.state = state
+        self.infer = infer
+        self.evidence = evidence
+        self.bodies = bodies
+        self.imports = imports
+
+    def attribute(self, node: ast.Attribute, env: Env) -> Fact:
+        owner = self.infer.expr(node.value, env)
+        name = node.attr
+        if name == "__name__" and isinstance(node.value, ast.Attribute) and node.value.attr == "__class__":
+            return Object("class name", dotted(node.value.value))
+        if name == "__name__" and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+            return Object("class name", dotted(node.value.args[0])) if node.value.func.id == "type" else UNKNOWN
+        narrowed = env.get(dotted(node))
+        if narrowed is not None:
+            return narrowed
+        match owner:
+            case Qual():
+                return self.imports.member(owner.name, name) or Qual(canonical(f"{owner.name}.{name}"))
+            case Instance():
+                return self._instance_attribute(owner, name)
+            case Class():
+                self.bodies.infer_class(owner.info)
+                method = owner.info.method(name)
+                return method.fact if method else owner.info.attribute(name)
+            case Tensor():
+                return self._tensor_attribute(owner, name)
+            case Parameter() if name in ("shape", "dtype", "device", "ndim", "requires_grad", "data"):
+                in_module = (
+                    self.state.function is not None
+                    and self.state.function.owner is not None
+                    and self.state.function.owner.is_module
+                )
+                if name in ("requires_grad", "device", "data") and in_module:
+                    self.evidence.add(owner)
+                return VIEWS_OF_TENSOR.get(name, UNKNOWN)
+            case Layer():
+                child = named_child(owner, name)
+                return (
+                    self.state.facts.get(child, AnyModule())
+                    if child is not None
+                    else self._layer_attribute(owner.name, name)
+                )
+            case AnyModule():
+                if name in ("weight", "bias", "running_mean", "running_var"):
+                    return Tensor(variable=True)
+                return UNKNOWN
+            case Object() if name in ("dtype", "device"):
+                return Object(name)
+            case _:
+                return UNKNOWN
+
+    def _instance_attribute(self, owner: Instance, name: str) -> Fact:
+        info = owner.cls.info
+        self.bodies.infer_class(info)
+        if name == "training" and info.acts_as_module:
+            return BOOL
+        method = info.method(name)
+        if method is not None:
+            if self.state.function is not None:
+                self.state.function.self_calls.add(name)
+                if self.state.function.owner is not info:
+                    self.state.function.callees.add(method)
+            if any(
+                isinstance(d, ast.Name) and d.id in ("property", "cached_property") for d in method.node.decorator_list
+            ):
+                return self.bodies.infer_function(method)
+            return method.fact
+        fact = info.attribute(name)
+        if fact is UNKNOWN and info.layer_base is not None:
+            return self._layer_attribute(info.layer_base, name)
+        if name in ("T_destination", "dump_patches"):
+            return UNKNOWN
+        return fact
+
+    def _layer_attribute(self, layer: str, name: str) -> Fact:
+        if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
+            return Tensor(variable=True)
+        if name in (
+            "in_features",
+            "out_features",
+            "in_channels",
+            "out_channels",
+            "embedding_dim",
+            "groups",
+            "embed_dim",
+        ):
+            return INT
+        if name == "out_proj":
+            return Layer("torch.nn.Linear")
+        return UNKNOWN
+
+    def _tensor_attribute(self, owner: Tensor, name: str) -> Fact:
+        if name == "shape":
+            return Shape(owner.rank)
+        if name in VIEWS_OF_TENSOR:
+            return VIEWS_OF_TENSOR[name]
+        if name in ("T", "mT", "H", "mH", "data", "grad", "real", "imag"):
+            return replace(owner, variable=False)
+        if name in ("requires_grad", "is_cuda", "is_leaf", "is_sparse"):
+            return BOOL
+        return UNKNOWN
+
+
+def named_child(layer: Layer, name: str) -> ast.expr | None:
+    """The child that a ModuleDict or Sequential was given under a name, where the constructor shows it."""
+    if layer.node is None or not layer.node.args or layer.name not in CONTAINERS:
+        return None
+    given = layer.node.args[0]
+    pairs: list[tuple[ast.expr | None, ast.expr]] = []
+    if isinstance(given, ast.Dict):
+        pairs = list(zip(given.keys, given.values, strict=True))
+    elif isinstance(given, ast.Call):
+        for keyword in given.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        given = given.args[0] if given.args else given
+    if isinstance(given, ast.List | ast.Tuple):
+        pairs = [(e.elts[0], e.elts[1]) for e in given.elts if isinstance(e, ast.Tuple) and len(e.elts) == 2]
+    elif isinstance(given, ast.Dict):
+        pairs = list(zip(given.keys, given.values, strict=True))
+    for key, value in pairs:
+        if isinstance(key, ast.Constant) and key.value == name:
+            return value
+    return None

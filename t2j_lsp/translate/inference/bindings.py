@@ -1,0 +1,121 @@
+"""Assignments: facts of names, attributes, items and patterns of these."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from t2j_lsp.translate.rule.facts import (
+    INT,
+    NONE,
+    UNKNOWN,
+    ClassInfo,
+    Fact,
+    Instance,
+    ListOf,
+    Shape,
+    Tensor,
+    Tuple,
+    is_tensor,
+)
+from t2j_lsp.translate.rule.join import assign, element
+from t2j_lsp.translate.rule.nullness import may_be_none
+
+from .annotations import annotation_fact
+from .operators import arithmetic
+from .state import Env, Infer, Parameter, State, dotted
+
+
+class Bindings:
+    """Assignments."""
+
+    def __init__(self, state: State, infer: Infer) -> None:
+        self.state = state
+        self.infer = infer
+
+    def bind(self, target: ast.expr, fact: Fact, env: Env, value: ast.expr | None) -> None:
+        """Assign a fact to a name, attribute, subscript or pattern of these."""
+        match target:
+            case ast.Name():
+                if fact == UNKNOWN or isinstance(fact, Parameter):
+                    fact = self.state.assumed.get(target, fact)
+                env[target.id] = fact
+                self.state.facts[target] = fact
+            case ast.Tuple() | ast.List():
+                self._unpack(target, fact, env, value)
+            case ast.Starred():
+                self.bind(target.value, ListOf(UNKNOWN), env, None)
+            case ast.Attribute():
+                owner = self.infer.expr(target.value, env)
+                self.state.facts[target] = fact
+                env.pop(dotted(target), None)
+                if isinstance(owner, Instance):
+                    assign(owner.cls.info, target.attr, _kept(owner.cls.info, target.attr, fact), self.state.function)
+                    if (
+                        value is not None
+                        and self.state.function is not None
+                        and may_be_none(self.state.function, value)
+                    ):
+                        owner.cls.info.nullable.add(target.attr)
+                    if is_tensor(fact) and dotted(target) and owner.cls.info.attribute(target.attr) == UNKNOWN:
+                        env[dotted(target)] = fact  # Elsewhere something else; here, a tensor from now on.
+            case ast.Subscript():
+                container = self.infer.expr(target.value, env)
+                self.infer.expr(target.slice, env)
+                self.state.facts[target] = element(container)
+
+    def _unpack(self, target: ast.Tuple | ast.List, fact: Fact, env: Env, value: ast.expr | None) -> None:
+        count = len(target.elts)
+        starred = any(isinstance(e, ast.Starred) for e in target.elts)
+        if isinstance(fact, Shape) and isinstance(value, ast.Attribute) and not starred:
+            _learn_rank(value.value, count, env)
+        elif isinstance(fact, Shape) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            _learn_rank(value.func.value, count, env)
+        if isinstance(fact, Tuple) and len(fact.items) == count and not starred:
+            facts: list[Fact] = list(fact.items)
+        else:
+            facts = [INT if isinstance(fact, Shape) else element(fact)] * count
+        for one, item in zip(target.elts, facts, strict=True):
+            self.bind(one, item, env, None)
+
+    def assign(self, node: ast.Assign, env: Env) -> bool:
+        fact = self.infer.expr(node.value, env)
+        for target in node.targets:
+            self.bind(target, fact, env, node.value)
+        return True
+
+    def annotated(self, node: ast.AnnAssign, env: Env) -> bool:
+        stated = annotation_fact(node.annotation, lambda n: self.infer.expr(n, env))
+        self.infer.expr(node.annotation, env)
+        if node.value is not None:
+            fact = self.infer.expr(node.value, env)
+            self.bind(node.target, stated if fact in (UNKNOWN, NONE) else fact, env, node.value)
+        else:
+            self.bind(node.target, stated, env, None)
+        return True
+
+    def augmented(self, node: ast.AugAssign, env: Env) -> bool:
+        left = self.infer.expr(node.target, env)
+        right = self.infer.expr(node.value, env)
+        self.bind(node.target, arithmetic(left, right, node.op), env, node.value)
+        if isinstance(left, Tensor) and left.variable:
+            self.state.facts[node.target] = left  # a parameter stays one
+        return True
+
+
+def _learn_rank(node: ast.expr, rank: int, env: Env) -> None:
+    """``b, c, h, w = x.shape`` says that x has four dims."""
+    if isinstance(node, ast.Name):
+        fact = env.get(node.id)
+        if isinstance(fact, Tensor):
+            env[node.id] = replace(fact, rank=rank)
+
+
+def _kept(info: ClassInfo, name: str, fact: Fact) -> Fact:
+    """A tensor assigned to an attribute that holds a parameter or buffer goes into that variable."""
+    old = info.attribute(name)
+    if is_tensor(fact) and isinstance(old, Tensor) and old.variable:
+        return old
+    if isinstance(fact, Parameter):
+        return UNKNOWN
+    return fact

@@ -1,0 +1,164 @@
+"""Bodies of functions and classes: what a function returns, and what a class holds."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.symbols import Symbols
+from t2j_lsp.translate.rule.facts import (
+    NONE,
+    UNKNOWN,
+    Class,
+    ClassInfo,
+    Fact,
+    FunctionInfo,
+    Instance,
+    ListOf,
+    ModuleClass,
+    Qual,
+    Scalar,
+)
+from t2j_lsp.translate.rule.join import assign, forget, join
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .annotations import annotation_fact
+from .declarations import Declarations
+from .flow import Flow
+from .state import Body, Env, Infer, Parameter, State, join_all
+
+
+class Bodies:
+    """Bodies of functions and classes, each inferred once."""
+
+    def __init__(self, symbols: Symbols, state: State, infer: Infer, flow: Flow, declarations: Declarations) -> None:
+        self.symbols = symbols
+        self.state = state
+        self.infer = infer
+        self.flow = flow
+        self.declarations = declarations
+
+    def infer_class(self, info: ClassInfo) -> None:
+        """Attributes: class level first, then ``__init__``, then the other methods."""
+        if info.inferred:
+            return
+        info.inferred = True
+        for base in info.bases:
+            if isinstance(base, Class):
+                self.infer_class(base.info)
+        if info.node not in self.state.classes:
+            return
+        saved, self.state.class_info = self.state.class_info, info
+        scope = dict(self.state.env)
+        for node in info.node.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                self.flow.statement(node, scope)
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        assign(info, target.id, scope.get(target.id, UNKNOWN))
+            elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.flow.statement(node, scope)
+                if isinstance(node, ast.ClassDef):
+                    assign(info, node.name, scope[node.name])
+        if "__init__" in info.methods:
+            self.infer_function(info.methods["__init__"])
+        for method in info.methods.values():
+            self.infer_function(method)
+        self.state.class_info = saved
+
+    def infer_function(self, info: FunctionInfo) -> Fact:
+        """Infer a body once; the value is the join of what it returns."""
+        if info.returns is not None or info.inferring or info.node not in self.state.functions:
+            return info.returns or self._declared_return(info)
+        info.inferring = True
+        if info.owner is not None:
+            self.infer_class(info.owner)
+            if info.returns is not None:
+                return info.returns
+        saved = self.state.function, self.state.body
+        self.state.function, self.state.body = info, Body()
+        for _ in range(3):
+            self.state.body.returned, self.state.body.yielded = [], []
+            env = self._function_env(info)
+            self.flow.block(info.node.body, env)
+            if self.state.body.observed.items() <= info.learned.items():
+                break
+            info.learned |= self.state.body.observed
+            if info.owner is not None:
+                forget(info.owner, info)
+        body = self.state.body
+        returns = [ListOf(join_all(body.yielded))] if body.yielded else body.returned
+        self.state.function, self.state.body = saved
+        declared = self._declared_return(info)
+        out: Fact = returns[0] if returns else NONE
+        for fact in returns[1:]:
+            out = join(out, fact)
+        info.returns = declared if out in (UNKNOWN, NONE) and declared != UNKNOWN else out
+        info.inferring = False
+        return info.returns
+
+    def _declared_return(self, info: FunctionInfo) -> Fact:
+        return annotation_fact(info.node.returns, lambda n: self.infer.expr(n, {**self.state.env, **info.env}))
+
+    def _function_env(self, info: FunctionInfo) -> Env:
+        arguments = info.node.args
+        env = dict(info.env) if info.outer else dict(self.state.env)
+        for name in self.symbols.bound(info.node):
+            env.pop(name, None)
+        plain = arguments.posonlyargs + arguments.args
+        defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+        pairs = [*zip(plain, defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+        static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
+        for index, (argument, default) in enumerate(pairs):
+            if index == 0 and info.owner is not None and not static:
+                env[argument.arg] = Instance(info.owner.fact) if argument.arg != "cls" else info.owner.fact
+                continue
+            fact = annotation_fact(argument.annotation, lambda n: self.infer.expr(n, self.state.env))
+            if argument.annotation is not None:
+                self.infer.expr(argument.annotation, self.state.env)
+            if default is not None:
+                from_default = self.infer.expr(default, env)
+                if fact == UNKNOWN and from_default != NONE:
+                    fact = Scalar(from_default.kind) if isinstance(from_default, Scalar) else from_default
+                    if isinstance(from_default, Qual) and from_default.name in LAYERS or _is_class(from_default):
+                        fact = join(from_default, _ANY_CLASS)
+            if fact == UNKNOWN:
+                fact = self.state.assumed.get(argument, UNKNOWN)
+            if fact == UNKNOWN:
+                fact = info.learned.get(argument.arg, Parameter(argument.arg))
+            env[argument.arg] = fact
+        if arguments.vararg:
+            env[arguments.vararg.arg] = ListOf(
+                annotation_fact(arguments.vararg.annotation, lambda n: self.infer.expr(n, self.state.env))
+            )
+        if arguments.kwarg:
+            env[arguments.kwarg.arg] = ListOf(UNKNOWN, Scalar("str"))
+        return env
+
+    def class_statement(self, node: ast.ClassDef, env: Env) -> bool:
+        info = self.declarations.declare_class(node, env)
+        for decorator in node.decorator_list:
+            self.infer.expr(decorator, env)
+        self.infer_class(info)
+        return True
+
+    def function_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef, env: Env) -> bool:
+        for decorator in node.decorator_list:
+            self.infer.expr(decorator, env)
+        info = self.declarations.declare_function(node, None, self.state.function)
+        if info.owner is None:
+            env[node.name] = info.fact
+            if self.state.function is not None and self.state.function is not info:
+                info.outer = self.state.function
+                info.env = env
+                info.returns, info.inferring = None, False
+                self.state.function.callees.add(info)
+                self.infer_function(info)
+        return True
+
+
+_ANY_CLASS = ModuleClass()
+
+
+def _is_class(fact: Fact) -> bool:
+    return isinstance(fact, Class) and fact.info.is_module

@@ -1,0 +1,67 @@
+"""Facts of calls of builtins."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, Instance, ListOf, Shape, Tuple, is_tensor
+from t2j_lsp.translate.rule.join import element
+
+from .state import State, class_names, join_all
+
+
+class BuiltinCalls:
+    """Calls of builtins."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def call(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+        first = arguments[0] if arguments else UNKNOWN
+        if name == "len":
+            self.state.note_indexed(first)
+        match name:
+            case "len" | "int" | "round" | "abs" | "ord" | "id" | "hash":
+                return first if name == "abs" and is_tensor(first) else INT
+            case "float":
+                return FLOAT
+            case "bool" | "isinstance" | "issubclass" | "hasattr" | "callable" | "any" | "all":
+                if name == "isinstance" and len(arguments) == 2:
+                    self.state.isinstance_classes.update(class_names(arguments[1]))
+                return BOOL
+            case "str" | "repr" | "format":
+                return STR
+            case "range":
+                return ListOf(INT)
+            case "enumerate":
+                self.state.note_indexed(first)
+                return ListOf(Tuple((INT, element(first))))
+            case "zip":
+                for fact in arguments:
+                    self.state.note_indexed(fact)
+                return ListOf(Tuple(tuple(map(element, arguments))))
+            case "list" | "tuple" | "sorted" | "set" | "iter":
+                self.state.note_indexed(first)
+                return (
+                    first
+                    if isinstance(first, Tuple | Shape)
+                    else ListOf(element(first))
+                    if arguments
+                    else ListOf(UNKNOWN)
+                )
+            case "reversed":
+                return ListOf(element(first))
+            case "dict":
+                return first if isinstance(first, ListOf) else ListOf(UNKNOWN, STR)
+            case "next":
+                return element(first)
+            case "max" | "min":
+                return element(first) if len(arguments) == 1 else join_all(arguments)
+            case "sum":
+                return element(first)
+            case "type" if isinstance(first, Instance):
+                return first.cls
+            case "filter" if len(arguments) > 1:
+                return ListOf(element(arguments[1]))
+            case _:
+                return UNKNOWN

@@ -1,0 +1,67 @@
+"""Facts of expressions that bind names of their own."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial, is_module
+from t2j_lsp.translate.rule.join import element
+
+from .bindings import Bindings
+from .narrowing import Narrowing
+from .state import Env, Infer, State
+
+
+class InnerScopes:
+    """Expressions that bind names: comprehensions, lambdas, assignments inside; and what a generator yields."""
+
+    def __init__(self, state: State, infer: Infer, bindings: Bindings, narrowing: Narrowing) -> None:
+        self.state = state
+        self.infer = infer
+        self.bindings = bindings
+        self.narrowing = narrowing
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, env: Env) -> Fact:
+        scope = self._comprehension(node.generators, env)
+        return ListOf(self.infer.expr(node.elt, scope))
+
+    def dict_comprehension(self, node: ast.DictComp, env: Env) -> Fact:
+        scope = self._comprehension(node.generators, env)
+        key = self.infer.expr(node.key, scope)
+        return ListOf(self.infer.expr(node.value, scope), key)
+
+    def function(self, node: ast.Lambda, env: Env) -> Fact:
+        """A lambda that makes a module stands for its class."""
+        scope = {**env, **{a.arg: UNKNOWN for a in ast.walk(node.args) if isinstance(a, ast.arg)}}
+        for default in [*node.args.defaults, *node.args.kw_defaults]:
+            self.infer.expr(default, env)
+        body = self.infer.expr(node.body, scope)
+        return Partial(body) if is_module(body) else UNKNOWN
+
+    def named(self, node: ast.NamedExpr, env: Env) -> Fact:
+        fact = self.infer.expr(node.value, env)
+        self.bindings.bind(node.target, fact, env, node.value)
+        return fact
+
+    def yielded(self, node: ast.Yield, env: Env) -> Fact:
+        self.state.body.yielded.append(self.infer.expr(node.value, env) if node.value is not None else NONE)
+        return UNKNOWN
+
+    def yielded_from(self, node: ast.YieldFrom, env: Env) -> Fact:
+        self.state.body.yielded.append(element(self.infer.expr(node.value, env)))
+        return UNKNOWN
+
+    def _comprehension(self, generators: list[ast.comprehension], env: Env) -> Env:
+        inner = dict(env)
+        for generator in generators:
+            self.bindings.bind(
+                generator.target, self._iterated(generator.iter, self.infer.expr(generator.iter, inner)), inner, None
+            )
+            for condition in generator.ifs:
+                self.infer.expr(condition, inner)
+                self.narrowing.narrow(condition, inner)
+        return inner
+
+    def _iterated(self, node: ast.expr, fact: Fact) -> Fact:
+        self.state.note_indexed(fact)
+        return element(fact)

@@ -1,0 +1,148 @@
+"""Facts of calls of libraries: torch, einops, the standard library."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from t2j_lsp.translate.rule.facts import (
+    INT,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    Layer,
+    ListOf,
+    Object,
+    Partial,
+    Shape,
+    Tensor,
+    Tuple,
+    is_module,
+)
+from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
+
+from .evidence import Evidence
+from .results import OBJECT_CLASSES, rule_result
+from .state import CONTAINERS, State
+
+
+class LibraryCalls:
+    """Calls of torch, and of the libraries beside it."""
+
+    def __init__(self, state: State, evidence: Evidence) -> None:
+        self.state = state
+        self.evidence = evidence
+
+    def call(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+        if name == "functools.partial" and arguments:
+            return Partial(arguments[0], node)
+        if name in ("copy.copy", "copy.deepcopy") and arguments:
+            return arguments[0]
+        if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):
+            inner = arguments[0] if arguments else TENSOR
+            return replace(inner, variable=True) if isinstance(inner, Tensor) else Tensor(variable=True)
+        if name in LAYERS:
+            if LAYERS[name].random or name in CONTAINERS:
+                self.state.note_built()
+            self.evidence.sizes(node, name)
+            return Layer(name, node, self._children(node, name, arguments))
+        if name in OBJECT_CLASSES:
+            return Object(OBJECT_CLASSES[name], name)
+        if name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper():
+            return Object("scheduler" if "lr_scheduler" in name else "optimizer", name)
+        if name == "collections.OrderedDict":
+            return ListOf(element(element(arguments[0])) if arguments else UNKNOWN, STR)
+        if name in ("torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"):
+            if self.state.function is not None:
+                self.state.function.seeds = True
+            return UNKNOWN
+        if name.startswith("einops.") and arguments and node.args:
+            return self._einops(node, name, arguments)
+        rule = REGISTRY.get(name)
+        if rule is None:
+            return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
+        if arguments and rule.result != "none" and _takes_tensor_first(rule):
+            self.evidence.add(arguments[0])
+        for fact in arguments[slice(*_TENSORS.get(name, (0, 0)))]:
+            self.evidence.add(fact)
+        self.state.note_random(name, rule)
+        return rule_result(rule, node, arguments, self.state.facts, method=False)
+
+    def _children(self, node: ast.Call, name: str, arguments: list[Fact]) -> tuple[Fact, ...] | None:
+        """Facts of a container's children where the call lists them."""
+        if name == "torch.nn.Sequential":
+            if any(isinstance(a, ast.Starred) for a in node.args):
+                return None
+            if len(arguments) == 1 and not is_module(arguments[0]):
+                children = [self.state.facts.get(v, UNKNOWN) for v in _listed(node.args[0]) or ()]
+                return tuple(children) if children and all(map(is_module, children)) else None
+            return tuple(arguments)
+        if name == "torch.nn.ModuleList" and arguments:
+            if isinstance(arguments[0], Tuple):
+                return arguments[0].items
+            if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
+                return (arguments[0].item,)
+        return None
+
+    def _einops(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+        """Einops takes JAX arrays as it takes tensors: its calls stay, and their values are tensors."""
+        rule = REGISTRY.get(name)
+        if rule is not None:
+            return rule_result(rule, node, arguments, self.state.facts, method=False)
+        self.evidence.add(arguments[0])
+        match name.removeprefix("einops."):
+            case "rearrange" | "reduce" | "repeat":
+                dtype = arguments[0].dtype if isinstance(arguments[0], Tensor) and name != "einops.reduce" else None
+                return Tensor(_pattern_rank(node), dtype)
+            case "einsum":
+                return TENSOR
+            case "pack":
+                return Tuple((TENSOR, ListOf(Shape())))
+            case "unpack":
+                return ListOf(TENSOR)
+            case "parse_shape":
+                return ListOf(INT, STR)
+            case _:
+                return UNKNOWN
+
+
+def _listed(node: ast.expr) -> list[ast.expr] | None:
+    """The values of a dict that is written out, in order: ``OrderedDict([("fc", layer), ...])``; None otherwise."""
+    if isinstance(node, ast.Call):
+        return _listed(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if isinstance(node, ast.Dict):
+        return node.values if None not in node.keys else None
+    if not isinstance(node, ast.List | ast.Tuple):
+        return None
+    pairs = [e.elts for e in node.elts if isinstance(e, ast.List | ast.Tuple) and len(e.elts) == 2]
+    return [pair[1] for pair in pairs] if len(pairs) == len(node.elts) else None
+
+
+_TENSORS = {
+    "torch.matmul": (1, 2),
+    "torch.bmm": (1, 2),
+    "torch.mm": (1, 2),
+    "torch.einsum": (1, None),
+    "torch.nn.functional.linear": (1, 3),
+    "torch.nn.functional.scaled_dot_product_attention": (1, 4),
+}
+"""Positions of further arguments that can only be tensors."""
+
+
+def _takes_tensor_first(rule: Rule) -> bool:
+    parameters = rule.signatures[0].parameters
+    return bool(parameters) and parameters[0].name in ("input", "self", "tensor", "x", "query", "condition")  # type: ignore[index]
+
+
+def _pattern_rank(node: ast.Call) -> int | None:
+    """The number of axes on the right of an einops pattern; None where it has ``...`` or isn't written out."""
+    pattern = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "pattern"), None)
+    if not isinstance(pattern, ast.Constant) or not isinstance(pattern.value, str) or "->" not in pattern.value:
+        return None
+    right = pattern.value.rpartition("->")[2]
+    return None if "..." in right or "…" in right else len(re.sub(r"\([^)]*\)", " g ", right).split())

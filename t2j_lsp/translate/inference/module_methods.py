@@ -1,0 +1,75 @@
+"""Facts of calls of methods that every module has."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from t2j_lsp.translate.rule.facts import NONE, STR, UNKNOWN, AnyModule, Fact, Instance, Layer, ListOf, Tensor, Tuple
+from t2j_lsp.translate.rule.join import assign
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.nullness import may_be_none
+
+from .bodies import Bodies
+from .evidence import Evidence
+from .state import State
+
+
+class ModuleMethods:
+    """Calls of methods that every module has."""
+
+    def __init__(self, state: State, evidence: Evidence, bodies: Bodies) -> None:
+        self.state = state
+        self.evidence = evidence
+        self.bodies = bodies
+
+    def method(self, owner: Fact, name: str, arguments: list[Fact], node: ast.Call) -> Fact:
+        if name in ("parameters", "buffers"):
+            return ListOf(Tensor(variable=True, any_layout=True))
+        if name in ("named_parameters", "named_buffers"):
+            return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
+        if name in ("modules", "children"):
+            return ListOf(AnyModule())
+        if name in ("named_modules", "named_children"):
+            return ListOf(Tuple((STR, AnyModule())))
+        if name in ("to", "cuda", "cpu", "eval", "train", "float", "double", "half", "apply", "requires_grad_"):
+            return owner
+        if name in ("forward", "__call__"):
+            if arguments:
+                self.evidence.add(arguments[0])
+            if isinstance(owner, Instance):
+                forward = owner.cls.info.method("forward")
+                return self.bodies.infer_function(forward) if forward else Tensor(sure=False)
+            return (
+                LAYERS[owner.name].result if isinstance(owner, Layer) and owner.name in LAYERS else Tensor(sure=False)
+            )
+        if name == "register_buffer" and len(node.args) + len(node.keywords) >= 2 and isinstance(owner, Instance):
+            self._register(owner, node, arguments)
+        if name == "register_parameter" and len(arguments) >= 2 and isinstance(owner, Instance):
+            self._register(owner, node, arguments)
+        if name in ("add_module", "register_module") and len(arguments) >= 2 and isinstance(owner, Instance):
+            key = node.args[0]
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                assign(owner.cls.info, key.value, arguments[1], self.state.function)
+        if name == "values":
+            return ListOf(AnyModule())
+        if name == "items":
+            return ListOf(Tuple((STR, AnyModule())))
+        if name in ("append", "extend", "insert", "pop", "add_module") and isinstance(owner, Layer):
+            self.state.note_indexed(owner)
+        return UNKNOWN
+
+    def _register(self, owner: Instance, node: ast.Call, arguments: list[Fact]) -> None:
+        key = node.args[0] if node.args else node.keywords[0].value
+        value = arguments[1] if len(arguments) > 1 else self.state.facts.get(node.keywords[-1].value, UNKNOWN)
+        held = node.args[1] if len(node.args) > 1 else node.keywords[-1].value
+        source = held.func.value if isinstance(held, ast.Call) and isinstance(held.func, ast.Attribute) else None
+        if isinstance(source, ast.Name) and self.state.facts.get(source, UNKNOWN) == UNKNOWN:
+            self.state.facts[source] = Tensor()  # only a tensor can be registered
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if self.state.function is not None and may_be_none(self.state.function, held):
+                owner.cls.info.nullable.add(key.value)
+            fact = value
+            if value != NONE:
+                fact = replace(value, variable=True) if isinstance(value, Tensor) else Tensor(variable=True)
+            assign(owner.cls.info, key.value, fact, self.state.function)

@@ -1,0 +1,108 @@
+"""Facts of operators, conditions and choices."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    FLOAT,
+    INT,
+    STR,
+    UNKNOWN,
+    Fact,
+    ListOf,
+    Object,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+    is_module_class,
+)
+from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .evidence import Evidence
+from .narrowing import Narrowing
+from .state import Env, Infer, Parameter, join_all
+
+
+class Operators:
+    """Operators, conditions and choices."""
+
+    def __init__(self, infer: Infer, evidence: Evidence, narrowing: Narrowing) -> None:
+        self.infer = infer
+        self.evidence = evidence
+        self.narrowing = narrowing
+
+    def binary(self, node: ast.BinOp, env: Env) -> Fact:
+        return arithmetic(self.infer.expr(node.left, env), self.infer.expr(node.right, env), node.op)
+
+    def unary(self, node: ast.UnaryOp, env: Env) -> Fact:
+        inner = self.infer.expr(node.operand, env)
+        return BOOL if isinstance(node.op, ast.Not) else inner
+
+    def compare(self, node: ast.Compare, env: Env) -> Fact:
+        parts = [self.infer.expr(node.left, env), *(self.infer.expr(c, env) for c in node.comparators)]
+        if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+            return BOOL
+        ranks = [p.rank for p in parts if isinstance(p, Tensor)]
+        if ranks:
+            return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool")
+        return UNKNOWN if any(p == UNKNOWN or isinstance(p, Parameter) for p in parts) else BOOL
+
+    def boolean(self, node: ast.BoolOp, env: Env) -> Fact:
+        """``x and y``: y is read knowing that x is true."""
+        inner_env = dict(env)
+        facts = []
+        for value in node.values:
+            facts.append(self.infer.expr(value, inner_env))
+            if isinstance(node.op, ast.And):
+                self.narrowing.narrow(value, inner_env)
+        if isinstance(node.op, ast.Or) and is_module_class(facts[-1], LAYERS):
+            return self.evidence.given_class(facts)
+        return join_all(facts)
+
+    def conditional(self, node: ast.IfExp, env: Env) -> Fact:
+        self.infer.expr(node.test, env)
+        then = dict(env)
+        self.narrowing.narrow(node.test, then)
+        branches = [self.infer.expr(node.body, then), self.infer.expr(node.orelse, env)]
+        if any(is_module_class(fact, LAYERS) for fact in branches):
+            return self.evidence.given_class(branches)
+        return join_all(branches)
+
+
+def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
+    """The fact of ``left op right``."""
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        tensors = [f for f in (left, right) if isinstance(f, Tensor)]
+        ranks = {t.rank for t in tensors}
+        rank = ranks.pop() if len(ranks) == 1 and not isinstance(op, ast.MatMult) else None
+        dtypes = {t.dtype for t in tensors}
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        if dtype == "bool" or isinstance(op, ast.Div):
+            dtype = None if dtype == "bool" and not isinstance(op, ast.Div) else "float"
+        if len(tensors) == 1 and dtype == "int" and left not in (INT, BOOL) and right not in (INT, BOOL):
+            other = right if isinstance(left, Tensor) else left
+            dtype = "int" if isinstance(other, Scalar) and other.kind == "int" else None
+        return Tensor(rank, dtype, all(t.sure for t in tensors))
+    for fact in (left, right):
+        if isinstance(fact, Object) and fact.kind == "array":
+            return fact
+    if isinstance(left, Tuple | ListOf | Shape) and isinstance(op, ast.Add):
+        if isinstance(left, Tuple) and isinstance(right, Tuple):
+            return Tuple(left.items + right.items)
+        return join(left, right) if isinstance(right, Tuple | ListOf | Shape) else UNKNOWN
+    if isinstance(op, ast.Mult) and isinstance(left, Tuple | ListOf) and isinstance(right, Scalar):
+        return ListOf(element(left))
+    if isinstance(left, Scalar) and isinstance(right, Scalar):
+        if left.kind == "str" or right.kind == "str":
+            return STR
+        if isinstance(op, ast.Div):
+            return FLOAT
+        return FLOAT if "float" in (left.kind, right.kind) else INT
+    if isinstance(left, Scalar) or isinstance(right, Scalar):
+        known = left if isinstance(left, Scalar) else right
+        return STR if known == STR else UNKNOWN
+    return UNKNOWN

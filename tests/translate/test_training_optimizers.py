@@ -200,5 +200,21 @@ def test_code_that_only_looks_alike_stays(source: str) -> None:
     assert source in translate(with_torch).code
 
 
+GROUPS = """import torch
+
+
+def halve(optimizer: torch.optim.Optimizer):
+    for group in optimizer.param_groups:
+        group["lr"] {assigned}
+"""
+RATE = 'optax.tree.get(optimizer.opt_state, "learning_rate").item()'
+
+
+@pytest.mark.parametrize("assigned", ['= group["lr"] * 0.5', "*= 0.5"])
+def test_rates_of_all_groups_are_set_from_what_they_were(assigned: str) -> None:
+    code = " ".join(translate(GROUPS.format(assigned=assigned)).code.split())
+    assert f'set_hyperparameter( optimizer, "learning_rate", {RATE} * 0.5, )' in code
+
+
 def test_torch_is_the_reference() -> None:
     assert torch.optim.AdamW([torch.zeros(1)]).defaults["weight_decay"] == 1e-2

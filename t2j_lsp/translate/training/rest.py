@@ -147,6 +147,9 @@ class Rest:
                 ],
                 orelse=[],
             ) if group == held:
+                for inner in ast.walk(body.value):
+                    if isinstance(inner, ast.Subscript) and ast.unparse(inner) == f"{group}['lr']":
+                        self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
                 self.ctx.plan.on_statement(
                     node, lambda statements: self._set_groups(node, owner, group, body, statements)
                 )
@@ -159,9 +162,6 @@ class Rest:
         body: ast.Assign | ast.AugAssign,
         statements: StatementRewriter,
     ) -> None:
-        for inner in ast.walk(body.value):
-            if isinstance(inner, ast.Subscript) and ast.unparse(inner) in (f"{group}['lr']",):
-                self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
         if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(body.value)):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
             return

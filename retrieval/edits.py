@@ -16,6 +16,8 @@ NO_COUNTERPART = "extra"
 """Begins the words of a statement that the right code has nothing like."""
 _ALIKE = 0.25
 """Statements less alike than this are not each other's counterpart."""
+_MOVED = 0.5
+"""So alike has a statement to be that stands elsewhere."""
 _DEEP = 3
 
 
@@ -56,6 +58,9 @@ def edits(
     matched = {j: i for i, j in pairs}
     for j, new in enumerate(after):
         if lines is not None and (new.line > lines[1] or lines[0] > new.end_line):
+            continue
+        if j not in matched and (elsewhere := _elsewhere(before, new)) is not None:
+            found += changes(elsewhere.tree, new.tree, new.tree.label)
             continue
         if j not in matched:
             found += [f"{NO_COUNTERPART} {word}" for word in _heads(new.tree)]
@@ -199,6 +204,12 @@ def _paired(before: Sequence[Statement], after: Sequence[Statement]) -> list[tup
         *((head + i, head + j) for i, j in _aligned(before[head:rows], after[head:columns])),
         *((rows + i, columns + i) for i in range(tail)),
     ]
+
+
+def _elsewhere(before: Sequence[Statement], new: Statement) -> Statement | None:
+    """The counterpart of a statement that a draft has at another place, in a function of its own perhaps."""
+    best = max(before, key=lambda old: old.tree.like(new.tree), default=None)
+    return best if best is not None and best.tree.like(new.tree) >= _MOVED else None
 
 
 def _aligned(before: Sequence[Statement], after: Sequence[Statement]) -> list[tuple[int, int]]:

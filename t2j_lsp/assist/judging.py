@@ -11,7 +11,7 @@ from t2j_lsp.contract import ObjectVerdict, VerdictKind
 FAILS = re.compile(r"^it (?:fails in|runs, but not under jit|can't be built)[^:]*: (?=\w)")
 LOADS = "the converted code does not load: "
 
-_OURS = re.compile(r" at \S*t2j_lsp/check/workers/\w+\.py:\d+")
+_OURS = re.compile(r" at \S*t2j_lsp/check/workers/[\w/]+\.py:\d+")
 """Where a traced function of the check's own stands: no part of what the candidate did wrong."""
 
 _FOLDERS = re.compile(r"(?<![\w.:/])/\S*/(?=[\w.-]+\.py\b)")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.fixed_bugs import CheckJudge, programs
+from t2j_lsp import check
 from t2j_lsp.assist.judging import failure_of, masked
 from t2j_lsp.assist.replay import replay
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
@@ -57,6 +59,16 @@ def test_another_message_than_the_stated_one_is_found_out(judge: CheckJudge) -> 
 
 def test_a_verdict_that_is_no_difference_is_no_failure() -> None:
     assert failure_of(ObjectVerdict("f", VerdictKind.UNCHECKED, "it fails in eval: TypeError: x")) is None
+
+
+def test_where_a_function_of_the_check_stands_is_no_part_of_a_message() -> None:
+    own = sorted(Path(check.__file__).parent.glob("workers/**/*.py"))
+    assert any(path.parent.name == "jax_side" for path in own)
+    for path in own:
+        said = f"it fails in eval: TypeError: tracing the function run at {path}:12 for jit, f at /tmp/a/net.py:3"
+        failure = failure_of(ObjectVerdict("f", VerdictKind.DIFFERENT, said))
+        assert failure is not None
+        assert failure.message == "TypeError: tracing the function run for jit, f at net.py:3"
 
 
 def test_messages_differ_only_in_numbers_from_run_to_run() -> None:

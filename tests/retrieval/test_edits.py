@@ -60,6 +60,13 @@ def test_only_the_lines_asked_for_count() -> None:
     assert "call exp > call log" not in edits(right, wrong, (1, 1))
 
 
+def test_a_statement_that_moved_into_a_function_of_its_own_is_still_compared() -> None:
+    right = "def fit(x):\n    for i in x:\n        s = x @ w.T + b\n        y = jnp.exp(s)\n    return y\n"
+    score = "def score(x):\n    s = x @ w.T\n    return s\n"
+    wrong = score + "\n\ndef fit(x):\n    for i in x:\n        y = score(x)\n    return y\n"
+    assert "dropped op Add" in edits(right, wrong, (2, 2))
+
+
 def test_helpers_of_the_rules_are_no_part_of_the_program() -> None:
     reference = "def helper(x):\n    return jnp.exp(x)\n\n\ndef f(x):\n    return jnp.sin(x)\n"
     assert edits(reference, "def f(x):\n    return jnp.sin(x)\n", only=frozenset({"f"})) == []

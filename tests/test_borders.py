@@ -156,6 +156,9 @@ BORDERS = (
         ),
     ),
     Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.translate")),
+    Border(
+        "t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.translate"), frozenset({"libcst"})
+    ),
     Border("t2j_lsp.files.helper_modules", ("t2j_lsp.translate",)),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border(

@@ -1,4 +1,4 @@
-"""A server in an interpreter without numpy, as an editor's extension brings it: with packages in pure Python alone."""
+"""A server in an interpreter without numpy, with only the packages that an editor's extension brings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from .client import ROOT, Client
 from .pairs import Pair
 
-PURE = ("pygls", "lsprotocol", "cattrs", "cattr", "attrs", "attr", "typing_extensions")
+BROUGHT = ("libcst", "pygls", "lsprotocol", "cattrs", "cattr", "attrs", "attr", "typing_extensions")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(bare: Path, tmp_path: Path) -> Iterator[Client]:
     libs = tmp_path / "libs"
     libs.mkdir()
-    for name in PURE:
+    for name in BROUGHT:
         spec = find_spec(name)
         assert spec is not None and spec.origin is not None, name
         file = Path(spec.origin)

@@ -3,9 +3,10 @@
  *
  *   node scripts/package.mjs [--out FILE]
  *
- * PYTHON names the interpreter that runs pip (python3 otherwise), PIP_FLAGS goes to pip. The server needs packages in pure Python
- * alone, so one .vsix fits every platform: pip is asked for such wheels only, and fails where there is none. What checks need
- * besides, numpy first of all, is there where torch and jax are.
+ * PYTHON names the interpreter that runs pip (python3 otherwise), PIP_FLAGS goes to pip. One .vsix fits every platform: what the
+ * server needs is pure Python, so pip is asked for such wheels only, but for libcst, whose parser is compiled. That one lies in a
+ * folder of its own, with the parsers of PYTHONS and PLATFORMS side by side; elsewhere the interpreter has to have libcst. What
+ * checks need besides, numpy first of all, is there where torch and jax are.
  */
 
 import { execFileSync } from "node:child_process";
@@ -32,17 +33,20 @@ const bundled = join(extension, "bundled");
 const dist = join(extension, "dist");
 const python = process.env.PYTHON ?? "python3";
 const pipFlags = (process.env.PIP_FLAGS ?? "").split(/\s+/).filter(Boolean);
+const PYTHONS = ["3.11", "3.12", "3.13", "3.14"];
+const PLATFORMS = ["manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_11_0_arm64", "win_amd64", "win_arm64"];
 const { values } = parseArgs({ options: { out: { type: "string" } } });
 
 const run = (program, args, cwd = extension) =>
   execFileSync(program, args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
 const pip = (...args) => run(python, ["-m", "pip", "--quiet", "--disable-pip-version-check", ...args], checkout);
 
-for (const made of [join(bundled, "libs"), join(bundled, "bundle.json"), dist]) {
+for (const made of [join(bundled, "libs"), join(bundled, "libcst"), join(bundled, "bundle.json"), dist]) {
   rmSync(made, { recursive: true, force: true });
 }
 mkdirSync(dist);
 const version = bundleServer(join(bundled, "libs"));
+bundleLibcst(join(bundled, "libcst"));
 writeFileSync(join(bundled, "bundle.json"), `${JSON.stringify({ version }, null, 2)}\n`);
 writeFileSync(join(dist, "ThirdPartyNotices.txt"), notices(await bundleExtension({ sourcemap: false })));
 writeFileSync(join(dist, "README.md"), page());
@@ -87,11 +91,42 @@ function bundleServer(to) {
   }
 }
 
+/** Put libcst into a folder, with its compiled parser for each Python and platform: their names differ. */
+function bundleLibcst(to) {
+  const scratch = mkdtempSync(join(tmpdir(), "t2j-libcst-"));
+  try {
+    let wanted = project().dependencies.find((one) => one.startsWith("libcst"));
+    for (const version of PYTHONS) {
+      for (const platform of PLATFORMS) {
+        const made = join(scratch, version, platform);
+        const where = ["--only-binary", ":all:", "--platform", platform, "--python-version", version];
+        pip("install", ...pipFlags, ...where, "--no-deps", "--no-compile", "--target", made, wanted);
+        if (!wanted.includes("==")) {
+          const info = readdirSync(made).find((name) => name.endsWith(".dist-info"));
+          wanted = `libcst==${info.slice("libcst-".length, -".dist-info".length)}`;
+          const used = (file) => !/[\\/]libcst[\\/](.*[\\/])?tests([\\/]|$)/.test(file);
+          cpSync(made, to, { recursive: true, filter: used });
+          rmSync(join(to, "bin"), { recursive: true, force: true });
+        }
+        for (const file of readdirSync(join(made, "libcst")).filter((name) => name.startsWith("native."))) {
+          copyFileSync(join(made, "libcst", file), join(to, "libcst", file));
+        }
+      }
+    }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
 /** The requirements of pyproject's extra "lsp". */
 function serverPackages() {
+  return project()["optional-dependencies"].lsp;
+}
+
+/** What pyproject says of t2j. */
+function project() {
   const read = "import json, tomllib; print(json.dumps(tomllib.load(open('pyproject.toml', 'rb'))))";
-  const project = JSON.parse(execFileSync(python, ["-c", read], { cwd: checkout, encoding: "utf8" })).project;
-  return project["optional-dependencies"].lsp;
+  return JSON.parse(execFileSync(python, ["-c", read], { cwd: checkout, encoding: "utf8" })).project;
 }
 
 /** The licenses of the npm packages whose code is in the extension's script; those of Python packages lie beside their code. */

@@ -4,7 +4,7 @@ import type { Environment } from "./python";
 
 export type ImportStrategy = "useBundled" | "fromEnvironment";
 
-/** The t2j in the extension, by `bundled/bundle.json`: packages in pure Python, for every interpreter. */
+/** The t2j in the extension, by `bundled/bundle.json`: packages in pure Python, and libcst for an interpreter without it. */
 export interface Bundle {
   version: string;
 }
@@ -19,7 +19,7 @@ export interface Missing {
 }
 
 const NEEDED = "Python 3.11 or later is needed";
-const SERVER_PACKAGES = ["t2j-lsp", "pygls", "lsprotocol"] as const;
+const SERVER_PACKAGES = ["t2j-lsp", "libcst", "pygls", "lsprotocol"] as const;
 
 /** Which t2j to run with an interpreter, or what it needs first. */
 export function chooseLaunch(environment: Environment, strategy: ImportStrategy, bundle: Bundle | undefined): Launch {
@@ -29,12 +29,18 @@ export function chooseLaunch(environment: Environment, strategy: ImportStrategy,
   }
   const absent = SERVER_PACKAGES.filter((name) => !environment.packages[name]);
   if (bundle && (strategy === "useBundled" || absent.length)) {
-    return { kind: "run", folders: ["libs"] };
+    return { kind: "run", folders: hasLibcst(environment) ? ["libs"] : ["libs", "libcst"] };
   }
   if (!absent.length) {
     return { kind: "run", folders: [] };
   }
   return { kind: "missing", why: `${absent.join(", ")} not installed in it, and this extension was built without t2j` };
+}
+
+/** Whether an interpreter has a libcst that t2j runs with: 1.9 or later. */
+function hasLibcst(environment: Environment): boolean {
+  const [major = 0, minor = 0] = (environment.packages.libcst ?? "").split(".").map(Number);
+  return major > 1 || (major === 1 && minor >= 9);
 }
 
 /**

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseLaunch, missingForChecks, pipCommand } from "../../src/launch.ts";
 
-const FULL = { "t2j-lsp": "1", pygls: "2", lsprotocol: "1", torch: "2", jax: "1", flax: "1", optax: "1", numpy: "2" };
+const SERVER = { "t2j-lsp": "1", libcst: "1.9.0", pygls: "2", lsprotocol: "1" };
+const FULL = { ...SERVER, torch: "2", jax: "1", flax: "1", optax: "1", numpy: "2" };
 const environment = (packages = FULL, changes = {}) => ({
   python: "/env/bin/python",
   version: [3, 11, 7],
@@ -16,7 +17,10 @@ const bundle = { version: "1" };
 test("the bundled t2j runs unless the environment's is wanted and there", () => {
   assert.deepEqual(chooseLaunch(environment(), "useBundled", bundle), { kind: "run", folders: ["libs"] });
   assert.deepEqual(chooseLaunch(environment(), "fromEnvironment", bundle), { kind: "run", folders: [] });
-  assert.deepEqual(chooseLaunch(environment({}), "fromEnvironment", bundle), { kind: "run", folders: ["libs"] });
+  const bare = chooseLaunch(environment({}), "fromEnvironment", bundle);
+  assert.deepEqual(bare, { kind: "run", folders: ["libs", "libcst"] }, "its libcst only where there is none");
+  const old = chooseLaunch(environment({ ...FULL, libcst: "1.8.6" }), "useBundled", bundle);
+  assert.deepEqual(old, { kind: "run", folders: ["libs", "libcst"] });
   assert.deepEqual(chooseLaunch(environment(), "useBundled", undefined), { kind: "run", folders: [] });
 });
 

@@ -27,12 +27,19 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const read = (name) => readFileSync(join(folder, name), "utf8");
 
-test("one package fits every platform: nothing in it is compiled", () => {
+test("one package fits every platform: nothing in it is compiled but libcst's parser, for each", () => {
+  const compiled = files.filter((name) => /\.(so|pyd|dylib|dll|exe|node|pyc|a)(\.|$)/.test(name));
+  const parser = /^extension\/bundled\/libcst\/libcst\/native\.(cpython-|cp)(3\d+)-(.+)\.(so|pyd)$/;
   assert.deepEqual(
-    files.filter((name) => /\.(so|pyd|dylib|dll|exe|node|pyc|a)(\.|$)/.test(name)),
+    compiled.filter((name) => !parser.test(name)),
     [],
   );
-  const wheels = files.filter((name) => name.endsWith(".dist-info/WHEEL"));
+  const pythons = Map.groupBy(compiled, (name) => parser.exec(name)[2]);
+  assert.deepEqual([...pythons.keys()].sort(), ["311", "312", "313", "314"]);
+  for (const [version, found] of pythons) {
+    assert.equal(found.length, 5, `${version}: ${found}`);
+  }
+  const wheels = files.filter((name) => /\/libs\/.*\.dist-info\/WHEEL$/.test(name));
   assert.ok(wheels.length >= 5, `${wheels}`);
   for (const wheel of wheels) {
     assert.match(read(wheel), /^Root-Is-Purelib: true$/m, wheel);

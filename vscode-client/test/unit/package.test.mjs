@@ -34,10 +34,9 @@ test("one package fits every platform: nothing in it is compiled but libcst's pa
     compiled.filter((name) => !parser.test(name)),
     [],
   );
-  const pythons = Map.groupBy(compiled, (name) => parser.exec(name)[2]);
-  assert.deepEqual([...pythons.keys()].sort(), ["311", "312", "313", "314"]);
-  for (const [version, found] of pythons) {
-    assert.equal(found.length, 5, `${version}: ${found}`);
+  const pythons = compiled.map((name) => parser.exec(name)?.[2]);
+  for (const version of ["311", "312", "313", "314"]) {
+    assert.equal(pythons.filter((one) => one === version).length, 5, `${version}: ${compiled}`);
   }
   const wheels = files.filter((name) => /\/libs\/.*\.dist-info\/WHEEL$/.test(name));
   assert.ok(wheels.length >= 5, `${wheels}`);
@@ -119,6 +118,9 @@ test("every picture of the walkthrough is there, and small", () => {
   }
 });
 
-test("it is small", () => {
-  assert.ok(statSync(vsix).size < 3 * MEGABYTE, `${statSync(vsix).size} bytes`);
+test("it is small, but for the compiled parsers", () => {
+  assert.ok(statSync(vsix).size < 40 * MEGABYTE, `${statSync(vsix).size} bytes`);
+  const own = files.filter((name) => !name.startsWith("extension/bundled/libcst/"));
+  const unpacked = own.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  assert.ok(unpacked < 15 * MEGABYTE, `${unpacked} bytes besides libcst`);
 });

@@ -7,6 +7,7 @@ that JAX's doesn't. The layers (``nn.ReLU``) are in ``layers``.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._facts import as_float, first, same
@@ -147,3 +148,9 @@ Row(
     ignore=["eps"],
     result=same,
 )
+
+ELEMENTWISE = """
+    relu relu6 gelu silu mish elu selu celu leaky_relu hardswish hardsigmoid sigmoid tanh softplus logsigmoid
+"""
+trait(Trait.ELEMENTWISE, *(f"{F}.{name}" for name in ELEMENTWISE.split()))
+trait(Trait.ELEMENTWISE, *(f"torch.{name}" for name in ("relu", "sigmoid", "tanh", "selu")))

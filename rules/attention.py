@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.record import Call, Piece, refuse, rule
 
 from ._facts import same
@@ -31,3 +32,5 @@ refuse(
     "Its 20 arguments are the inside of nn.MultiheadAttention: use that layer, which t2j converts.",
 )
 refuse("torch.nn.attention.sdpa_kernel", "XLA chooses the attention kernel; drop the context.")
+
+takes_tensors(f"{F}.scaled_dot_product_attention", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import is_tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.precedence import OR
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
@@ -114,3 +115,27 @@ PACKAGES = {
 }
 for name, reason in PACKAGES.items():
     refuse(f"torch.{name}.*", reason)
+
+# Contexts and decorators ----------------------------------------------------------------------------------------
+
+for name in ("no_grad", "inference_mode"):
+    trait(Trait.NO_GRADIENT, f"torch.{name}", f"torch.autograd.{name}")
+trait(Trait.TRANSPARENT, "torch.enable_grad", "torch.autograd.profiler.record_function")
+trait(Trait.TRANSPARENT, "torch.profiler.record_function")
+trait(Trait.FORWARD, "torch.enable_grad", "torch.set_grad_enabled", "contextlib.nullcontext")
+trait(Trait.FORWARD, "torch.autograd.set_detect_anomaly")
+trait(Trait.AUTOCAST, *(f"torch.{where}autocast" for where in ("", "amp.", "cuda.amp.", "cpu.amp.")))
+trait(Trait.STUB, "torch.jit._overload_method", "torch.jit._overload")
+for name in ("script", "ignore", "unused", "export", "script_method", "_script_if_tracing", "interface"):
+    trait(Trait.DROPPED_DECORATOR, f"torch.jit.{name}")
+trait(Trait.DROPPED_DECORATOR, "torch.fx.wrap", "torch.compiler.disable", "torch._dynamo.disable")
+trait(Trait.DROPPED_DECORATOR, "torch.autocast", "torch.amp.autocast")
+trait(Trait.COMPILES, "torch.compile")
+trait(Trait.PLAIN_ANNOTATION, "torch.jit.Final")
+
+# Questions whose answer is no in JAX ----------------------------------------------------------------------------
+
+trait(Trait.FALSE, "torch.jit.is_scripting", "torch.jit.is_tracing", "torch.onnx.is_in_onnx_export")
+trait(Trait.FALSE, "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling", "torch._dynamo.is_compiling")
+for kind in ("", "_unary", "_variadic"):
+    trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, drop, refuse, rule
 
 # Constants ------------------------------------------------------------------------------------------------------
@@ -66,3 +67,7 @@ def manual_seed(call: Call) -> Refusal:
 
 for name in ("cuda.manual_seed", "cuda.manual_seed_all", "mps.manual_seed", "xpu.manual_seed"):
     drop(f"torch.{name}", "nnx.Rngs is seeded once, for all devices.")
+
+trait(Trait.SEED, "torch.manual_seed", "torch.random.manual_seed")
+trait(Trait.DEVICE_SEED, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+trait(Trait.DEVICE_TEST, "torch.cuda.is_available", "torch.backends.mps.is_available")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.precedence import NOT
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
@@ -207,3 +208,6 @@ def one_hot(call: Call) -> Piece:
         return call.emit("one_hot({input})")
     dtype = "jnp.int64" if call.site.x64 else "jnp.int32"
     return call.emit(f"jax.nn.one_hot({{input}}, {{num_classes}}, dtype={dtype})")
+
+
+takes_tensors(f"{F}.linear", 3)

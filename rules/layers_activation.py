@@ -26,7 +26,7 @@ for name, function, arguments in (
     ("LogSigmoid", "nnx.log_sigmoid", ""),
     ("Softsign", "nnx.soft_sign", ""),
 ):
-    layer(f"torch.nn.{name}({arguments})", function, function=True, random=False, result=SAME)
+    layer(f"torch.nn.{name}({arguments})", function, function=True, random=False, result=SAME, elementwise=True)
 
 
 def _gelu(call: Call) -> Piece | None:
@@ -54,6 +54,7 @@ layer(
     function=True,
     random=False,
     result=SAME,
+    elementwise=True,
     jax="functools.partial(nnx.gelu, approximate=False)",
 )
 for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softmax")):
@@ -75,10 +76,9 @@ for signature in (
     "Softplus(beta=1.0, threshold=20.0)",
     "Threshold(threshold, value, inplace=False)",
     "Tanhshrink()",
-    "GLU(dim=-1)",
-    "Softmin(dim=None)",
-    "Softmax2d()",
 ):
+    layer(f"torch.nn.{signature}", random=False, result=SAME, elementwise=True)
+for signature in ("GLU(dim=-1)", "Softmin(dim=None)", "Softmax2d()"):
     layer(f"torch.nn.{signature}", random=False, result=SAME)
 layer("torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)", result=SAME)
 layer("torch.nn.RReLU(lower=0.125, upper=0.3333333333333333, inplace=False)", result=SAME)

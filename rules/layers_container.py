@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, rule
 
@@ -39,3 +40,6 @@ def parameter(call: Call) -> Piece | Refusal:
 @rule("torch.nn.Buffer(data, persistent=True)", jax="Buffer(data)", result=lambda call: PARAMETER)
 def buffer(call: Call) -> Piece:
     return call.emit("Buffer({data}, persistent={persistent?})")
+
+
+trait(Trait.PARAMETER, *(f"torch.nn.{name}" for name in ("Parameter", "Buffer", "UninitializedParameter")))

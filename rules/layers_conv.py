@@ -114,6 +114,8 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.Conv{rank}d{CONV}",
         channels_last=conv_channels_last(rank),
+        spatial=rank,
+        flax="nnx.Conv",
         attributes={"weight": "kernel"},
         jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
     )
@@ -122,12 +124,14 @@ for rank in (1, 2, 3):
         f"torch.nn.MaxPool{rank}d(kernel_size, stride=None, padding=0, dilation=1, return_indices=False,"
         " ceil_mode=False)",
         channels_last=pool_channels_last(rank, "nnx.max_pool"),
+        spatial=rank,
         random=False,
     )
     layer(
         f"torch.nn.AvgPool{rank}d(kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
         + (", divisor_override=None)" if rank > 1 else ")"),
         channels_last=pool_channels_last(rank, "nnx.avg_pool"),
+        spatial=rank,
         random=False,
     )
     layer(f"torch.nn.AdaptiveAvgPool{rank}d(output_size)", random=False)

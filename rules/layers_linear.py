@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import TENSOR, Tensor
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import Call
 
@@ -53,7 +54,7 @@ layer(
     base="EmbeddingBag",
     attributes={"weight": "embedding"},
 )
-layer("torch.nn.Identity(*args, **kwargs)", result=SAME, random=False)
+layer("torch.nn.Identity(*args, **kwargs)", result=SAME, random=False, elementwise=True)
 layer("torch.nn.Flatten(start_dim=1, end_dim=-1)", result=TENSOR, random=False)
 layer("torch.nn.Unflatten(dim, unflattened_size)", result=TENSOR, random=False)
 layer(
@@ -66,3 +67,5 @@ layer(
 for rank in (1, 2, 3):
     layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
+
+trait(Trait.LINEAR, "torch.nn.Linear", "torch.nn.LazyLinear")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import Build, layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
@@ -89,3 +90,5 @@ for name, reason in {
     "LinearCrossEntropyOptions": "Options of a fused kernel of PyTorch's.",
 }.items():
     refuse(f"torch.nn.{name}", reason)
+
+trait(Trait.LOSS, "torch.nn.CosineSimilarity", "torch.nn.PairwiseDistance")

@@ -30,6 +30,8 @@ for rank in (1, 2, 3):
         f"torch.nn.BatchNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
         " device=None, dtype=None)",
         channels_last=_batch_channels_last,
+        spatial=rank,
+        flax="nnx.BatchNorm",
         attributes=BATCH,
         result=SAME,
     )

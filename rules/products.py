@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._facts import multiplied, same
@@ -103,3 +104,7 @@ Row(
     method=True,
 )
 Row("torch.corrcoef(input)", "jnp.corrcoef({input})", method=True)
+
+for name in ("matmul", "bmm", "mm"):
+    takes_tensors(f"torch.{name}", 2)
+takes_tensors("torch.einsum", None)

@@ -5,6 +5,7 @@ Inside a loop that converts, these become part of its train step. What stands el
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
 LOOP = "It works on stored gradients, which JAX doesn't have: it converts only in a training loop that converts."
@@ -38,3 +39,6 @@ for name in ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", 
     refuse(name, AUTOCAST)
 refuse("torch.nn.utils.get_total_norm", "Gradients are values in JAX: optax.tree.norm(grads).")
 refuse("torch.nn.utils.clip_grads_with_norm_", LOOP)
+
+trait(Trait.CLIPS_NORM, "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
+trait(Trait.CLIPS_VALUE, "torch.nn.utils.clip_grad_value_")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.precedence import Piece
 
 from .context import Context
@@ -34,7 +35,8 @@ class Annotations:
     def subscript(self, node: ast.Subscript) -> Piece | None:
         """``torch.jit.Final[bool]`` is ``bool``."""
         fact = self.ctx.fact(node.value) if self.inside else None
-        return self.renderer.render(node.slice) if isinstance(fact, Qual) and fact.name == "torch.jit.Final" else None
+        plain = isinstance(fact, Qual) and fact.name in names_with(Trait.PLAIN_ANNOTATION)
+        return self.renderer.render(node.slice) if plain else None
 
     def string(self, node: ast.Constant) -> Piece | None:
         """``"torch.Tensor"``: a type that is written as a string."""

@@ -19,6 +19,7 @@ from t2j_lsp.translate.rule.facts import (
     layer_names,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.precedence import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -119,7 +120,7 @@ class Attributes:
         new = forms.pop()
         assert new is not None
         if new == "kernel":
-            linear = all(n in ("torch.nn.Linear", "torch.nn.LazyLinear") for n in names)
+            linear = all(n in names_with(Trait.LINEAR) for n in names)
             if linear:
                 return Piece(f"{text}.kernel.T")
             return Piece(f"{self.renderer.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")

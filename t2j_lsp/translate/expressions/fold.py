@@ -6,22 +6,11 @@ import ast
 
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context
-
-_ALWAYS = {
-    "torch.jit.is_scripting": False,
-    "torch.jit.is_tracing": False,
-    "torch.compiler.is_compiling": False,
-    "torch.compiler.is_dynamo_compiling": False,
-    "torch._dynamo.is_compiling": False,
-    "torch.onnx.is_in_onnx_export": False,
-    "torch.overrides.has_torch_function": False,
-    "torch.overrides.has_torch_function_unary": False,
-    "torch.overrides.has_torch_function_variadic": False,
-}
 
 
 def _has_rule(owner: ast.expr, name: str, context: Context) -> bool | None:
@@ -41,7 +30,7 @@ def fold(node: ast.expr, context: Context) -> bool | None:
             return _has_rule(owner, name, context)
         case ast.Call():
             fact = context.fact(node.func)
-            return _ALWAYS.get(fact.name) if isinstance(fact, Qual) else None
+            return False if isinstance(fact, Qual) and fact.name in names_with(Trait.FALSE) else None
         case ast.UnaryOp(op=ast.Not()):
             inner = fold(node.operand, context)
             return None if inner is None else not inner

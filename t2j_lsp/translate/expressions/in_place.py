@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
 
 from .context import Context
@@ -135,40 +136,7 @@ class InPlace:
         self.ctx.report.gap(node, "in-place", "in-place", reason)
 
 
-# In-place methods that do the same to every element, and draw the same whatever the layout.
-_ELEMENTWISE = frozenset(
-    {
-        "zero_",
-        "fill_",
-        "normal_",
-        "uniform_",
-        "exponential_",
-        "bernoulli_",
-        "cauchy_",
-        "geometric_",
-        "log_normal_",
-        "random_",
-        "mul_",
-        "div_",
-        "add_",
-        "sub_",
-        "pow_",
-        "clamp_",
-        "clamp_min_",
-        "clamp_max_",
-        "abs_",
-        "neg_",
-        "sign_",
-        "sqrt_",
-        "exp_",
-        "tanh_",
-        "sigmoid_",
-        "relu_",
-        "round_",
-        "floor_",
-        "ceil_",
-    }
-)
+_ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
 
 
 def _is_link(statement: Statement | None, node: ast.Call) -> bool:
@@ -196,28 +164,9 @@ def _written_through(node: ast.expr) -> ast.expr:
 def _yields_bool(node: ast.Call) -> bool:
     """Whether the operation's own value is boolean (``eq_``, ``logical_not_``)."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return name in {"eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_"} or name.startswith("logical_")
+    return name in names_with(Trait.BOOLEAN_IN_PLACE) or name.startswith("logical_")
 
 
 def _is_view(node: ast.Call) -> bool:
     """Whether the call returns a view of its receiver, so that a write through it changes the receiver."""
-    views = {
-        "view",
-        "reshape",
-        "transpose",
-        "permute",
-        "t",
-        "squeeze",
-        "unsqueeze",
-        "narrow",
-        "select",
-        "expand",
-        "detach",
-    }
-    return isinstance(node.func, ast.Attribute) and node.func.attr in views | {
-        "flatten",
-        "diagonal",
-        "unbind",
-        "chunk",
-        "split",
-    }
+    return isinstance(node.func, ast.Attribute) and node.func.attr in names_with(Trait.WRITABLE_VIEW)

@@ -7,10 +7,10 @@ import ast
 from t2j_lsp.translate.layout.plan import shared_base
 from t2j_lsp.translate.rule.facts import Function, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
-from t2j_lsp.translate.rule.values import ANNOTATIONS, VALUES
 
 from .annotations import Annotations
 from .context import Context
@@ -49,10 +49,10 @@ class LibraryObjects:
         if not isinstance(fact, Qual) or not is_torch(fact.name):
             return None
         name = fact.name
-        if self.annotations.inside and name in ANNOTATIONS:
-            return Piece(self.renderer.need(ANNOTATIONS[name]))
-        if name in VALUES:
-            return Piece(self.renderer.need(VALUES[name]))
+        known = CLASSES.get(name, TorchClass())
+        becomes = (known.annotation if self.annotations.inside else None) or known.value
+        if becomes is not None:
+            return Piece(self.renderer.need(becomes))
         layer = LAYERS.get(name)
         if layer is not None:
             asked = self.annotations.inside or self._in_isinstance(node)

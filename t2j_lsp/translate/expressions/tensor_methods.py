@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.state import Parameter
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, means_other_on_arrays, only_tensor
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -73,4 +74,4 @@ class TensorMethods:
         return rule
 
 
-_SAME_IN_JAX = frozenset({"item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel"})
+_SAME_IN_JAX = names_with(Trait.SAME_IN_JAX)

@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import AnyModule, Instance, Qual, Tensor, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
 
 from .context import Context
@@ -108,13 +109,12 @@ class Variables:
             target = target.value
         if not isinstance(target, ast.Attribute):
             return None
-        if layer_names(self.ctx.fact(target.value)) <= {"torch.nn.Linear", "torch.nn.LazyLinear"}:
+        if layer_names(self.ctx.fact(target.value)) <= names_with(Trait.LINEAR):
             return f"{bracket(piece, ATOM)}.T"
         return f"{self.renderer.need('jnp')}.moveaxis({bracket(piece, 1)}, (0, 1), (-1, -2))"
 
 
 def flax_class(name: str) -> str:
     """The Flax class that stands for a layer in every form, its helper's included; the helper where there is none."""
-    short = name.rpartition(".")[2].rstrip("123d") if name[-1] == "d" else name.rpartition(".")[2]
-    same = {"Conv", "BatchNorm", "Linear", "LayerNorm", "GroupNorm"}
-    return "nnx.Embed" if short == "Embedding" else f"nnx.{short}" if short in same else LAYERS[name].base
+    layer = LAYERS[name]
+    return layer.flax or layer.base

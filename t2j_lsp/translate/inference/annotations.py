@@ -11,9 +11,7 @@ from t2j_lsp.translate.rule.facts import (
     INT,
     NONE,
     STR,
-    TENSOR,
     UNKNOWN,
-    AnyModule,
     Class,
     Fact,
     Instance,
@@ -22,34 +20,17 @@ from t2j_lsp.translate.rule.facts import (
     ModuleClass,
     Object,
     Qual,
-    Shape,
     Tuple,
     is_module,
 )
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 
 _PLAIN = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE}
 _SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "frozenset", "deque", "Collection"}
 _MAPPINGS = {"dict", "Dict", "Mapping", "OrderedDict", "MutableMapping", "DefaultDict", "defaultdict"}
-_OBJECTS = {
-    "torch.device": Object("device"),
-    "torch.dtype": Object("dtype"),
-    "torch.Generator": Object("generator"),
-    "torch.Size": Shape(),
-    "torch.nn.Parameter": TENSOR,
-    "torch.Tensor": TENSOR,
-    "torch.FloatTensor": TENSOR,
-    "torch.LongTensor": TENSOR,
-    "torch.BoolTensor": TENSOR,
-    "torch.nn.Module": AnyModule(),
-    "torch.optim.Optimizer": Object("optimizer"),
-    "torch.utils.data.DataLoader": Object("loader", "torch.utils.data.DataLoader"),
-    "torch.utils.data.Dataset": Object("dataset"),
-    "torch.optim.lr_scheduler.LRScheduler": Object("scheduler"),
-    "torch.optim.lr_scheduler._LRScheduler": Object("scheduler"),
-}
 
 
 def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) -> Fact:
@@ -77,8 +58,8 @@ def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) 
 def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) -> Fact:
     fact = look_up(node)
     match fact:
-        case Qual() if fact.name in _OBJECTS:
-            return _OBJECTS[fact.name]
+        case Qual() if (known := CLASSES.get(fact.name)) is not None and known.fact is not None:
+            return known.fact
         case Qual() if fact.name in LAYERS:
             return Layer(fact.name)
         case Qual() if fact.name.partition(".")[0] in ARRAY_LIBRARIES:

@@ -23,11 +23,12 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, names_with
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .evidence import Evidence
-from .results import OBJECT_CLASSES, rule_result
+from .results import rule_result
 from .state import CONTAINERS, State
 
 
@@ -43,7 +44,7 @@ class LibraryCalls:
             return Partial(arguments[0], node)
         if name in ("copy.copy", "copy.deepcopy") and arguments:
             return arguments[0]
-        if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):
+        if name in names_with(Trait.PARAMETER):
             inner = arguments[0] if arguments else TENSOR
             return replace(inner, variable=True) if isinstance(inner, Tensor) else Tensor(variable=True)
         if name in LAYERS:
@@ -51,13 +52,13 @@ class LibraryCalls:
                 self.state.note_built()
             self.evidence.sizes(node, name)
             return Layer(name, node, self._children(node, name, arguments))
-        if name in OBJECT_CLASSES:
-            return Object(OBJECT_CLASSES[name], name)
+        if (known := CLASSES.get(name)) is not None and known.makes is not None:
+            return Object(known.makes, name)
         if name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper():
             return Object("scheduler" if "lr_scheduler" in name else "optimizer", name)
         if name == "collections.OrderedDict":
             return ListOf(element(element(arguments[0])) if arguments else UNKNOWN, STR)
-        if name in ("torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"):
+        if name in names_with(Trait.SEED) or name in names_with(Trait.DEVICE_SEED):
             if self.state.function is not None:
                 self.state.function.seeds = True
             return UNKNOWN
@@ -68,7 +69,7 @@ class LibraryCalls:
             return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
         if arguments and rule.result != "none" and _takes_tensor_first(rule):
             self.evidence.add(arguments[0])
-        for fact in arguments[slice(*_TENSORS.get(name, (0, 0)))]:
+        for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:
             self.evidence.add(fact)
         self.state.note_random(name, rule)
         return rule_result(rule, node, arguments, self.state.facts, method=False)
@@ -121,17 +122,6 @@ def _listed(node: ast.expr) -> list[ast.expr] | None:
         return None
     pairs = [e.elts for e in node.elts if isinstance(e, ast.List | ast.Tuple) and len(e.elts) == 2]
     return [pair[1] for pair in pairs] if len(pairs) == len(node.elts) else None
-
-
-_TENSORS = {
-    "torch.matmul": (1, 2),
-    "torch.bmm": (1, 2),
-    "torch.mm": (1, 2),
-    "torch.einsum": (1, None),
-    "torch.nn.functional.linear": (1, 3),
-    "torch.nn.functional.scaled_dot_product_attention": (1, 4),
-}
-"""Positions of further arguments that can only be tensors."""
 
 
 def _takes_tensor_first(rule: Rule) -> bool:

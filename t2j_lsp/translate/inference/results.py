@@ -23,17 +23,6 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.record import Rule
 
-OBJECT_CLASSES = {
-    "torch.device": "device",
-    "torch.Generator": "generator",
-    "torch.utils.data.DataLoader": "loader",
-    **{f"torch.utils.data.{name}Dataset": "dataset" for name in ("Tensor", "Concat", "Chain", "Stack")},
-    "torch.utils.data.Subset": "dataset",
-    "torch.cuda.amp.GradScaler": "scaler",
-    "torch.amp.GradScaler": "scaler",
-    "torch.GradScaler": "scaler",
-}
-
 _RESULTS: dict[str, Fact] = {
     "tensor": TENSOR,
     "scalar": Tensor(0),

@@ -11,41 +11,13 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
 from .file import Inference
 
-VIEW_METHODS = frozenset(
-    [
-        "view",
-        "view_as",
-        "reshape",
-        "transpose",
-        "permute",
-        "t",
-        "squeeze",
-        "unsqueeze",
-        "narrow",
-        "select",
-        "expand",
-        "expand_as",
-        "detach",
-        "flatten",
-        "diagonal",
-        "unbind",
-        "chunk",
-        "split",
-        "contiguous",
-        "swapaxes",
-        "movedim",
-        "unflatten",
-        "data",
-        "T",
-        "mT",
-        "to",
-    ]
-)
-VIEW_FUNCTIONS = frozenset(f"torch.{name}" for name in VIEW_METHODS)
+VIEWS = names_with(Trait.VIEW)
 
 
 def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
@@ -97,14 +69,14 @@ class _Function:
         match node:
             case ast.Name():
                 return node.id if isinstance(self.inference.facts.get(node), Tensor) else None
-            case ast.Attribute() if node.attr in VIEW_METHODS:
+            case ast.Attribute() if node.attr in VIEWS:
                 return self._base(node.value)
             case ast.Subscript() if _basic_index(node.slice):
                 return self._base(node.value)
-            case ast.Call(func=ast.Attribute() as func) if func.attr in VIEW_METHODS:
+            case ast.Call(func=ast.Attribute() as func) if func.attr in VIEWS:
                 fact = self.inference.facts.get(func)
                 if isinstance(fact, Qual):
-                    return self._base(node.args[0]) if fact.name in VIEW_FUNCTIONS and node.args else None
+                    return self._base(node.args[0]) if fact.name == f"torch.{func.attr}" and node.args else None
                 return self._base(func.value)
             case ast.Call() if works_in_place(node, self.inference.facts):
                 return self._base(node.args[0]) if node.args else None
@@ -195,7 +167,7 @@ def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     layer = facts.get(node.func)
     if isinstance(layer, Layer) and layer.node is not None:
         return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
-            layer.name in ("torch.nn.ReLU", "torch.nn.ReLU6", "torch.nn.SiLU") and any(map(_true, layer.node.args))
+            layer.name in LAYERS and any(map(_true, LAYERS[layer.name].positional(layer.node, "inplace")))
         )
     return False
 

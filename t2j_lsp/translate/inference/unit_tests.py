@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .file import Inference
 from .state import join_all
@@ -68,7 +69,7 @@ def seed_of(node: ast.AST, inference: Inference) -> ast.expr | None:
     if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
         return None
     fact = inference.facts.get(node.func)
-    seeds = isinstance(fact, Qual) and fact.name in ("torch.manual_seed", "torch.random.manual_seed")
+    seeds = isinstance(fact, Qual) and fact.name in names_with(Trait.SEED)
     return node.args[0] if seeds else None
 
 

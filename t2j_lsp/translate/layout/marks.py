@@ -6,39 +6,26 @@ import ast
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 
-RANKS = {f"torch.nn.{kind}{rank}d": rank for kind in ("Conv", "BatchNorm", "MaxPool", "AvgPool") for rank in (1, 2, 3)}
-NORMS = {f"torch.nn.BatchNorm{rank}d" for rank in (1, 2, 3)}
-CONVS = {f"torch.nn.Conv{rank}d" for rank in (1, 2, 3)}
-CLASSES = CONVS | NORMS
-_ELEMENTWISE = (
-    "relu relu6 gelu silu mish elu selu celu leaky_relu hardswish hardsigmoid sigmoid tanh softplus logsigmoid"
-)
-ELEMENTWISE_CALLS = {f"torch.nn.functional.{n}" for n in _ELEMENTWISE.split()} | {
-    f"torch.{n}" for n in ("relu", "sigmoid", "tanh", "selu")
-}
-ELEMENTWISE_LAYERS = {
-    f"torch.nn.{n}"
-    for n in [
-        "ReLU",
-        "ReLU6",
-        "GELU",
-        "SiLU",
-        "Mish",
-        "ELU",
-        "SELU",
-        "CELU",
-        "LeakyReLU",
-        "Hardswish",
-        "Hardsigmoid",
-        "Sigmoid",
-        "Tanh",
-        "Softplus",
-        "Identity",
-    ]
-}
-ELEMENTWISE_METHODS = {"relu", "sigmoid", "tanh"}
+ELEMENTWISE_CALLS = names_with(Trait.ELEMENTWISE)
+ELEMENTWISE_METHODS = names_with(Trait.ELEMENTWISE_METHOD)
+
+
+def spatial(name: str) -> int:
+    """How many spatial axes the channels-last form of a layer has; 0 where it has none."""
+    return LAYERS[name].spatial if name in LAYERS else 0
+
+
+def is_convolution(name: str) -> bool:
+    """Whether channels-last pays for this layer; the others only go along."""
+    return bool(spatial(name)) and LAYERS[name].flax == "nnx.Conv"
+
+
+def _treats_axes_alike(fact: Fact | None) -> bool:
+    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].elementwise
 
 
 @dataclass
@@ -130,8 +117,8 @@ class ClassLayout:
         fact = self.inference.facts.get(node)
         if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
             return None
-        if fact.name in RANKS:
-            return (fact.name in CONVS, RANKS[fact.name], {node}) if node in self.buildable else None
+        if rank := spatial(fact.name):
+            return (is_convolution(fact.name), rank, {node}) if node in self.buildable else None
         if fact.name != "torch.nn.Sequential" or node in self.inference.indexed or self.inference.indexes_any:
             return None
         return self._sequential(node)
@@ -143,7 +130,7 @@ class ClassLayout:
         conv = False
         for child in node.args:
             fact = self.inference.facts.get(child)
-            if isinstance(fact, Layer) and fact.name in ELEMENTWISE_LAYERS and isinstance(child, ast.Call):
+            if _treats_axes_alike(fact) and isinstance(child, ast.Call):
                 continue
             described = self._spatial(child)
             if described is None:
@@ -267,7 +254,7 @@ class ClassLayout:
         fact = self.inference.facts.get(node.func)
         if isinstance(fact, Qual) and fact.name in ELEMENTWISE_CALLS and node.args:
             return node.args[0]
-        if isinstance(fact, Layer) and fact.name in ELEMENTWISE_LAYERS and len(node.args) == 1:
+        if _treats_axes_alike(fact) and len(node.args) == 1:
             return node.args[0]
         if isinstance(node.func, ast.Attribute) and node.func.attr in ELEMENTWISE_METHODS and not node.args:
             if isinstance(self.inference.facts.get(node.func.value), Tensor):

@@ -17,23 +17,21 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.precedence import Piece, precedence
 from t2j_lsp.translate.rule.record import Call
 
-from .marks import CLASSES, CONVS, NORMS, RANKS, ClassLayout, Layout
+from .marks import ClassLayout, Layout, is_convolution, spatial
 
 
 def shared_base(name: str, inference: Inference) -> str | None:
     """``nnx.Conv`` where ``isinstance`` asks for the only kind of convolution in the file; likewise batch norms."""
-    for kinds, base in ((CONVS, "nnx.Conv"), (NORMS, "nnx.BatchNorm")):
-        if name in kinds and kinds & inference.mentioned == {name}:
-            return base
-    return None
+    flax = LAYERS[name].flax if name in LAYERS else None
+    alike = {other for other in inference.mentioned if other in LAYERS and LAYERS[other].flax == flax}
+    return flax if alike == {name} else None
 
 
 def plan_layout(inference: Inference) -> Layout:
     """Mark the whole file."""
     layout = Layout()
-    if not CONVS & inference.mentioned or (
-        len(CONVS & inference.mentioned) > 1 and CONVS & inference.isinstance_classes
-    ):
+    convolutions = set(filter(is_convolution, inference.mentioned))
+    if not convolutions or (len(convolutions) > 1 and any(map(is_convolution, inference.isinstance_classes))):
         return layout
     buildable = buildable_calls(inference)
     parents = {c: p for p in inference.source.nodes for c in ast.iter_child_nodes(p)}
@@ -50,7 +48,7 @@ def plan_layout(inference: Inference) -> Layout:
 def _helper_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> bool:
     """Whether a convolution outside the layout needs the channels-first class: a lone one may then use it too."""
     for node, fact in inference.facts.items():
-        if isinstance(fact, Qual) and fact.name in CONVS:
+        if isinstance(fact, Qual) and is_convolution(fact.name):
             call = parents.get(node)
             built = isinstance(call, ast.Call) and call.func is node
             if built and call not in layout.channels_last:
@@ -78,10 +76,11 @@ def buildable_calls(inference: Inference) -> set[ast.Call]:
     """Constructor calls whose channels-last form is exact, by trying it."""
     found: set[ast.Call] = set()
     for node, fact in inference.facts.items():
-        if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.name in RANKS and fact.node is node:
+        if isinstance(node, ast.Call) and isinstance(fact, Layer) and spatial(fact.name) and fact.node is node:
             layer = LAYERS[fact.name]
             bound = bind(layer.signature, node, None)
-            if bound is None or layer.channels_last is None or layer.name in inference.isinstance_classes - CLASSES:
+            asked = layer.flax is None and layer.name in inference.isinstance_classes
+            if bound is None or layer.channels_last is None or asked:
                 continue
             arguments = arguments_of(
                 layer.signature,

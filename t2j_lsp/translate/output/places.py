@@ -10,6 +10,7 @@ from t2j_lsp.contract import Span
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.heads import header_end
 from t2j_lsp.translate.statements.module_statements import is_super_init
@@ -18,11 +19,6 @@ MODULE = "torch.nn.Module"
 MODULE_METHODS = frozenset(
     ("train", "eval", "apply", "zero_grad", "requires_grad_", "to", "cuda", "cpu", "double", "half")
 )
-OBJECTS = {
-    "optimizer": "torch.optim.Optimizer",
-    "scheduler": "torch.optim.lr_scheduler.LRScheduler",
-    "scaler": "torch.amp.GradScaler",
-}
 INDEXING, ELEMENTS, IN_PLACE = "indexing", "assignment to elements", "operator that writes in place"
 
 
@@ -84,8 +80,8 @@ def _call_name(ctx: Context, node: ast.Call) -> str | None:
     if differentiates(ctx, node):
         return "torch.Tensor.backward"
     owner = ctx.fact(func.value)
-    if isinstance(owner, Object) and owner.kind in OBJECTS:
-        return f"{OBJECTS[owner.kind]}.{func.attr}"
+    if isinstance(owner, Object) and (known := class_of(owner.kind)) is not None:
+        return f"{known}.{func.attr}"
     if isinstance(owner, Tensor):
         return f"torch.Tensor.{func.attr}"
     if is_module(owner) and func.attr in MODULE_METHODS:

@@ -10,6 +10,7 @@ where it can move the axes at the call.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -47,10 +48,21 @@ class LayerRule:
     subject: str = "layers"
     on_linear: Build | None = None
     """The direct form of a table that a Linear's parameter replaces at once: with the Linear's initial values."""
+    spatial: int = 0
+    """How many spatial axes its channels-last form has."""
+    flax: str | None = None
+    """The Flax class that its channels-last form is, and its helper derives from: ``nnx.Conv``."""
+    elementwise: bool = False
+    """Whether it treats all axes alike."""
 
     @property
     def name(self) -> str:
         return self.signature.name
+
+    def positional(self, node: ast.Call, name: str) -> list[ast.expr]:
+        """The argument that a call of the constructor gives by position to a parameter, if it gives it so."""
+        names = [parameter.name for parameter in self.signature.parameters or ()]
+        return node.args[(at := names.index(name)) : at + 1] if name in names else []
 
     def doc(self) -> RuleDoc:
         return RuleDoc(
@@ -82,6 +94,9 @@ def layer(
     note: str | None = None,
     jax: str | None = None,
     on_linear: str | Build | None = None,
+    spatial: int = 0,
+    flax: str | None = None,
+    elementwise: bool = False,
 ) -> LayerRule:
     """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
 
@@ -107,6 +122,9 @@ def layer(
         jax=shown,
         subject=_subject(),
         on_linear=_build(on_linear),
+        spatial=spatial,
+        flax=flax,
+        elementwise=elementwise,
     )
     LAYERS[signature.name] = made
     return made

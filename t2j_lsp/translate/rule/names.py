@@ -6,6 +6,8 @@ import ast
 import re
 from functools import lru_cache
 
+from .library import Trait, names_with
+
 ROOTS = (
     "torch",
     "torchvision",
@@ -50,124 +52,9 @@ def is_torch(name: str) -> bool:
     return name == "torch" or name.startswith(("torch.", "einops.layers.torch"))
 
 
-# Method names that torch tensors have and that arrays, data frames, strings, sets and dicts do not: a call of one
-# of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted.
-TENSOR_ONLY = frozenset(
-    [
-        "unsqueeze",
-        "permute",
-        "masked_fill",
-        "masked_select",
-        "contiguous",
-        "expand",
-        "expand_as",
-        "detach",
-        "softmax",
-        "log_softmax",
-        "unbind",
-        "chunk",
-        "matmul",
-        "bmm",
-        "mm",
-        "numel",
-        "view_as",
-        "reshape_as",
-        "type_as",
-        "index_select",
-        "scatter",
-        "scatter_add",
-        "gather",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_tensor",
-        "new_empty",
-        "requires_grad_",
-        "long",
-        "half",
-        "bfloat16",
-        "cuda",
-        "addmm",
-        "baddbmm",
-        "logsumexp",
-        "unfold",
-        "narrow",
-        "movedim",
-        "is_contiguous",
-        "is_floating_point",
-        "sigmoid",
-        "relu",
-        "tanh",
-        "erf",
-        "lerp",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "amax",
-        "amin",
-        "rsqrt",
-        "topk",
-        "kthvalue",
-        "zero_",
-        "fill_",
-        "add_",
-        "sub_",
-        "mul_",
-        "div_",
-        "copy_",
-        "normal_",
-        "uniform_",
-        "clamp_",
-        "masked_fill_",
-        "scatter_",
-        "scatter_add_",
-        "index_add_",
-        "index_copy_",
-        "unsqueeze_",
-        "squeeze_",
-        "transpose_",
-        "t_",
-        "exp_",
-        "sqrt_",
-        "pow_",
-        "neg_",
-        "bernoulli_",
-        "random_",
-        "trunc_",
-        "floor_",
-        "ceil_",
-        "round_",
-        "sigmoid_",
-        "relu_",
-        "tanh_",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-        "repeat_interleave",
-        "triu",
-        "tril",
-        "take_along_dim",
-        "flip",
-        "unflatten",
-        "index_add",
-        "index_fill",
-        "masked_scatter",
-        "swapdims",
-        "swapaxes",
-        "broadcast_to",
-        "nan_to_num",
-        "argsort_",
-        "log1p",
-        "expm1",
-        "var_mean",
-    ]
-) - {"argsort_", "swapaxes", "flip"}
-
-
-MODULE_ONLY = frozenset(
-    {"parameters", "named_parameters", "buffers", "named_buffers", "named_modules", "named_children", "children"}
-)
-"""Methods without arguments that only modules have."""
+TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
+"""A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
+MODULE_ONLY = names_with(Trait.MODULE_ONLY)
 
 ARRAY_LIBRARIES = frozenset({"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow"})
 """Libraries whose values have methods of the same names as tensors, and aren't tensors."""

@@ -8,6 +8,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.site import used_of_pair
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.precedence import Part
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -87,10 +88,7 @@ class Assignments:
             return True
         mentions = any(
             isinstance(f := self.ctx.fact(n), Qual)
-            and (
-                f.name.startswith(("torch.cuda.is_available", "torch.backends.mps.is_available"))
-                or f.name == "torch.device"
-            )
+            and (f.name in names_with(Trait.DEVICE_TEST) or CLASSES.get(f.name, TorchClass()).makes == "device")
             for n in ast.walk(node.value)
             if isinstance(n, ast.expr)
         )

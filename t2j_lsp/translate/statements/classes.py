@@ -7,16 +7,10 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ClassInfo
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
 from .headers import Headers
-
-LEFT_ALONE = {
-    "torch.autograd.Function": "a custom autograd.Function has its own backward; write it with jax.custom_vjp",
-    "torch.optim.Optimizer": "a custom optimizer; write it as an optax.GradientTransformation",
-    "torch.optim.lr_scheduler.LRScheduler": "a custom schedule; write it as a function of the step for optax",
-    "torch.optim.lr_scheduler._LRScheduler": "a custom schedule; write it as a function of the step for optax",
-}
 
 
 class Classes:
@@ -41,10 +35,10 @@ class Classes:
         info = self.ctx.inference.classes.get(node)
         if info is None:
             return True
-        refused = next((b for b in info.torch_bases if b in LEFT_ALONE), None)
-        if refused is not None:
-            self.ctx.report.gap(node, refused, "refused", LEFT_ALONE[refused])
-            return True
+        for torch_base in info.torch_bases:
+            if (reason := CLASSES.get(torch_base, TorchClass()).derived) is not None:
+                self.ctx.report.gap(node, torch_base, "refused", reason)
+                return True
         for decorator in node.decorator_list:
             self.decorators.rewrite(decorator)
         for base in node.bases:

@@ -8,12 +8,13 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .headers import Headers
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
 
-TRANSPARENT = ("torch.enable_grad", "torch.autograd.profiler.record_function", "torch.profiler.record_function")
+TRANSPARENT = names_with(Trait.TRANSPARENT)
 
 
 class ControlFlow:

@@ -6,25 +6,13 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .headers import Headers
 from .no_gradient import NO_GRAD
 
-DROPPED_DECORATORS = (
-    "torch.jit.script",
-    "torch.jit.ignore",
-    "torch.jit.unused",
-    "torch.jit.export",
-    "torch.jit.script_method",
-    "torch.jit._script_if_tracing",
-    "torch.jit.interface",
-    "torch.fx.wrap",
-    "torch.compile",
-    "torch.compiler.disable",
-    "torch._dynamo.disable",
-    "torch.autocast",
-    "torch.amp.autocast",
-)
+DROPPED_DECORATORS = names_with(Trait.DROPPED_DECORATOR)
+COMPILES = names_with(Trait.COMPILES)
 
 
 class Decorators:
@@ -37,15 +25,15 @@ class Decorators:
     def rewrite(self, node: ast.expr) -> bool:
         """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
         name = self.name(node)
-        if name in NO_GRAD or name in DROPPED_DECORATORS:
+        if name in NO_GRAD or name in DROPPED_DECORATORS or name in COMPILES:
             start, end = self.ctx.source.span(node)
             line = self.ctx.source.line_of(start)
             last = self.ctx.source.line_of(end)
             stop = self.ctx.source.starts[last] if last < len(self.ctx.source.starts) else end
             self.ctx.edits.add(self.ctx.source.starts[line - 1], stop, "")
-            if name == "torch.compile":
+            if name in COMPILES:
                 self.ctx.report.note(
-                    node, name, "note", "torch.compile is dropped; put the training or inference step under nnx.jit"
+                    node, name, "note", f"{name} is dropped; put the training or inference step under nnx.jit"
                 )
             return name in NO_GRAD
         self.header.expression(ast.Module([], []), "value", node)

@@ -9,9 +9,10 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
-SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+SEEDS = names_with(Trait.SEED)
 
 
 class Effects:

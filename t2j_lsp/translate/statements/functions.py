@@ -9,14 +9,14 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .decorators import Decorators
 from .headers import Headers
 from .module_statements import is_super_init, super_does_nothing
 from .no_gradient import NoGradient
 
-OVERLOADS = ("torch.jit._overload_method", "torch.jit._overload")
-"""Decorators of type stubs for TorchScript: the stub goes."""
+STUBS = names_with(Trait.STUB)
 
 
 class Functions:
@@ -43,7 +43,7 @@ class Functions:
         info = self.ctx.inference.functions.get(node)
         if info is None:
             return True
-        if any(self.decorators.name(d) in OVERLOADS for d in node.decorator_list):
+        if any(self.decorators.name(d) in STUBS for d in node.decorator_list):
             self.ctx.edits.delete(node)
             return True
         no_grad = False

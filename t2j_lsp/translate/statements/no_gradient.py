@@ -8,8 +8,9 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Tensor, Tuple
+from t2j_lsp.translate.rule.library import Trait, names_with
 
-NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode")
+NO_GRAD = names_with(Trait.NO_GRADIENT)
 
 
 class NoGradient:

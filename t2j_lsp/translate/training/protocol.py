@@ -11,23 +11,17 @@ from typing import Literal
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
-CLIPS = {
-    "torch.nn.utils.clip_grad_norm_": "norm",
-    "torch.nn.utils.clip_grad_norm": "norm",
-    "torch.nn.utils.clip_grad_value_": "value",
-}
 CLOSURE = "optimizer.step(closure) calls the loss several times for one step; see optax.lbfgs"
-AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast")
-OPEN = (
-    *AUTOCAST,
-    "torch.enable_grad",
-    "torch.set_grad_enabled",
-    "contextlib.nullcontext",
-    "torch.autograd.set_detect_anomaly",
-)
-"""Contexts around a forward pass that JAX code does without."""
+
+
+def clip_of(name: str) -> Literal["norm", "value"] | None:
+    """How a call clips gradients; None if it is another call."""
+    if name in names_with(Trait.CLIPS_NORM):
+        return "norm"
+    return "value" if name in names_with(Trait.CLIPS_VALUE) else None
 
 
 class Refused(Exception):
@@ -66,7 +60,7 @@ class Reader:
         if not isinstance(call, ast.Call):
             return None
         fact = self.ctx.fact(call.func)
-        if isinstance(fact, Qual) and fact.name in CLIPS and call.args:
+        if isinstance(fact, Qual) and clip_of(fact.name) is not None and call.args:
             return Protocol("clip", node, call, call.args[0], target)
         if not isinstance(call.func, ast.Attribute) or target is not None:
             return None
@@ -141,7 +135,7 @@ class Reader:
         match node:
             case ast.Call():
                 fact = self.ctx.fact(node.func)
-                return isinstance(fact, Qual) and fact.name in OPEN
+                return isinstance(fact, Qual) and fact.name in names_with(Trait.FORWARD) | names_with(Trait.AUTOCAST)
             case ast.IfExp(body=body, orelse=orelse):
                 return self.open_context(body, depth) and self.open_context(orelse, depth)
             case ast.Name(id=name) if depth < 3:
@@ -162,7 +156,7 @@ class Reader:
 
     def is_autocast(self, node: ast.AST) -> bool:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
-        return isinstance(fact, Qual) and fact.name in AUTOCAST
+        return isinstance(fact, Qual) and fact.name in names_with(Trait.AUTOCAST)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.facts import Object, is_module
 from .flow import Flow, Liveness
 from .groups import updated
 from .objects import Objects, Scope, targets
-from .protocol import CLIPS, Item, Protocol, Reader, Refused
+from .protocol import Item, Protocol, Reader, Refused, clip_of
 from .slice import Slice, Slicer
 from .trace import Trace, is_loss
 
@@ -377,4 +377,4 @@ class Updates:
 def clip_kind(context: Context, clip: Protocol) -> str:
     """``norm`` or ``value``."""
     fact = context.fact(clip.call.func)
-    return CLIPS[getattr(fact, "name", "")]
+    return clip_of(getattr(fact, "name", "")) or ""

@@ -1,0 +1,52 @@
+"""Classes of PyTorch where they are not called: in annotations, ``isinstance``, as bases; and what their values are."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.facts import TENSOR, AnyModule, Object, Shape
+from t2j_lsp.translate.rule.library import torch_class
+
+# Tensors and modules --------------------------------------------------------------------------------------------
+
+torch_class("torch.Tensor", annotation="jax.Array", value="jax.Array", fact=TENSOR)
+for name in ("FloatTensor", "LongTensor", "BoolTensor"):
+    torch_class(f"torch.{name}", annotation="jax.Array", fact=TENSOR)
+torch_class("torch.IntTensor", annotation="jax.Array")
+torch_class("torch.nn.Parameter", annotation="nnx.Param", value="nnx.Param", fact=TENSOR)
+torch_class("torch.nn.Module", annotation="nnx.Module", value="nnx.Module", fact=AnyModule())
+for name, module in {"ModuleList": "nnx.List", "ModuleDict": "nnx.Dict", "Sequential": "nnx.Sequential"}.items():
+    torch_class(f"torch.nn.{name}", annotation=module)
+torch_class(
+    "torch.autograd.Function",
+    derived="a custom autograd.Function has its own backward; write it with jax.custom_vjp",
+)
+
+# What goes with tensors -----------------------------------------------------------------------------------------
+
+torch_class("torch.dtype", annotation="jnp.dtype", fact=Object("dtype"))
+torch_class("torch.device", annotation="jax.Device", fact=Object("device"), makes="device")
+torch_class("torch.Size", annotation="tuple[int, ...]", value="tuple", fact=Shape())
+torch_class("torch.Generator", annotation="nnx.Rngs", fact=Object("generator"), makes="generator")
+
+# Training -------------------------------------------------------------------------------------------------------
+
+torch_class(
+    "torch.optim.Optimizer",
+    annotation="nnx.Optimizer",
+    fact=Object("optimizer"),
+    derived="a custom optimizer; write it as an optax.GradientTransformation",
+    called="optimizer",
+)
+for name in ("LRScheduler", "_LRScheduler"):
+    torch_class(
+        f"torch.optim.lr_scheduler.{name}",
+        fact=Object("scheduler"),
+        derived="a custom schedule; write it as a function of the step for optax",
+        called="scheduler" if name == "LRScheduler" else None,
+    )
+for name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.GradScaler"):
+    torch_class(name, makes="scaler", called="scaler" if name == "torch.amp.GradScaler" else None)
+LOADER = "torch.utils.data.DataLoader"
+torch_class(LOADER, fact=Object("loader", LOADER), makes="loader")
+torch_class("torch.utils.data.Dataset", fact=Object("dataset"))
+for name in ("TensorDataset", "ConcatDataset", "ChainDataset", "StackDataset", "Subset"):
+    torch_class(f"torch.utils.data.{name}", makes="dataset")

@@ -1,0 +1,115 @@
+"""What rule files state of names beyond calls: classes that stand for themselves, contexts, decorators, methods.
+
+A file in ``rules/`` states it next to the rows of its subject; the translator asks here, and names none itself::
+
+    torch_class("torch.device", annotation="jax.Device", fact=Object("device"), makes="device")
+    trait(Trait.NO_GRADIENT, "torch.no_grad", "torch.inference_mode")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from enum import Enum
+
+from .facts import Fact
+from .signature import RuleError
+
+
+@dataclass(frozen=True)
+class TorchClass:
+    """A class that is read as a value, and what is known of its instances."""
+
+    annotation: str | None = None
+    """What a type annotation becomes."""
+    value: str | None = None
+    """What the class object itself becomes (``isinstance(x, torch.Tensor)``, base classes)."""
+    fact: Fact | None = None
+    """What is known of a value that is annotated so."""
+    makes: str | None = None
+    """The kind of ``Object`` that a call of it makes."""
+    derived: str | None = None
+    """Why a class that derives from it is left alone."""
+    called: str | None = None
+    """The kind of ``Object`` whose methods are reported under this class's name."""
+
+
+CLASSES: dict[str, TorchClass] = {}
+
+
+def torch_class(
+    name: str,
+    *,
+    annotation: str | None = None,
+    value: str | None = None,
+    fact: Fact | None = None,
+    makes: str | None = None,
+    derived: str | None = None,
+    called: str | None = None,
+) -> None:
+    """State what a class becomes where it isn't called, and what its instances are."""
+    if name in CLASSES:
+        raise RuleError(f"{name} is stated twice")
+    CLASSES[name] = TorchClass(annotation, value, fact, makes, derived, called)
+
+
+def class_of(kind: str) -> str | None:
+    """The class under whose name the methods of a kind of ``Object`` are reported."""
+    return next((name for name, known in CLASSES.items() if known.called == kind), None)
+
+
+class Trait(Enum):
+    """What a name is to the translator, besides what it becomes."""
+
+    NO_GRADIENT = "a context or decorator in which nothing is differentiated"
+    TRANSPARENT = "a context that changes nothing in JAX"
+    FORWARD = "a context around a forward pass that a train step does without"
+    AUTOCAST = "a context of mixed precision"
+    STUB = "a decorator of type stubs: the stub goes"
+    DROPPED_DECORATOR = "a decorator that goes"
+    COMPILES = "a decorator that goes with a word on nnx.jit"
+    PLAIN_ANNOTATION = "a generic type that stands for its argument"
+    FALSE = "a function that asks for something that JAX has not: False"
+    DEVICE_TEST = "a function that asks for a device"
+    SEED = "a call that seeds the generator, and becomes nnx.Rngs"
+    DEVICE_SEED = "a call that seeds the generator of a device"
+    CLIPS_NORM = "a call that clips gradients by their norm"
+    CLIPS_VALUE = "a call that clips gradients by value"
+    PARAMETER = "a call that makes a parameter or buffer"
+    LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"
+    LOSS = "a layer that is a loss although its name doesn't end so"
+    ELEMENTWISE = "a function that treats all axes alike"
+    ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
+    ELEMENTWISE_IN_PLACE = "a method that writes the same into every element, and draws the same whatever the layout"
+    BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
+    VIEW = "a tensor's method or attribute whose value may share its storage"
+    WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"
+    TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
+    MODULE_ONLY = "a method without arguments that only modules have"
+    SAME_IN_JAX = "a method that JAX arrays have too, with the same meaning"
+
+
+_NAMES: dict[Trait, set[str]] = {one: set() for one in Trait}
+
+
+def trait(which: Trait, *names: str) -> None:
+    """State that names have a trait: qualified names of functions and classes, plain names of methods."""
+    stated = _NAMES[which]
+    for name in names:
+        if name in stated:
+            raise RuleError(f"{name} is stated twice as {which.value}")
+        stated.add(name)
+
+
+def names_with(which: Trait) -> Set[str]:
+    """The names that have a trait. It fills while the rules load, so it may be kept."""
+    return _NAMES[which]
+
+
+FURTHER_TENSORS: dict[str, int | None] = {}
+"""Calls whose arguments behind the first, up to this position, can only be tensors; None where all are."""
+
+
+def takes_tensors(name: str, end: int | None) -> None:
+    """State that a call's arguments from the second up to position ``end`` can only be tensors."""
+    FURTHER_TENSORS[name] = end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import io
+import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -212,3 +213,31 @@ def test_a_text_that_libcst_does_not_parse_has_no_concrete_tree() -> None:
     with pytest.raises(Unreadable) as error:
         Concrete("x = 1\ny = (\n")
     assert error.value.at >= 6
+
+
+@pytest.mark.parametrize("module", ["t2j_lsp.cli", "t2j_lsp.lsp.server"])
+def test_libcst_is_loaded_with_the_first_conversion(module: str) -> None:
+    code = f"import sys, {module}; assert 'libcst' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_converts_without_libcst() -> None:
+    code = (
+        "import sys; sys.modules['libcst'] = None\nfrom t2j_lsp import convert\nconvert('import torch\\ntorch.exp(x)')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "libcst" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("a = 1; import torch; b = 2\n", "a = 1; b = 2\n"),
+        ("import torch; b = 2  # c\n", "b = 2  # c\n"),
+        ("a = 1; import torch  # c\n", "a = 1; pass  # c\n"),
+        ("a = 1\nimport torch  # c\nb = 2\n", "a = 1\n# c\nb = 2\n"),
+        ("if a: import torch; b\n", "if a: b\n"),
+    ],
+)
+def test_a_statement_goes_with_its_separator_and_without_its_comment(source: str, code: str) -> None:
+    assert translate(source).code == code

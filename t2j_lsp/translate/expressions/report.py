@@ -36,10 +36,7 @@ class Report:
             self.refused_calls.add(finding.span)
         statement = self.scope.statement
         if statement is not None:
-            start, _ = self.source.span(statement.node)
-            decorators = getattr(statement.node, "decorator_list", None)
-            if decorators:
-                start = self.source.text.rindex("@", 0, self.source.span(decorators[0])[0])
+            start = self.source.statement(statement.node).start
             reasons = self.todos.setdefault(start, [])
             if reason not in reasons:
                 reasons.append(reason)

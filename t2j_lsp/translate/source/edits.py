@@ -71,42 +71,31 @@ class Edits:
 
     def delete(self, node: ast.stmt) -> None:
         """Remove a statement, its line with it if it has the line for itself; ``pass`` if its block would be empty."""
-        start, end = self.source.span(node)
-        decorators = getattr(node, "decorator_list", None)
-        first_line = node.lineno
-        if decorators:
-            first_line = decorators[0].lineno
-            start = self.source.text.rindex("@", 0, self.source.span(decorators[0])[0] + 1)
+        place = self.source.statement(node)
         block = self.source.block_of(node)
         if block is not None and all(s is node or s in self.deleted for s in block):
-            self.add(start, end, "pass")
+            self.add(place.start, place.end, "pass")
             return
         self.deleted.add(node)
-        assert node.end_lineno is not None
-        after = (
-            self.source.starts[node.end_lineno] if node.end_lineno < len(self.source.starts) else len(self.source.text)
-        )
-        tail = self.source.text[end:after]
-        if self.source.starts_line(node) and not tail.strip():
-            self.add(self.source.starts[first_line - 1], after, "")
-            past = self._past_blank(first_line, node, after)
-            if past > after:
-                self.add(after, past, "")
-                self._blanks_removed[self.source.starts[first_line - 1]] = self.made[-1]
-        elif self.source.starts_line(node) and tail.lstrip().startswith("#"):
-            self.add(start, end + len(tail) - len(tail.lstrip()), "")
-        elif tail.lstrip().startswith(";"):
-            self.add(
-                start,
-                end
-                + tail.index(";")
-                + 1
-                + len(tail[tail.index(";") + 1 :])
-                - len(tail[tail.index(";") + 1 :].lstrip(" ")),
-                "",
-            )
+        if place.separator is not None:
+            self.add(place.start, place.separator, "")
+        elif not place.alone:
+            self.add(place.start, place.end, "pass")
+        elif place.behind is not None:
+            self.add(place.start, place.behind[0], "")
         else:
-            self.add(start, end, "pass")
+            self._delete_lines(node, self.source.line_of(place.start))
+
+    def _delete_lines(self, node: ast.stmt, first_line: int) -> None:
+        """Remove the lines of a statement, and blank ones behind it."""
+        assert node.end_lineno is not None
+        start, last = self.source.starts[first_line - 1], node.end_lineno
+        after = self.source.starts[last] if last < len(self.source.starts) else len(self.source.text)
+        self.add(start, after, "")
+        past = self._past_blank(first_line, node, after)
+        if past > after:
+            self.add(after, past, "")
+            self._blanks_removed[start] = self.made[-1]
 
     def _past_blank(self, first_line: int, node: ast.stmt, after: int) -> int:
         """The end of as many blank lines behind a removed statement as stand in front of it: all at a file's head."""

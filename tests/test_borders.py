@@ -6,6 +6,7 @@ Imports under ``if TYPE_CHECKING:`` count as well: a type is a dependency.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import t2j_lsp
+import t2j_lsp.cli
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "t2j_lsp"
@@ -137,7 +141,16 @@ BORDERS = (
             "t2j_lsp.plugins",
         ),
     ),
-    Border("t2j_lsp.lsp", ("t2j_lsp",), frozenset({"numpy", "rich", "pygls", "lsprotocol"})),
+    Border(
+        "t2j_lsp.lsp",
+        (
+            *("t2j_lsp.__version__", "t2j_lsp.api", "t2j_lsp.contract", "t2j_lsp.explain", "t2j_lsp.plugins"),
+            *(f"t2j_lsp.assist.{name}" for name in ("asking", "model", "prompts", "repair", "spans")),
+            *("t2j_lsp.check", "t2j_lsp.files", "t2j_lsp.fixes", "t2j_lsp.migration", "t2j_lsp.translate"),
+            *("t2j_lsp.commands.explain", "t2j_lsp.commands.output"),
+        ),
+        frozenset({"pygls", "lsprotocol"}),
+    ),
     Border("t2j_lsp.api", ("t2j_lsp",), frozenset({"numpy"})),
     Border("t2j_lsp.files.merge"),
     Border("t2j_lsp.files.repointing"),
@@ -218,7 +231,7 @@ def imported(file: Path, module: str) -> Iterator[tuple[int, str]]:
             source = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 name = f"{source}.{alias.name}"
-                yield node.lineno, name if name in MODULES else source
+                yield node.lineno, name if name in MODULES or source == PACKAGE else source
 
 
 def allowed(module: str, target: str) -> bool:
@@ -326,6 +339,41 @@ def test_a_conversion_loads_neither_torch_nor_jax() -> None:
     assert not loaded & {"torch", "jax", "jaxlib", "flax", "optax", "safetensors", "openai", "pygls", "numpy"}
 
 
+OWN_MODULE = re.compile(rf"{PACKAGE}(\.\w+)+")
+BY_STRING = {
+    ("t2j_lsp.check", "t2j_lsp.api"): "the package is called as a function: t2j_lsp.check(...)",
+    ("t2j_lsp.plugins", "t2j_lsp.rules"): "the plugged-in package; nothing else names it",
+    ("t2j_lsp.plugins", "t2j_lsp.retrieval"): "the plugged-in package; nothing else names it",
+    ("t2j_lsp.translate.output.imports", "t2j_lsp.rules.helpers"): "text of an import in the output",
+    ("t2j_lsp.translate.expressions.needs", "t2j_lsp.torch_state"): "text of an import in the output",
+    ("t2j_lsp.translate.expressions.needs", "t2j_lsp.load_torch_state"): "text of an import in the output",
+}
+"""Modules that are named by string and that an import could not name, with the reason."""
+
+
+def named_by_string() -> set[tuple[str, str]]:
+    """Own modules that stand in a string: of ``import_module``, of ``python -m``."""
+    return {
+        (module, node.value)
+        for module, file in MODULES.items()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and OWN_MODULE.fullmatch(node.value)
+    }
+
+
+def test_modules_named_by_string_are_there_and_obey_the_table() -> None:
+    named = named_by_string()
+    assert BY_STRING.keys() <= named
+    for module, target in named:
+        assert target in MODULES or target.removeprefix(f"{PACKAGE}.") in t2j_lsp.__all__, f"{module}: no {target}"
+        assert allowed(module, target) or (module, target) in BY_STRING, f"{module} may not name {target}"
+
+
+def test_modules_whose_names_are_put_together_are_there() -> None:
+    assert {f"t2j_lsp.commands.{name}" for name in t2j_lsp.cli.COMMANDS} <= MODULES.keys()
+    assert {f"t2j_lsp.check.workers.{kind}_side.worker" for kind in ("torch", "jax")} <= MODULES.keys()
+
+
 @pytest.mark.parametrize(
     ("module", "target", "may"),
     [
@@ -349,6 +397,11 @@ def test_a_conversion_loads_neither_torch_nor_jax() -> None:
         ("t2j_lsp.cli", "t2j_lsp.check.workers", False),
         ("t2j_lsp.cli", "pygls", False),
         ("t2j_lsp.lsp.server", "pygls.server", True),
+        ("t2j_lsp.lsp.server", "t2j_lsp.check.run", True),
+        ("t2j_lsp.lsp.server", "t2j_lsp.check.workers", False),
+        ("t2j_lsp.lsp.server", "t2j_lsp.cli", False),
+        ("t2j_lsp.lsp.server", "t2j_lsp.weights", False),
+        ("t2j_lsp.lsp.server", "t2j_lsp.rules.linear", False),
     ],
 )
 def test_the_table_says(module: str, target: str, may: bool) -> None:

@@ -1,0 +1,104 @@
+"""What is known of torch's names stands in ``rules/``: the translator names only what its own algorithms are about."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.rule.record import REGISTRY
+
+ENGINE = Path(__file__).resolve().parents[1] / "t2j_lsp" / "translate"
+QUALIFIED = re.compile(r"(torch|torchvision|einops)(\.\w+)+")
+CONTAINER = "facts of its children, and the layout of its call, are followed one by one"
+TRAINING = "a word of the protocol of train steps: finding and notes are reported under it"
+PACKAGE = "a package: what is read from it is looked at, not what it is"
+KNOWN = {
+    "torch.Tensor": "the type that everything else is about",
+    "torch.nn.Module": "the base class that makes a class a module",
+    "torch.nn.Sequential": CONTAINER,
+    "torch.nn.ModuleList": CONTAINER,
+    "torch.nn.ModuleDict": CONTAINER,
+    "torch.nn.ParameterList": CONTAINER,
+    "torch.nn.ParameterDict": CONTAINER,
+    "torch.nn.Linear": "weight tying, and tables that a Linear's parameter replaces: its kernel is transposed",
+    "torch.nn.Embedding": "weight tying: its table is a Linear's kernel",
+    "torch.Tensor.backward": TRAINING,
+    "torch.Tensor.requires_grad": "a condition that filters parameters: always true of nnx.Param",
+    "torch.autocast": TRAINING,
+    "torch.amp.GradScaler": TRAINING,
+    "torch.optim.Optimizer": TRAINING,
+    "torch.optim.Optimizer.param_groups": TRAINING,
+    "torch.device": "notes on names that hold a device are reported under it, and old spellings lead to it",
+    "torch.nn": PACKAGE,
+    "torch.cuda": PACKAGE,
+    "torch.utils": PACKAGE,
+    "torch.utils.data": PACKAGE,
+    "torch.testing": PACKAGE,
+    "torch.testing._internal.common_utils.TestCase": "a base class that makes a class a unit test",
+    "einops.layers.torch": PACKAGE,
+    "einops.reduce": "the one einops operation whose values have another dtype",
+}
+METHOD_TABLES = {
+    ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
+    ("output/places.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
+    ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
+    ("inference/annotations.py", "_PLAIN"): "Python's own types",
+    ("inference/results.py", "_RESULTS"): "the words of a record's result=",
+    ("rule/names.py", "_NOT_SAME_ON_ARRAYS"): "methods of arrays: NumPy's meaning, not torch's",
+    ("rule/record.py", "IGNORED"): "names of arguments",
+    ("statements/stores.py", "_AT"): "methods of jax.Array.at",
+    ("training/trace.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
+    ("training/trace.py", "BUILTINS"): "Python's own functions",
+}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted(ENGINE.rglob("*.py")):
+        yield file.relative_to(ENGINE).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def strings(node: ast.AST) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            yield from inner.value.split() if "\n" in inner.value else (inner.value,)
+
+
+def qualified() -> set[str]:
+    return {text for _, tree in trees() for text in strings(tree) if QUALIFIED.fullmatch(text)}
+
+
+def method_tables() -> set[tuple[str, str]]:
+    """Tables at the top of a module that hold three or more names of a tensor's methods."""
+    load_rules()
+    names = [name for one in REGISTRY for name in one.names() if name.startswith("torch.Tensor.")]
+    methods = {name.rpartition(".")[2] for name in names}
+    found = set()
+    for file, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                words = {word for text in strings(node.value) for word in text.split()}
+                if len(words & methods) > 2:
+                    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                    found.add((file, ast.unparse(target)))
+    return found
+
+
+def test_the_translator_names_no_torch_name_that_a_rule_could_state() -> None:
+    unknown = qualified() - KNOWN.keys()
+    assert not unknown, f"state {sorted(unknown)} in rules/: a field of the row or layer, torch_class() or trait()"
+
+
+def test_the_translator_has_no_table_of_methods_that_a_rule_could_state() -> None:
+    unknown = method_tables() - METHOD_TABLES.keys()
+    assert not unknown, f"state {sorted(unknown)} in rules/methods.py"
+
+
+@pytest.mark.parametrize(("table", "found"), [(KNOWN, qualified), (METHOD_TABLES, method_tables)])
+def test_what_is_listed_is_there(table: dict[object, str], found: object) -> None:
+    assert callable(found)
+    assert table.keys() <= found()

@@ -124,6 +124,7 @@ def test_a_layer_agrees_with_torch_wherever_it_stands(name: str) -> None:
                 module,
                 sample.inputs,
                 train=train,
+                jit=True,
                 tolerance=sample.tolerance,
                 constant=sample.constant,
             )

@@ -72,7 +72,7 @@ def program(
     wide = request["wide"]
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
-    torch.manual_seed(request.get("seed", 0))
+    torch_device.seed(request.get("seed", 0))
 
     def change(tree: Any, path: str) -> Any:
         tree = widen(tree, path) if wide else tree

@@ -17,6 +17,7 @@ from torch import nn
 from t2j_lsp.check.inputs import Arguments, map_values
 from t2j_lsp.check.protocol import Opaque, leaves, plain
 
+from . import device as torch_device
 from .build import realise, to_array
 from .random import recording
 
@@ -130,9 +131,9 @@ def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, found: dict[str,
 
 def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, found: dict[str, Any]) -> None:
     """Adds a call, unless the tape does not hold all its randomness."""
-    torch.manual_seed(1)
+    torch_device.seed(1)
     output, tape = _copied(runs, model, inputs)
-    torch.manual_seed(2)
+    torch_device.seed(2)
     again, _ = _copied(runs, model, inputs)
     if not runs.same(output, again):
         found["reasons"].append("its random numbers can't be replayed")

@@ -11,6 +11,7 @@ from torch import nn
 from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.verdict.initial import MAX_ELEMENTS, constructions, picked
 
+from . import device as torch_device
 from .build import build, program, to_array
 
 
@@ -22,7 +23,7 @@ def initial(request: dict[str, Any]) -> dict[str, Any]:
         count = 1
         number = 0
         while number < count:
-            torch.manual_seed(1000 + number)
+            torch_device.seed(1000 + number)
             model = build(target, init, vars(module), request["wide"], np.random.default_rng(0))
             if not isinstance(model, nn.Module):
                 break

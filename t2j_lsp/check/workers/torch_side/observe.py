@@ -214,7 +214,7 @@ class Runs:
         for torch_seed, seed in ((1, 0), (2, 0), (2, 1)):
             if seed and not self.tapes[mode]:
                 break
-            torch.manual_seed(torch_seed)
+            torch_device.seed(torch_seed)
             outputs.append(plain(self.call(mode, seed=seed)[0], to_array))
             self.restore(saved)
         self.uncontrolled[mode] = not self.same(outputs[0], outputs[1])

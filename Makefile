@@ -14,7 +14,7 @@
 
 PYTHON ?= python3
 PIP_FLAGS ?=
-PYTEST_FLAGS ?= -n 2 -q
+PYTEST_FLAGS ?= -n 2 --dist worksteal -q
 BIN := .venv/bin
 READY := .venv/.ready
 E2E_FLAGS ?=

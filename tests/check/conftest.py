@@ -1,15 +1,15 @@
-"""One pair of workers for all tests of a session, and a short way to check two texts."""
+"""One pair of workers for all tests of a session, what torch did in them, and a short way to check two texts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict
 
@@ -33,15 +33,23 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         assert workers.fallback is None, f"asked for {device}: {workers.fallback}"
 
 
-@pytest.fixture
-def check(pool: Pool, tmp_path: Path) -> Check:
+@pytest.fixture(scope="session")
+def recall() -> Recall:
+    """What torch did: most tests check more than one conversion of the same program."""
+    return Recall()
+
+
+@pytest.fixture(scope="session")
+def check(pool: Pool, recall: Recall, tmp_path_factory: pytest.TempPathFactory) -> Check:
     """``check(torch_text, jax_text)``: the verdict on the last object of the texts, which get the usual imports."""
+    folder = tmp_path_factory.mktemp("checked")
 
     def run(torch: str, jax: str, name: str | None = None, **options: Any) -> ObjectVerdict:
-        source, converted = tmp_path / "source.py", tmp_path / "converted.py"
+        source, converted = folder / "source.py", folder / "converted.py"
         source.write_text(TORCH + torch)
         converted.write_text(JAX + jax)
-        report = check_files(source, converted, [name] if name else None, pool=pool, **{"budget": AMPLE, **options})
+        settings = {"pool": pool, "recall": recall, "budget": AMPLE, **options}
+        report = check_files(source, converted, [name] if name else None, **settings)
         return report.objects[-1]
 
     return run

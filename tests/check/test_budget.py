@@ -47,12 +47,15 @@ class Deep(nn.Module):
     def forward(self, x):
         return self.head(self.blocks(self.stem(x)).mean((2, 3)))
 """
+FEWER = DEEP.replace("depth=6", "depth=3")
+"""The budget is nothing for both; a mistake is looked for in the one that compiles in half the time."""
+# So large that PyTorch alone takes long on any machine: then its inputs become smaller before JAX compiles for them.
 VOLUME = """
 import torch
 import torch.nn as nn
 
 
-# t2j: x=f32[4, 3, 24, 96, 112]
+# t2j: x=f32[12, 3, 24, 96, 112]
 class Volume(nn.Module):
     def __init__(self):
         super().__init__()
@@ -103,14 +106,14 @@ DEEP_MISTAKES = {
 
 @pytest.mark.parametrize("mistake", DEEP_MISTAKES)
 def test_a_mistake_in_a_deep_model_is_found_without_time(check: Check, mistake: str) -> None:
-    found = checked(check, DEEP, "Deep", DEEP_MISTAKES[mistake], budget=0.0, causes=False)
+    found = checked(check, FEWER, "Deep", DEEP_MISTAKES[mistake], budget=0.0, causes=False)
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
 
 
 def test_large_inputs_become_smaller(check: Check) -> None:
     found = checked(check, VOLUME, "Volume", budget=0.0)
     assert found.verdict is VerdictKind.EQUIVALENT, found.reason
-    assert "with smaller inputs (f32[4, 3, 24, 96, 112] became f32[3, 3, 5, 13, 15])" in str(
+    assert "with smaller inputs (f32[12, 3, 24, 96, 112] became f32[3, 3, 5, 13, 15])" in str(
         found.stages["numeric"].reason
     )
 
@@ -141,7 +144,7 @@ class Impatient(Pool):
 @pytest.mark.parametrize("right", [True, False])
 def test_a_run_that_takes_too_long_is_done_again_with_less(tmp_path: Path, right: bool) -> None:
     source = tmp_path / "volume.py"
-    source.write_text(VOLUME.replace("[4, 3, 24, 96, 112]", "[4, 3, 5, 12, 14]"))
+    source.write_text(VOLUME.replace("[12, 3, 24, 96, 112]", "[4, 3, 5, 12, 14]"))
     code = convert(source.read_text()).code
     code = code if right else code.replace("jnp.tanh(", "jax.nn.sigmoid(")
     with Impatient() as pool:

@@ -35,4 +35,4 @@ class NotImported(ModuleType):
 def install() -> None:
     """Before the first optimizer is made."""
     if _NAME not in sys.modules:
-        sys.modules[_NAME] = torch._dynamo = NotImported(_NAME)  # type: ignore[assignment]
+        sys.modules[_NAME] = torch._dynamo = NotImported(_NAME)

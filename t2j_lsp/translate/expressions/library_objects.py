@@ -63,7 +63,7 @@ class LibraryObjects:
             return self.rules.apply_value(rule, node)
         if rule is not None and rule.emit is not None:
             return self.rules.function_value(rule, node)
-        if self._is_namespace(node, name):
+        if self._is_namespace(node):
             return None
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
         reason = rule.reason if rule is not None and rule.reason else unknown
@@ -85,7 +85,7 @@ class LibraryObjects:
         text = self.copier.generic(node).text
         return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
 
-    def _is_namespace(self, node: ast.expr, name: str) -> bool:
+    def _is_namespace(self, node: ast.expr) -> bool:
         """Whether this is the ``torch.nn`` of ``torch.nn.Linear``: the whole chain is looked at, not its parts."""
         parent = self.ctx.source.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.value is node

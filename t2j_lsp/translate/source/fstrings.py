@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from .concrete import ReplacementField
-
-if TYPE_CHECKING:
-    from .text import Source
+from .concrete import Concrete, ReplacementField
 
 
-def place_expressions(source: Source) -> None:
+class Text(Protocol):
+    """What is asked of the text that f-strings stand in."""
+
+    text: str
+    starts: list[int]
+    tree: ast.Module
+
+    @property
+    def concrete(self) -> Concrete: ...
+
+    def offset(self, line: int, byte_column: int) -> int: ...
+
+    def line_of(self, index: int) -> int: ...
+
+
+def place_expressions(source: Text) -> None:
     """Give every expression inside an f-string the position that it has in the text."""
     strings = [node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)]
     starts = [one.start for one in source.concrete.fields] if strings else []
@@ -26,7 +38,7 @@ def place_expressions(source: Source) -> None:
         _place_string(source, node, list(fields))
 
 
-def _place_string(source: Source, node: ast.JoinedStr, fields: list[ReplacementField]) -> None:
+def _place_string(source: Text, node: ast.JoinedStr, fields: list[ReplacementField]) -> None:
     """Place the values of an f-string, which the replacement fields stand in, those of inner strings among them."""
     values = [value for value in node.values if isinstance(value, ast.FormattedValue)]
     for value in values:
@@ -42,7 +54,7 @@ def _place_string(source: Source, node: ast.JoinedStr, fields: list[ReplacementF
             _place_string(source, value.format_spec, spec)
 
 
-def _place(source: Source, node: ast.expr, start: int, end: int, fields: list[ReplacementField]) -> None:
+def _place(source: Text, node: ast.expr, start: int, end: int, fields: list[ReplacementField]) -> None:
     """Copy positions from a parse of the text in brackets, then place what f-strings in it hold."""
     fresh = ast.parse(f"({source.text[start:end]})", mode="eval").body
     line = source.line_of(start)
@@ -60,7 +72,7 @@ def _place(source: Source, node: ast.expr, start: int, end: int, fields: list[Re
         _place_string(source, inner, [one for one in fields if first <= one.start < last])
 
 
-def _span(source: Source, node: ast.expr) -> tuple[int, int]:
+def _span(source: Text, node: ast.expr) -> tuple[int, int]:
     assert node.end_lineno is not None and node.end_col_offset is not None
     return source.offset(node.lineno, node.col_offset), source.offset(node.end_lineno, node.end_col_offset)
 

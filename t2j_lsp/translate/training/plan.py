@@ -18,6 +18,7 @@ from t2j_lsp.translate.source.heads import header_end
 from .batches import Batches
 from .data import Data
 from .frozen import Frozen
+from .gate import trains
 from .objects import Objects
 from .optimizers import Optimizers
 from .rest import Rest
@@ -46,7 +47,9 @@ def refine(inference: Inference) -> Inference:
 
 
 def plan_training(context: Context) -> None:
-    """Put handlers on the training code of the file."""
+    """Put handlers on the training code of the file, if it has some."""
+    if not trains(context.inference):
+        return
     objects = Objects(context)
     optimizers = Optimizers(context, objects)
     optimizers.plan()

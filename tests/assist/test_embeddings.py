@@ -36,8 +36,8 @@ def test_both_rankings_count(index: Index) -> None:
 
     with serve([], meaning) as script:
         joined = EmbeddedIndex(index, PAIRS, Embedder(Endpoint("e", script.url)))
-        found = joined.search(Query(words="gelu approximation momentum"), 8)
-    by_words = index.search(Query(words="gelu approximation momentum"), 8)
+        found = joined.search(Query(words="gelu tanh approximation exact momentum"), 6)
+    by_words = index.search(Query(words="gelu tanh approximation exact momentum"), 6)
     assert about_momentum(by_words) < about_momentum(found)
     assert any(one.pair.bug.root_cause == "gelu-approximation" for one in found)
 

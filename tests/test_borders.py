@@ -105,10 +105,13 @@ BORDERS = (
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixes.record")),
-    Border("t2j_lsp.check", ("t2j_lsp.contract", "t2j_lsp.files.outline"), frozenset({"numpy"})),
+    Border("t2j_lsp.child", ("t2j_lsp.contract",)),
+    Border(
+        "t2j_lsp.check", ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline"), frozenset({"numpy"})
+    ),
     Border(
         "t2j_lsp.check.workers",
-        (*SHARED_WITH_WORKERS, "t2j_lsp.weights"),
+        (*SHARED_WITH_WORKERS, "t2j_lsp.child.frames", "t2j_lsp.weights"),
         JAX | TORCH | {"numpy", "ml_dtypes", "pytest"},
     ),
     Border(
@@ -146,7 +149,14 @@ BORDERS = (
         (
             *("t2j_lsp.__version__", "t2j_lsp.api", "t2j_lsp.contract", "t2j_lsp.explain", "t2j_lsp.plugins"),
             *(f"t2j_lsp.assist.{name}" for name in ("asking", "model", "prompts", "repair", "spans")),
-            *("t2j_lsp.check", "t2j_lsp.files", "t2j_lsp.fixes", "t2j_lsp.migration", "t2j_lsp.translate"),
+            *(
+                "t2j_lsp.check",
+                "t2j_lsp.child",
+                "t2j_lsp.files",
+                "t2j_lsp.fixes",
+                "t2j_lsp.migration",
+                "t2j_lsp.translate",
+            ),
             *("t2j_lsp.commands.explain", "t2j_lsp.commands.output"),
         ),
         frozenset({"pygls", "lsprotocol"}),

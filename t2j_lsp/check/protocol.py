@@ -1,15 +1,14 @@
-"""What crosses between the checker and its worker processes: plain data in length-prefixed frames.
+"""What crosses between the checker and its worker processes: plain data in the frames of `t2j_lsp.child`.
 
-A frame is a 24-byte head (magic, tag of the worker, two lengths), a JSON text, and the bytes of the arrays
-that the text refers to. Nothing is pickled, so no object of a user's program can cross, and bytes
-that a user's program writes to the wrong place are recognised as garbage.
+A frame has the tag of the worker, a JSON text, and the bytes of the arrays that the text refers to. Nothing is
+pickled, so no object of a user's program can cross, and bytes that a user's program writes to the wrong place are
+recognised as garbage.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-MAGIC = b"t2j\x01"
-HEAD = struct.Struct("<4s8sIQ")
-MAX_TEXT = 256 * 1024 * 1024
+from t2j_lsp.child import frames
+from t2j_lsp.child.frames import ProtocolError
 
 NdArray = npt.NDArray[Any]
-
-
-class ProtocolError(Exception):
-    """The bytes received are no frame of ours: the other side wrote garbage, or was cut off."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +155,7 @@ def unpack(text: bytes, data: bytes) -> Any:
 
 def frame(tag: bytes, value: Any) -> list[bytes]:
     """The byte strings to write for one message; ``tag`` is the worker's 8-byte tag."""
-    text, buffers = pack(value)
-    return [HEAD.pack(MAGIC, tag, len(text), sum(map(len, buffers))), text, *buffers]
+    return frames.frame(tag, *pack(value))
 
 
 def read_frame(tag: bytes, read: Callable[[int], bytes], limit: int) -> Any:
@@ -170,13 +163,7 @@ def read_frame(tag: bytes, read: Callable[[int], bytes], limit: int) -> Any:
 
     ``limit`` is the largest number of array bytes accepted.
     """
-    magic, got_tag, text_length, data_length = HEAD.unpack(read(HEAD.size))
-    if magic != MAGIC or got_tag != tag:
-        raise ProtocolError("something else than a message was written to the worker's pipe")
-    if text_length > MAX_TEXT or data_length > limit:
-        raise ProtocolError(f"a message of {text_length + data_length} bytes is over the limit")
-    text = read(text_length)
-    return unpack(text, read(data_length))
+    return unpack(*frames.read_frame(tag, read, limit))
 
 
 def plain(value: Any, leaf: Callable[[Any], Array | None], depth: int = 0) -> Any:

@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
+from t2j_lsp.child.streams import guard_stdio
 from t2j_lsp.lsp.features import (
     actions,
     ask,
@@ -31,7 +32,7 @@ from t2j_lsp.lsp.features import (
 )
 
 from .server import Server
-from .transport import BlockingWriter, guard_stdio, read_messages, read_stream
+from .transport import BlockingWriter, read_messages, read_stream
 
 FEATURES = (
     hover,

@@ -6,9 +6,9 @@ import enum
 import re
 from dataclasses import dataclass
 
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.files.written import base_of
-from t2j_lsp.lsp.analysis.model import Converted, Refused
-from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import Converted, Refused, SyntaxProblem
 
 from .documents import Program
 from .session import Session
@@ -76,7 +76,7 @@ async def _is_fresh(session: Session, program: Program, standing: Standing) -> b
         return True
     try:
         done: Converted = await session.service.ask("convert", program)
-    except (Refused, SyntaxProblem, Failed):
+    except (Refused, SyntaxProblem, ChildFailed):
         return last[1] if last is not None else True
     fresh = standing.text == done.code
     if not fresh and standing.edited:

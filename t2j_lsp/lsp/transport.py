@@ -1,12 +1,10 @@
-"""Bytes in and out: stdio whose real descriptors nobody else can write to, and TCP."""
+"""Bytes in and out, over standard input and output and over TCP."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
-import sys
 import threading
 from collections.abc import Callable
 from typing import BinaryIO
@@ -15,22 +13,6 @@ log = logging.getLogger("t2j.lsp")
 
 _LENGTH = re.compile(rb"content-length:\s*(\d+)\s*$", re.IGNORECASE)
 MAX_MESSAGE = 256 * 1024 * 1024
-
-
-def guard_stdio() -> tuple[BinaryIO, BinaryIO]:
-    """The real standard input and output, which from now on only their caller has.
-
-    Descriptor 0 reads nothing and 1 writes to standard error, so that a stray print, a child or a C library can't
-    get between two messages.
-    """
-    source, sink = os.dup(0), os.dup(1)
-    for descriptor in (source, sink):
-        os.set_inheritable(descriptor, False)
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return os.fdopen(source, "rb"), os.fdopen(sink, "wb", buffering=0)
 
 
 class BlockingWriter:

@@ -13,10 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2j_lsp.check.protocol import (  # fmt: skip
-    HEAD,
-    MAGIC,
     Opaque,
-    ProtocolError,
     RawArray,
     Record,
     as_float64,
@@ -27,6 +24,7 @@ from t2j_lsp.check.protocol import (  # fmt: skip
     read_frame,
     unpack,
 )
+from t2j_lsp.child.frames import HEAD, MAGIC, ProtocolError
 
 TAG = b"12345678"
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.complex_numbers(allow_nan=False)

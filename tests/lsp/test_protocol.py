@@ -217,7 +217,7 @@ def test_an_address_that_is_none_is_said(address: str) -> None:
 
 STRAY = """
 import os, sys
-from t2j_lsp.lsp.transport import guard_stdio
+from t2j_lsp.child.streams import guard_stdio
 source, sink = guard_stdio()
 print("stray print")
 os.write(1, b"stray write\\n")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from t2j_lsp.check.protocol import ProtocolError, frame, read_frame
+from t2j_lsp.check.protocol import frame, read_frame
+from t2j_lsp.child.frames import MAX_DATA, ProtocolError
 
 from .environment import worker_environment
 from .processes import kill_tagged, resident, tree
@@ -142,7 +143,7 @@ class Worker:
         deadline = time.monotonic() + timeout
         try:
             self._write(frame(self.tag, {"id": self.count, **message}), deadline, timeout, cancelled)
-            answer = read_frame(self.tag, lambda n: self._read(n, deadline, timeout, cancelled), 4 * 1024**3)
+            answer = read_frame(self.tag, lambda n: self._read(n, deadline, timeout, cancelled), MAX_DATA)
             if not isinstance(answer, dict) or answer.get("id") != self.count:
                 raise ProtocolError("an answer to no question")
         except ProtocolError as error:

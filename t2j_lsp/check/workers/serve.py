@@ -16,9 +16,9 @@ from t2j_lsp.check.arguments import command_line
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 from t2j_lsp.check.workers.containment import guard, remains
 from t2j_lsp.check.workers.containment.folders import Folders
+from t2j_lsp.child.frames import MAX_DATA
 
 Handler = Callable[[dict[str, Any]], Any]
-LIMIT = 4 * 1024**3
 
 
 def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
@@ -39,7 +39,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
             return data
 
         while True:
-            request = read_frame(tag, read, LIMIT)
+            request = read_frame(tag, read, MAX_DATA)
             reply = answer(handlers, request, scratch)
             if (changed := known.changed()) is not None:
                 reply["dirty"] = True

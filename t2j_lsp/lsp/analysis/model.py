@@ -229,3 +229,11 @@ def stands_alone(form: str) -> bool:
 
 class Refused(Exception):
     """A conversion that can't be done, with the reason for the user."""
+
+
+class SyntaxProblem(Exception):
+    """The text can't be parsed."""
+
+
+REFUSALS = (Refused, SyntaxProblem)
+"""The errors of the analysis process that are answers."""

@@ -1,20 +1,11 @@
-"""The analysis process: reads requests from standard input, answers on standard output, ends with its parent.
+"""The analysis process: ``python -P -m t2j_lsp.lsp.analysis.process``.
 
-``python -P -m t2j_lsp.lsp.analysis.process``. Frames are a length and a pickled value; only the server, which started
-the process, is at the other end. A long translation is given up as soon as something more urgent is asked for.
+A long translation is given up as soon as something more urgent is asked for.
 """
 
 from __future__ import annotations
 
-import _thread
 import gc
-import os
-import pickle
-import queue
-import signal
-import struct
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +13,10 @@ from typing import Any
 from t2j_lsp.api import convert_file
 from t2j_lsp.assist.prompts import PAIRS, TOKENS
 from t2j_lsp.assist.spans import MARK
+from t2j_lsp.child.frames import PICKLE
+from t2j_lsp.child.serve import Requests
 from t2j_lsp.commands.explain import readable
-from t2j_lsp.contract import HelperDoc, SourceError, T2JError, Translation
+from t2j_lsp.contract import HelperDoc, T2JError, Translation
 from t2j_lsp.explain import all_docs, helper_docs
 from t2j_lsp.files.helper_modules import NAME, Extended, extended
 from t2j_lsp.files.merge import Merged
@@ -34,15 +27,13 @@ from t2j_lsp.translate import translate
 
 from .analyst import Analyst, options
 from .landmarks import landmarks
-from .model import Analysis, Converted, Landmarks, Refused, Scope, Settings
+from .model import REFUSALS, Analysis, Converted, Landmarks, Refused, Scope, Settings, SyntaxProblem
 from .partial import convert_part, restore
 
-HEAD = struct.Struct("<Q")
-NAMES = 6
-
-
-class Interrupted(BaseException):
-    """The job is not wanted any more."""
+OPERATIONS = (
+    *("docs", "helper_docs", "quick", "full", "forget", "part", "convert", "convert_path", "helpers", "landmarks"),
+    *("similar", "merge", "restore"),
+)
 
 
 class Jobs:
@@ -125,83 +116,31 @@ def _converted(done: Translation, settings: Settings) -> Converted:
     return Converted(done.code, len(done.gaps), sum(n.differs for n in done.notes), imported)
 
 
-class Loop:
-    """Runs jobs one by one on the main thread, while another thread reads requests and interrupts."""
+def answering(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler whose refusals are those that the server knows, with the name of the file."""
 
-    def __init__(self) -> None:
-        self.jobs = Jobs()
-        self.waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self.running: int | None = None
-        self.unwanted: int | None = None
-        source, self.sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
-        sys.stdout = sys.stderr
-        signal.signal(signal.SIGINT, self._signalled)
-        threading.Thread(target=self._read, args=(source.read,), daemon=True).start()
-
-    def _signalled(self, number: int, frame: Any) -> None:
-        if self.running is not None and self.running == self.unwanted:
-            self.running = None
-            raise Interrupted
-
-    def _read(self, read: Callable[[int], bytes]) -> None:
-        while True:
-            head = read(HEAD.size)
-            if len(head) < HEAD.size:
-                break
-            request = pickle.loads(read(HEAD.unpack(head)[0]))
-            if request["operation"] == "interrupt":
-                self.unwanted = request["job"]
-                # Runs the handler on the main thread, on every platform.
-                _thread.interrupt_main(signal.SIGINT)
-            else:
-                self.waiting.put(request)
-        os._exit(0)
-
-    def run(self) -> None:
-        translate("import torch\nx = torch.zeros(2)\n")
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        while True:
-            request = self.waiting.get()
-            assert request is not None
-            answer = self._do(request)
-            data = pickle.dumps({"id": request["id"], **answer}, protocol=pickle.HIGHEST_PROTOCOL)
-            self.sink.write(HEAD.pack(len(data)))
-            self.sink.write(data)
-            self.sink.flush()
-            if self.waiting.empty():
-                gc.collect()
-
-    def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answered(**arguments: Any) -> Any:
         try:
-            self.running = request["id"]
-            try:
-                value = getattr(self.jobs, request["operation"])(**request["arguments"])
-            finally:
-                self.running = None
-        except Interrupted:
-            return {"interrupted": True}
+            return handler(**arguments)
         except SyntaxError as error:
             line = f"line {error.lineno}: " if error.lineno else ""
-            return {"syntax": _placed(request["arguments"].get("path"), f"{line}{error.msg or 'invalid syntax'}")}
-        except (Refused, SourceError, T2JError) as error:
-            return {"refused": str(error)}
-        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
-            where = [f"{Path(f.f_code.co_filename).name}:{line}" for f, line in _frames(error)][-NAMES:]
-            # Only the type and the place: a message may hold the user's code.
-            return {"failed": f"{type(error).__name__} at {' '.join(where)}"}
-        return {"value": value}
+            raise SyntaxProblem(_placed(arguments.get("path"), f"{line}{error.msg or 'invalid syntax'}")) from None
+        except T2JError as error:
+            raise Refused(str(error)) from None
+
+    return answered
 
 
-def _frames(error: BaseException) -> list[tuple[Any, int]]:
-    found, trace = [], error.__traceback__
-    while trace is not None:
-        found.append((trace.tb_frame, trace.tb_lineno))
-        trace = trace.tb_next
-    return found
+def main() -> None:
+    """Answer the server's requests."""
+    requests = Requests(PICKLE, REFUSALS, interrupts=True)
+    jobs = Jobs()
+    translate("import torch\nx = torch.zeros(2)\n")
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    requests.answer({name: answering(getattr(jobs, name)) for name in OPERATIONS}, gc.collect)
 
 
 if __name__ == "__main__":
-    Loop().run()
+    main()

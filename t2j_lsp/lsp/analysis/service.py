@@ -9,31 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from t2j_lsp.child.frames import PICKLE
+from t2j_lsp.child.process import Cancelled, Child, ChildFailed
 from t2j_lsp.contract import HelperDoc
-from t2j_lsp.lsp.child import start_child
 
-from .model import Analysis, LineMap, Refused, Settings
+from .model import REFUSALS, Analysis, LineMap, Refused, Settings, SyntaxProblem
 
 log = logging.getLogger("t2j.lsp")
 
-HEAD = 8
 PAUSE = 0.3
 """Seconds without an edit before a whole file is translated."""
 MAX_DEATHS = 2
 """So often one text may kill the process before it is left alone."""
-
-
-class Failed(Exception):
-    """The analysis process could not answer."""
-
-
-class SyntaxProblem(Exception):
-    """The text can't be parsed."""
 
 
 class Text(Protocol):
@@ -88,9 +79,9 @@ class AnalysisService:
         self._deaths: dict[tuple[str, int], int] = {}
         self._current: _Job | None = None
         self._wake = asyncio.Event()
-        self._process: asyncio.subprocess.Process | None = None
-        self._count = 0
-        self._running: tuple[int, str, str] | None = None
+        self._process = Child("t2j_lsp.lsp.analysis.process", PICKLE, REFUSALS)
+        self._running: tuple[str, str] | None = None
+        """What the process does, and for which program."""
         self._task: asyncio.Task[None] | None = None
 
     # --- for the features -----------------------------------------------------------------------------------------
@@ -139,7 +130,7 @@ class AnalysisService:
         await waiter
 
     async def ask(self, operation: str, program: Text, **arguments: Any) -> Any:
-        """A request about a program's present text. Raises Refused, SyntaxProblem or Failed."""
+        """A request about a program's present text. Raises Refused, SyntaxProblem or ChildFailed."""
         settings, path = self._settings_of(program.uri)
         everything = {"key": program.uri, "text": program.text, "settings": settings, "path": path, **arguments}
         return await self._add(operation, everything)
@@ -158,8 +149,8 @@ class AnalysisService:
     def _answered(self, job: _Job, answer: asyncio.Future[Any]) -> None:
         if not answer.cancelled():
             answer.exception()  # Nobody may be waiting for it any more when it fails.
-        elif self._current is job and self._running is not None:
-            self._send({"operation": "interrupt", "job": self._running[0]})
+        elif self._current is job:
+            self._process.cancel(grace=None)
 
     @property
     def idle(self) -> bool:
@@ -167,12 +158,11 @@ class AnalysisService:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+        return self._process.pid
 
     def restart(self) -> None:
         """Kill the process; the next job starts another one."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
+        self._process.kill()
         for program in list(self._programs.values()):
             self.update(program)
 
@@ -181,20 +171,19 @@ class AnalysisService:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-            await self._process.wait()
+        self._process.kill()
+        await self._process.end()
 
     # --- the loop -------------------------------------------------------------------------------------------------
 
     def _urgent(self) -> None:
         self._wake.set()
-        if self._running is None or self._process is None:
+        if self._running is None:
             return
-        job, operation, key = self._running
+        operation, key = self._running
         # The first translation of a program is let through: with it, answers come even while somebody types.
         if operation == "full" and (key in self.known or self._jobs):
-            self._send({"operation": "interrupt", "job": job})
+            self._process.cancel(grace=None)
 
     async def _run(self) -> None:
         while True:
@@ -207,8 +196,8 @@ class AnalysisService:
                 elif not await self._step():
                     self.on_state("idle")
                     await self._sleep()
-            except Failed as error:
-                log.error("the analysis process failed: %s", error)
+            except ChildFailed as error:
+                log.error("the analysis failed: %s", error)
                 self.on_state("error")
                 if not self.docs:
                     await asyncio.sleep(1.0)
@@ -243,9 +232,11 @@ class AnalysisService:
         self._current = job
         try:
             value = await self._call(job.operation, job.arguments)
-        except (Failed, Refused, SyntaxProblem) as error:
+        except (ChildFailed, Refused, SyntaxProblem) as error:
             if not job.answer.done():
                 job.answer.set_exception(error)
+        except Cancelled:
+            job.answer.cancel()
         else:
             if not job.answer.done():
                 job.answer.set_result(value)
@@ -268,16 +259,16 @@ class AnalysisService:
                 # The first time, there is nothing to start from: whoever waits, waits for the whole file.
                 self._partly[uri] = 0.0
                 return
+        except Cancelled:
+            self._partly.setdefault(uri, asyncio.get_running_loop().time() + PAUSE)
+            return
         except SyntaxProblem:
             self._partly.pop(uri, None)
             self.broken[uri] = revision
-        except (Failed, Refused) as error:
+        except (ChildFailed, Refused) as error:
             self._after_failure(uri, revision, error)
             return
         else:
-            if analysis is _INTERRUPTED:
-                self._partly.setdefault(uri, asyncio.get_running_loop().time() + PAUSE)
-                return
             if uri not in self._programs:
                 return
             self.known[uri] = Known(revision, lines, analysis)
@@ -317,42 +308,8 @@ class AnalysisService:
     # --- the process ----------------------------------------------------------------------------------------------
 
     async def _call(self, operation: str, arguments: dict[str, Any]) -> Any:
-        process = await self._started()
-        self._count += 1
-        self._running = (self._count, operation, arguments.get("key", ""))
+        self._running = (operation, arguments.get("key", ""))
         try:
-            self._send({"id": self._count, "operation": operation, "arguments": arguments})
-            assert process.stdout is not None
-            head = await process.stdout.readexactly(HEAD)
-            answer = pickle.loads(await process.stdout.readexactly(int.from_bytes(head, "little")))
-        except (asyncio.IncompleteReadError, OSError):
-            code = await process.wait()
-            raise Failed(f"the analysis process ended with code {code}") from None
-        except asyncio.CancelledError:
-            process.kill()
-            raise
+            return await self._process.ask(operation, arguments)
         finally:
             self._running = None
-        if "value" in answer:
-            return answer["value"]
-        if "interrupted" in answer:
-            return _INTERRUPTED
-        if "syntax" in answer:
-            raise SyntaxProblem(answer["syntax"])
-        if "refused" in answer:
-            raise Refused(answer["refused"])
-        raise Failed(answer["failed"])
-
-    def _send(self, request: dict[str, Any]) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        data = pickle.dumps(request, protocol=pickle.HIGHEST_PROTOCOL)
-        with contextlib.suppress(OSError, RuntimeError):
-            self._process.stdin.write(len(data).to_bytes(HEAD, "little") + data)
-
-    async def _started(self) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None:
-            self._process = await start_child("t2j_lsp.lsp.analysis.process")
-        return self._process
-
-
-_INTERRUPTED = object()

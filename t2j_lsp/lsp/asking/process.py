@@ -1,16 +1,12 @@
 """The process that asks a model: shows what would be sent, or asks and has the answers checked.
 
-``python -P -m t2j_lsp.lsp.asking.process``. It takes one request and ends. The request is a line of JSON with the key
-in it, which so stands in no argument and no file; progress and the answer are lines of JSON. It ends with the server,
-and its workers with it.
+``python -P -m t2j_lsp.lsp.asking.process``, for one request. The key comes in it, and so stands in no argument and no
+file. The process ends with the server, and its workers with it.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import threading
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +16,8 @@ from t2j_lsp.assist.asking import Interpreters, file_judge
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.prompts import first_prompt
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
-from t2j_lsp.contract import ObjectVerdict, Options, T2JError, Translation
+from t2j_lsp.child.serve import Requests, step_back
+from t2j_lsp.contract import ObjectVerdict, Options, Translation
 from t2j_lsp.plugins import load_fixed_bugs
 
 from .part import differing, with_gaps
@@ -119,45 +116,19 @@ class Shown:
 
     def _tell(self) -> None:
         self._told = self._tokens
-        self._send({"progress": self.last, "tokens": self._told})
+        self._send({"step": self.last, "tokens": self._told})
 
 
 def main() -> None:
-    """Answer the request on standard input; end at once where that is closed."""
-    import asyncio
+    """Answer the server's request."""
+    requests = Requests()
+    step_back()
 
-    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    def ask_now(request: dict[str, Any]) -> dict[str, Any]:
+        return asyncio.run(ask(request, requests.progress))
 
-    def send(message: dict[str, Any]) -> None:
-        sink.write(json.dumps(message).encode() + b"\n")
-
-    line = source.readline()
-    if not line:
-        return
-    request = json.loads(line)
-    threading.Thread(target=_end_with, args=(source,), daemon=True).start()
-    try:
-        value = preview(request) if request["operation"] == "preview" else asyncio.run(ask(request, send))
-        send({"value": value})
-    except T2JError as error:
-        send({"error": str(error)})
-    except Exception as error:  # noqa: BLE001 - the outermost guard of a request
-        # Only the type: a message may hold the user's code, or the key.
-        send({"error": f"an error inside t2j: {type(error).__name__}"})
-
-
-def _end_with(source: Any) -> None:
-    """The server is gone: whatever runs ends, since its workers see their pipes close."""
-    source.read()
-    os._exit(0)
+    requests.answer({"preview": preview, "ask": ask_now})
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        # Whoever types comes first.
-        os.nice(10)
     main()

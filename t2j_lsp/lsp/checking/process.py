@@ -1,7 +1,7 @@
 """The check process: runs one check after the other with warm workers, and stops the running one when told to.
 
-``python -P -m t2j_lsp.lsp.checking.process``. Requests and answers are lines of JSON. The user's code runs in the two
-workers that this process starts, never here; they end with it, and it ends with the server.
+``python -P -m t2j_lsp.lsp.checking.process``. The user's code runs in the two workers that this process starts, never
+here; they end with it, and it ends with the server.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-import queue
 import re
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +27,9 @@ from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, told_by
+from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
-from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, T2JError, VerdictKind
+from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, VerdictKind
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
@@ -56,12 +54,12 @@ class RecordingPool(Pool):
 class Checker:
     """The state between checks: warm workers, and verdicts on objects that have not changed since."""
 
-    def __init__(self) -> None:
+    def __init__(self, cancelled: Callable[[], bool]) -> None:
+        self.cancelled = cancelled
+        """Whether the running check is not wanted any more."""
         self.pool: RecordingPool | None = None
         self._made_for: tuple[Any, ...] = ()
         self._known: dict[tuple[str, str], tuple[str, ObjectVerdict, str]] = {}
-        self.cancelled: Callable[[], bool] = lambda: False
-        """Whether the running check is not wanted any more."""
 
     def workers(self, request: dict[str, Any]) -> RecordingPool:
         """Warm workers: those of the last check, where that was one of the same project and the same settings."""
@@ -229,57 +227,20 @@ def _converted_neighbour(path: Path) -> str:
     return convert_file(path, Options()).translation.code
 
 
-class Loop:
-    """Reads requests on one thread and runs them on the main one."""
+def main() -> None:
+    """Answer the server's requests, until it is gone."""
+    requests = Requests(finishes=True)
+    step_back()
+    checker = Checker(requests.is_cancelled)
 
-    def __init__(self) -> None:
-        self.checker = Checker()
-        self.waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self.unwanted = 0
-        """Checks up to this number are to stop, whether they have begun or not."""
-        source, self.sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-        with open(os.devnull, "rb") as nothing:
-            os.dup2(nothing.fileno(), 0)
-        os.dup2(2, 1)
-        sys.stdout = sys.stderr
-        threading.Thread(target=self._read, args=(source,), daemon=True).start()
+    def check(request: dict[str, Any]) -> dict[str, Any]:
+        return checker.check(request, requests.progress)
 
-    def _read(self, source: Any) -> None:
-        for line in source:
-            request = json.loads(line)
-            if request["operation"] == "cancel":
-                self.unwanted = max(self.unwanted, request["id"])
-            else:
-                self.waiting.put(request)
-        # The server is gone: whatever runs has to stop.
-        self.unwanted = sys.maxsize
-        self.waiting.put(None)
-
-    def send(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):
-            self.sink.write(json.dumps(message).encode() + b"\n")
-
-    def run(self) -> None:
-        try:
-            while (request := self.waiting.get()) is not None:
-                self.send({"id": request["id"], **self._answer(request)})
-        finally:
-            self.checker.close()
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        identity = request["id"]
-        self.checker.cancelled = lambda: identity <= self.unwanted
-        try:
-            value = self.checker.check(request, lambda step: self.send({"id": identity, "progress": step}))
-        except T2JError as error:
-            return {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - the outermost guard of a check
-            return {"error": f"the checker itself failed: {type(error).__name__}"}
-        return {"cancelled": True} if self.checker.cancelled() else {"value": value}
+    try:
+        requests.answer({"check": check})
+    finally:
+        checker.close()
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        # Whoever types comes first.
-        os.nice(10)
-    Loop().run()
+    main()

@@ -50,14 +50,13 @@ class CheckService:
         """Called with a source and all verdicts that are known of it now."""
         self.on_differences: Callable[[str], None] = lambda _: None
         """Called with each document whose differences are others than before."""
-        self.process = CheckProcess()
+        self.process = CheckProcess(lambda: session.settings_for(None).check_keep_warm)
         self.states: dict[str, Checked] = {}
         self._queue: dict[tuple[str, ...], Request] = {}
         self._running: Request | None = None
         self.pausing = Pause(self.battery)
         self.device: str | None = None
         """Where the last check ran."""
-        self._last_use = 0.0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         session.status.checks = self._state
@@ -217,11 +216,11 @@ class CheckService:
 
     def reconsider(self) -> None:
         """Look again at what waits: settings or a pause have changed."""
+        self.process.stay_warm()
         self._wake.set()
 
     def _stop(self) -> None:
-        if self.process.stop():
-            self.session.spawn(self.process.kill_if_it_stays())
+        self.process.cancel()
 
     # --- the queue ------------------------------------------------------------------------------------------------
 
@@ -237,7 +236,6 @@ class CheckService:
             if due:
                 request = self._queue.pop(due[-1].key)
                 await self._one(request)
-                self._last_use = asyncio.get_running_loop().time()
                 continue
             await self._sleep()
 
@@ -252,19 +250,13 @@ class CheckService:
             self.session.status.announce_pause()
 
     async def _sleep(self) -> None:
-        """Wait until something is due, or may be; idle workers end on the way."""
+        """Wait until something is due, or may be."""
         now = asyncio.get_running_loop().time()
         moments = [r.due for r in self._may_run()]
-        end = self._last_use + self.session.settings_for(None).check_keep_warm
-        if not moments and self.process.alive:
-            moments.append(end)
         if self.pausing.on_battery:
             moments.append(now + LOOK)
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), max(0.0, min(moments) - now) if moments else None)
-        except TimeoutError:
-            if not self._may_run() and asyncio.get_running_loop().time() >= end:
-                await self.process.end()
 
     async def _one(self, request: Request) -> None:
         source = request.uri
@@ -318,7 +310,7 @@ class CheckService:
         # The texts, and not their revisions: that a file was opened meanwhile changes nothing.
         now, revision = self.pairs.text(source, path)
         beside = self.pairs.text(*pair)[0] if pair is not None else None
-        if answer is None or self.process.stopped or (now, beside) != (source_text, converted_text):
+        if answer is None or (now, beside) != (source_text, converted_text):
             return None
         if request.explained is not None and not request.explained.done():
             request.explained.set_result(answer)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import DIFFERS, Finding, Severity, Span, editor_code
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap, Refused, Scope, stands_alone
-from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap, Refused, Scope, SyntaxProblem, stands_alone
 from t2j_lsp.lsp.checking.verdicts import line_in
 from t2j_lsp.lsp.convert import convert_file, convert_part, file_edit, ignore_edit, restore_edit, scope_data, scope_of
 from t2j_lsp.lsp.documents import Document, Program
@@ -70,7 +70,7 @@ def register(server: Server) -> None:
     async def resolve(action: types.CodeAction) -> types.CodeAction:
         try:
             return await resolved(server, action)
-        except (Refused, SyntaxProblem, Failed) as error:
+        except (Refused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
 
 
@@ -107,7 +107,7 @@ async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
             if server.client.disabled_actions:
                 action.disabled, action.data = types.CodeActionDisabled(str(error)), None
                 done.append(action)
-        except Failed:
+        except ChildFailed:
             continue
     return done
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from t2j_lsp.assist.model import Endpoint, key_from_environment
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import T2JError, VerdictKind
 from t2j_lsp.files.merge import Merged
-from t2j_lsp.lsp.analysis.model import Refused
-from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import Refused, SyntaxProblem
 from t2j_lsp.lsp.asking import consent
 from t2j_lsp.lsp.asking.service import missing
 from t2j_lsp.lsp.checking.wording import counted, verdict_line
@@ -50,7 +50,7 @@ def register(server: Server) -> None:
         question = _question(server, arguments)
         _, request = await _request(server, question)
         try:
-            answer = await server.asking.run({**request, "operation": "preview"})
+            answer = await server.asking.run("preview", request)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
         if answer is None:
@@ -118,7 +118,7 @@ async def _request(server: Server, question: Question) -> tuple[FileConversion, 
     try:
         conversion = await convert_file(server, question.uri)
         text, _ = server.pairs.text(question.uri, question.path)
-    except (Refused, SyntaxProblem, Failed, T2JError) as error:
+    except (Refused, SyntaxProblem, ChildFailed, T2JError) as error:
         raise RequestFailed(message=str(error)) from None
     if conversion.conflicts:
         raise RequestFailed(message="the conversion was edited where a new one differs: convert the file first")
@@ -209,7 +209,8 @@ async def _asked(server: Server, question: Question) -> dict[str, Any]:
     progress = Progress(server, title, server.asking.cancel, progress_token.get())
     try:
         answer = await server.asking.run(
-            {**request, "operation": "ask", "key": key},
+            "ask",
+            {**request, "key": key},
             lambda step, tokens: progress.report(f"{step}, about {tokens:,} tokens" if tokens else step),
         )
     except T2JError as error:
@@ -256,7 +257,7 @@ async def _written(server: Server, conversion: FileConversion, code: str) -> dic
         code = code.replace("\n", "\r\n")
     try:
         written = await write_conversion(server, replace(conversion, merged=Merged(code)))
-    except (Refused, SyntaxProblem, Failed) as error:
+    except (Refused, SyntaxProblem, ChildFailed) as error:
         raise RequestFailed(message=str(error)) from None
     if written["applied"] and server.client.show_document:
         params = types.ShowDocumentParams(conversion.target_uri, selection=_answered_at(conversion.code, code))

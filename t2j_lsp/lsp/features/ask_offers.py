@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.files.outline import todo_marks
 from t2j_lsp.lsp.analysis.model import Analysis, Refused
-from t2j_lsp.lsp.analysis.service import Failed
 from t2j_lsp.lsp.checking.verdicts import Found
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
@@ -120,7 +120,7 @@ async def count_similar(server: Server, offers: Sequence[Offer]) -> None:
     """Write into the titles how many similar fixes there are, as far as that is known soon."""
     gaps = server.similar_counts.unknown([offer.gap for offer in offers])
     if gaps:
-        with contextlib.suppress(TimeoutError, Failed, Refused):
+        with contextlib.suppress(TimeoutError, ChildFailed, Refused):
             await asyncio.wait_for(asyncio.shield(server.similar_counts.look_up(gaps)), PATIENCE)
     for offer in offers:
         offer.count(server.similar_counts.count(offer.gap))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from t2j_lsp import __version__
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import Severity, T2JError
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Refused, Scope
-from t2j_lsp.lsp.analysis.service import Failed, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import Refused, Scope, SyntaxProblem
 from t2j_lsp.lsp.checking.verdicts import overall
 from t2j_lsp.lsp.convert import convert_part, scope_of
 from t2j_lsp.lsp.documents import Program
@@ -58,7 +58,7 @@ def _conversions(server: Server) -> None:
             if revision is not None and program.revision != revision:
                 raise Refused("the text was edited since")
             return await _rewrite(server, program, scope_of(scope), confirmed is True)
-        except (Refused, SyntaxProblem, Failed) as error:
+        except (Refused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
 
 

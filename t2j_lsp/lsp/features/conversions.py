@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Landmarks, Refused
-from t2j_lsp.lsp.analysis.service import AnalysisService, Failed, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import Landmarks, Refused, SyntaxProblem
+from t2j_lsp.lsp.analysis.service import AnalysisService
 from t2j_lsp.lsp.convert import FileConversion, PartConversion, convert_file, file_edit
 from t2j_lsp.lsp.documents import Notebook
 from t2j_lsp.lsp.edits import apply_edit, joined
@@ -47,7 +48,7 @@ def register(server: Server) -> None:
         try:
             conversion = await convert_file(server, str((*arguments, None)[0]))
             marks = await _landmarks(server, conversion)
-        except (Refused, SyntaxProblem, Failed) as error:
+        except (Refused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
         standing = conversion.standing
         return {
@@ -82,7 +83,7 @@ async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[F
             if not await rewriting.allowed(server, program, None, conversion.caveats):
                 return conversion, {"applied": False, "reason": "it was not confirmed"}
         answer = await write_conversion(server, conversion, confirmed)
-    except (Refused, SyntaxProblem, Failed) as error:
+    except (Refused, SyntaxProblem, ChildFailed) as error:
         raise RequestFailed(message=str(error)) from None
     target = conversion.target_uri
     if answer["applied"] and server.client.show_document and conversion.standing is not None:
@@ -203,7 +204,7 @@ class _Bulk:
             return None
         try:
             conversion = await convert_file(self.server, uri, self.service)
-        except (Refused, SyntaxProblem, Failed) as error:
+        except (Refused, SyntaxProblem, ChildFailed) as error:
             self._skip(uri, str(error))
             return None
         if conversion.standing is None:
@@ -226,7 +227,7 @@ class _Bulk:
                 module = await helper_module(self.server, self.service, folder, names)
                 if module is not None:
                     self.modules[folder] = module
-            except (Refused, SyntaxProblem, Failed) as error:
+            except (Refused, SyntaxProblem, ChildFailed) as error:
                 made[:] = [one for one in made if one not in beside]
                 self._skip_all(beside, str(error))
 

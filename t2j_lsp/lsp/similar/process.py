@@ -1,44 +1,19 @@
-"""The process that knows the fixed bugs: reads them on the first question, and ends with its parent.
+"""The process that knows the fixed bugs, ``python -P -m t2j_lsp.lsp.similar.process``.
 
-``python -P -m t2j_lsp.lsp.similar.process``. Requests and answers are lines of JSON. It executes nothing.
+It reads them on the first question, and executes nothing.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from t2j_lsp.contract import Finding, Severity, Span, T2JError
+from t2j_lsp.child.serve import Requests, step_back
+from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.fixes.offers import case_of_verdict, row, rows, text
 from t2j_lsp.fixes.own_fixes import find, keep, similar_with_own
 from t2j_lsp.fixes.record import Found
-
-
-def main() -> None:
-    """Answer requests until standard input ends."""
-    if hasattr(os, "nice"):
-        # Whoever types comes first.
-        os.nice(10)
-    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    for line in source:
-        request = json.loads(line)
-        try:
-            answer = {"value": OPERATIONS[request.pop("operation")](**request)}
-        except T2JError as error:
-            answer = {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
-            # Only the type and the place: a message may hold the user's code.
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            answer = {"error": f"an error inside t2j: {type(error).__name__} at {place}"}
-        sink.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
 
 
 def for_verdict(verdict: dict[str, Any], source: list[str], converted: list[str]) -> list[dict[str, Any]]:
@@ -71,6 +46,13 @@ def kept(verdict: dict[str, Any], source: list[str], faulty: list[str], fixed: l
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {"verdict": for_verdict, "gaps": for_gaps, "show": show, "keep": kept}
+
+
+def main() -> None:
+    """Answer the server's requests."""
+    requests = Requests()
+    step_back()
+    requests.answer(OPERATIONS)
 
 
 if __name__ == "__main__":

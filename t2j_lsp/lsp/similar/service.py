@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from t2j_lsp.child.process import Child, ChildDied, ChildFailed
 from t2j_lsp.contract import Finding, Severity, T2JError, VerdictKind
 from t2j_lsp.fixes.offers import key_of_gap
 from t2j_lsp.lsp.checking.service import CheckService
-from t2j_lsp.lsp.child import start_child
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.session import Session
@@ -21,7 +20,6 @@ log = logging.getLogger("t2j.lsp")
 
 KEEP_WARM = 300.0
 """Seconds that the process is kept without being asked."""
-LIMIT = 64 * 1024 * 1024
 MOST = 2000
 """Gaps and differences whose offers are remembered; beyond that all of them are looked up anew."""
 
@@ -37,9 +35,7 @@ class SimilarService:
         self._gaps: dict[tuple[str, ...], Rows] = {}
         self._differences: dict[tuple[str, ...], Rows] = {}
         self._asked: set[tuple[str, ...]] = set()
-        self._lock = asyncio.Lock()
-        self._process: asyncio.subprocess.Process | None = None
-        self._idle: asyncio.TimerHandle | None = None
+        self._process = Child("t2j_lsp.lsp.similar.process", keep_warm=lambda: KEEP_WARM)
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
@@ -129,46 +125,18 @@ class SimilarService:
 
     async def ask(self, operation: str, **about: Any) -> Any:
         """The process's answer. Raises T2JError with what went wrong. A cancelled wait leaves the question running."""
-        return await asyncio.shield(self.session.spawn(self._ask({"operation": operation, **about})))
+        return await asyncio.shield(self.session.spawn(self._ask(operation, about)))
 
-    async def _ask(self, request: dict[str, Any]) -> Any:
-        async with self._lock:
-            try:
-                if self._process is None or self._process.returncode is not None:
-                    self._process = await start_child("t2j_lsp.lsp.similar.process", LIMIT)
-                assert self._process.stdin is not None and self._process.stdout is not None
-                self._process.stdin.write(json.dumps(request).encode() + b"\n")
-                line = await self._process.stdout.readline()
-            except (OSError, ValueError) as error:
-                self._end()
-                raise T2JError(str(error)) from None
-            self._keep_warm()
-        if not line:
-            self._end()
-            raise T2JError("the process that knows them ended; see the log")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise T2JError(answer["error"])
-        return answer["value"]
-
-    def _keep_warm(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(KEEP_WARM, self._end)
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+    async def _ask(self, operation: str, about: dict[str, Any]) -> Any:
+        try:
+            return await self._process.ask(operation, about)
+        except ChildDied:
+            raise T2JError("the process that knows them ended; see the log") from None
+        except ChildFailed as error:
+            raise T2JError(f"an error inside t2j: {error}") from None
 
     async def close(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-        process = self._process
-        self._end()
-        if process is not None:
-            await process.wait()
+        await self._process.end()
 
 
 def _key(source: str, verdict: dict[str, Any]) -> tuple[str, ...]:

@@ -1,18 +1,14 @@
-"""The survey process: reads the workspace's files with low priority, remembers what it saw, ends with its parent.
+"""The survey process, ``python -P -m t2j_lsp.lsp.survey.process``: reads the workspace's files, and remembers them.
 
-``python -P -m t2j_lsp.lsp.survey.process``. Requests and answers are lines of JSON. It executes nothing of the
-workspace.
+It executes nothing of the workspace.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
+from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.lsp.paths import to_uri
 from t2j_lsp.migration.state import Migration, SourceState, Surveyor
 
@@ -41,31 +37,18 @@ def _file(one: SourceState) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer requests until standard input ends."""
-    if hasattr(os, "nice"):
-        # Whoever types comes first.
-        os.nice(10)
-    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    """Answer the server's requests."""
+    requests = Requests()
+    step_back()
     surveyor = Surveyor()
-    for line in source:
-        try:
-            answer = _answer(surveyor, json.loads(line))
-        except Exception as error:  # noqa: BLE001 - the outermost guard of a request
-            # Only the type and the place: a message may hold the user's code.
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            answer = {"error": f"an error inside t2j: {type(error).__name__} at {place}"}
-        sink.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
 
+    def survey(folders: dict[str, str], walk: bool, opened: dict[str, str], closed: list[str]) -> dict[str, Any]:
+        for path in closed:
+            surveyor.buffers.pop(Path(path), None)
+        surveyor.buffers |= {Path(path): text for path, text in opened.items()}
+        return form_of(surveyor.survey({Path(path): suffix for path, suffix in folders.items()}, walk=walk))
 
-def _answer(surveyor: Surveyor, request: dict[str, Any]) -> dict[str, Any]:
-    for path in request["closed"]:
-        surveyor.buffers.pop(Path(path), None)
-    surveyor.buffers |= {Path(path): text for path, text in request["opened"].items()}
-    folders = {Path(path): suffix for path, suffix in request["folders"].items()}
-    return form_of(surveyor.survey(folders, walk=request["walk"]))
+    requests.answer({"survey": survey})
 
 
 if __name__ == "__main__":

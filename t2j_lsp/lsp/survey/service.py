@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from typing import Any
 
+from t2j_lsp.child.process import Child, ChildDied, ChildFailed
 from t2j_lsp.contract import T2JError
-from t2j_lsp.lsp.child import start_child
 from t2j_lsp.lsp.documents import Document
 from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.session import Session
@@ -21,8 +20,6 @@ DEBOUNCE = 0.5
 """Seconds without another change before files are looked at again."""
 KEEP_WARM = 300.0
 """Seconds that the process is kept without being asked."""
-ERROR = b'{"error":'
-LIMIT = 256 * 1024 * 1024
 
 
 class SurveyService:
@@ -36,10 +33,9 @@ class SurveyService:
         self._walk = True
         self._timer: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
-        self._process: asyncio.subprocess.Process | None = None
+        self._process = Child("t2j_lsp.lsp.survey.process", keep_warm=lambda: KEEP_WARM)
         self._sent: dict[str, int] = {}
         """The revision of each buffer that the process has."""
-        self._idle: asyncio.TimerHandle | None = None
 
     async def answer(self, refresh: bool = False) -> dict[str, Any]:
         """The state of the workspace; ``refresh`` looks for new and vanished files as well. Raises T2JError."""
@@ -83,34 +79,25 @@ class SurveyService:
     async def _survey(self) -> bytes:
         walk, self._walk, self._outdated = self._walk, False, False
         suffixes = {f: self.session.settings_for(to_uri(f / "file.py")).suffix for f in self.session.folders}
+        if not self._process.is_alive:
+            self._sent = {}
+        opened, closed = self._buffers()
+        folders = {str(folder): suffix for folder, suffix in suffixes.items()}
+        request = {"folders": folders, "walk": walk, "opened": opened, "closed": closed}
         try:
-            process = await self._started()
-            opened, closed = self._buffers()
-            request = {
-                "folders": {str(folder): suffix for folder, suffix in suffixes.items()},
-                "walk": walk,
-                "opened": opened,
-                "closed": closed,
-            }
-            assert process.stdin is not None and process.stdout is not None
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-            line = await process.stdout.readline()
-            if not line:
-                raise T2JError("the survey of the workspace failed; see the log")
-        except (T2JError, OSError, ValueError) as error:
-            self._end()
+            return await self._process.ask_raw("survey", request)
+        except ChildDied:
             self._walk = self._outdated = True
-            raise T2JError(str(error)) from None
+            raise T2JError("the survey of the workspace failed; see the log") from None
+        except ChildFailed as error:
+            self._outdated = True
+            raise T2JError(f"an error inside t2j: {error}") from None
+        except T2JError:
+            self._outdated = True
+            raise
         except asyncio.CancelledError:
-            # Its answer would be taken for the next one's.
-            self._end()
             self._walk = self._outdated = True
             raise
-        self._keep_warm()
-        if line.startswith(ERROR):
-            self._outdated = True
-            raise T2JError(json.loads(line)["error"])
-        return line
 
     def _buffers(self) -> tuple[dict[str, str], list[str]]:
         """The texts that are open and that the process has not, and the paths that are not open any more."""
@@ -123,28 +110,7 @@ class SurveyService:
     def _documents(self) -> list[Document]:
         return [d for d in self.session.store.programs() if isinstance(d, Document) and d.uri.endswith(".py")]
 
-    async def _started(self) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None:
-            self._sent = {}
-            self._process = await start_child("t2j_lsp.lsp.survey.process", LIMIT)
-        return self._process
-
-    def _keep_warm(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(KEEP_WARM, self._end)
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-
     async def close(self) -> None:
-        for timer in (self._timer, self._idle):
-            if timer is not None:
-                timer.cancel()
-        process = self._process
-        self._end()
-        if process is not None:
-            await process.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._process.end()

@@ -17,7 +17,10 @@ from importlib import import_module
 from t2j_lsp import __version__
 from t2j_lsp.contract import T2JError
 
-COMMANDS = ("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve")
+COMMANDS = (
+    *("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve"),
+    "rule",
+)
 USAGE_ERROR = 2
 INTERRUPTED = 130
 

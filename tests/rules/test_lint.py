@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -207,3 +208,12 @@ def test_what_is_refused_or_dropped_says_why() -> None:
         return bool(one.reason or one.note)
 
     assert [one.name for one in RULES if one.emit is None and not told(one)] == []
+
+
+def test_no_rule_and_no_sample_is_unfinished() -> None:
+    """``t2j rule new`` marks what is to be filled in."""
+    files = [*RULE_FILES.glob("*.py"), *(Path(__file__).parent / f"{name}_samples.py" for name in ("more", "layer"))]
+    assert [file.name for file in files if "TODO" in file.read_text(encoding="utf-8")] == []
+
+
+RULE_FILES = Path(__file__).resolve().parents[2] / "rules"

@@ -465,3 +465,13 @@ def test_no_module_imports_itself_through_others() -> None:
     }
     left = ("t2j_lsp.check.workers",)
     assert [c for c in circles(imports) if not any(within(module, part) for module in c for part in left)] == []
+
+
+def test_every_class_of_the_translator_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, file in MODULES.items():
+        if within(module, "t2j_lsp.translate"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}

@@ -53,8 +53,8 @@ METHOD_TABLES = {
     ("rule/record.py", "IGNORED"): "names of arguments",
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",
     ("training/gate.py", "ATTRIBUTES"): "attributes that only training code has: words of its protocol",
-    ("training/trace.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
-    ("training/trace.py", "BUILTINS"): "Python's own functions",
+    ("training/jittable.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
+    ("training/jittable.py", "BUILTINS"): "Python's own functions",
 }
 
 

@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.needs import Known, Needs
 from t2j_lsp.translate.expressions.plan import Plan
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.scope import Statement
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.inference.shared_storage import shared_writes
@@ -240,7 +240,7 @@ def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
             continue
         elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
             name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
-            context.scope.statement = Statement(node)
+            context.scope.statement = CurrentStatement(node)
             context.report.gap(node, name, "function-value", f"a partial of {name} is used as a value here")
             context.scope.statement = None
         else:

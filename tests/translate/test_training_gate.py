@@ -12,7 +12,8 @@ from t2j_lsp.translate import translate
 from t2j_lsp.translate.training import plan
 
 PLANNERS = (
-    "Objects", "Optimizers", "Data", "Batches", "Frozen", "plan_gradients", "Steps", "Surroundings", "Rest",
+    "Objects", "Optimizers", "Data", "Batches", "Frozen", "plan_gradients",
+    "Steps", "Undifferentiated", "OutsideUpdates",
 )  # fmt: skip
 MODEL = """import torch
 from torch import nn

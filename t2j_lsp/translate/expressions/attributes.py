@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     AnyModule,
@@ -71,7 +71,7 @@ class Attributes:
                 return self._layer_attribute(node, owner)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
-            case Parameter():
+            case UnknownParameter():
                 return self._unknown_attribute(node)
             case _:
                 return self._unknown_attribute(node) if owner == UNKNOWN else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Tensor
 
 from .context import Context
@@ -17,7 +17,7 @@ def differentiates(context: Context, node: ast.AST) -> bool:
     owner = context.fact(node.func.value)
     if isinstance(owner, Tensor):
         return True
-    known = owner != UNKNOWN and not isinstance(owner, Parameter)
+    known = owner != UNKNOWN and not isinstance(owner, UnknownParameter)
     if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
     return isinstance(context.source.parents.get(node), ast.Expr)

@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
-from .scope import Statement
+from .scope import CurrentStatement
 from .subscripts import Subscripts
 from .variables import Variables
 
@@ -139,7 +139,7 @@ class InPlace:
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
 
 
-def _is_link(statement: Statement | None, node: ast.Call) -> bool:
+def _is_link(statement: CurrentStatement | None, node: ast.Call) -> bool:
     """Whether a statement's last in-place method goes on from this one: ``x.mul_(0.9)`` of ``x.mul_(0.9).add_(y)``."""
     outer = statement.node.value if statement is not None and isinstance(statement.node, ast.Expr) else None
     while isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute):

@@ -9,7 +9,7 @@ from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
 
 @dataclass
-class Statement:
+class CurrentStatement:
     """The statement that is being rewritten: what its expressions put in front of it."""
 
     node: ast.stmt
@@ -26,7 +26,7 @@ class Scope:
     class_info: ClassInfo | None = None
     functions: list[FunctionInfo] = field(default_factory=list)
     """The functions around the current statement, innermost last."""
-    statement: Statement | None = None
+    statement: CurrentStatement | None = None
     renamed: dict[ast.expr, str] = field(default_factory=dict)
     """What values are called inside the train step that is being written: ``self.model`` is ``model``."""
 

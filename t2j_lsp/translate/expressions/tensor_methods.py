@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, means_other_on_arrays, only_tensor
@@ -48,7 +48,7 @@ class TensorMethods:
         name = func.attr
         rule = self._method_rule(name)
         owner = self.ctx.fact(func.value)
-        if rule is None or (isinstance(owner, Parameter) and owner.foreign and name not in TENSOR_ONLY):
+        if rule is None or (isinstance(owner, UnknownParameter) and owner.foreign and name not in TENSOR_ONLY):
             return None
         other = means_other_on_arrays(name, node)
         here = self.ctx.scope.function
@@ -62,7 +62,7 @@ class TensorMethods:
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
-        if other and isinstance(owner, Parameter):
+        if other and isinstance(owner, UnknownParameter):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None

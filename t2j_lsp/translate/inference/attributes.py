@@ -24,12 +24,12 @@ from t2j_lsp.translate.rule.names import canonical
 from .bodies import Bodies
 from .evidence import Evidence
 from .imports import Imports
-from .state import CONTAINERS, Env, Infer, Parameter, State, dotted
+from .state import CONTAINERS, Env, Infer, State, UnknownParameter, dotted
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 
 
-class Attributes:
+class AttributeFacts:
     """Attributes of tensors, modules, classes and libraries."""
 
     def __init__(self, state: State, infer: Infer, evidence: Evidence, bodies: Bodies, imports: Imports) -> None:
@@ -60,7 +60,7 @@ class Attributes:
                 return method.fact if method else owner.info.attribute(name)
             case Tensor():
                 return self._tensor_attribute(owner, name)
-            case Parameter() if name in ("shape", "dtype", "device", "ndim", "requires_grad", "data"):
+            case UnknownParameter() if name in ("shape", "dtype", "device", "ndim", "requires_grad", "data"):
                 in_module = (
                     self.state.function is not None
                     and self.state.function.owner is not None

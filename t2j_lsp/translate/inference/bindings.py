@@ -23,7 +23,7 @@ from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .annotations import annotation_fact
 from .operators import arithmetic
-from .state import Env, Infer, Parameter, State, dotted
+from .state import Env, Infer, State, UnknownParameter, dotted
 
 
 class Bindings:
@@ -37,7 +37,7 @@ class Bindings:
         """Assign a fact to a name, attribute, subscript or pattern of these."""
         match target:
             case ast.Name():
-                if fact == UNKNOWN or isinstance(fact, Parameter):
+                if fact == UNKNOWN or isinstance(fact, UnknownParameter):
                     fact = self.state.assumed.get(target, fact)
                 env[target.id] = fact
                 self.state.facts[target] = fact
@@ -116,6 +116,6 @@ def _kept(info: ClassInfo, name: str, fact: Fact) -> Fact:
     old = info.attribute(name)
     if is_tensor(fact) and isinstance(old, Tensor) and old.variable:
         return old
-    if isinstance(fact, Parameter):
+    if isinstance(fact, UnknownParameter):
         return UNKNOWN
     return fact

@@ -23,14 +23,16 @@ from t2j_lsp.translate.rule.layer import LAYERS
 
 from .annotations import annotation_fact
 from .declarations import Declarations
-from .flow import Flow
-from .state import Body, Env, Infer, Parameter, State, join_all
+from .flow import StatementFacts
+from .state import Body, Env, Infer, State, UnknownParameter, join_all
 
 
 class Bodies:
     """Bodies of functions and classes, each inferred once."""
 
-    def __init__(self, symbols: Symbols, state: State, infer: Infer, flow: Flow, declarations: Declarations) -> None:
+    def __init__(
+        self, symbols: Symbols, state: State, infer: Infer, flow: StatementFacts, declarations: Declarations
+    ) -> None:
         self.symbols = symbols
         self.state = state
         self.infer = infer
@@ -125,7 +127,7 @@ class Bodies:
             if fact == UNKNOWN:
                 fact = self.state.assumed.get(argument, UNKNOWN)
             if fact == UNKNOWN:
-                fact = info.learned.get(argument.arg, Parameter(argument.arg))
+                fact = info.learned.get(argument.arg, UnknownParameter(argument.arg))
             env[argument.arg] = fact
         if arguments.vararg:
             env[arguments.vararg.arg] = ListOf(

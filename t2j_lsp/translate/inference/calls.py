@@ -29,10 +29,10 @@ from .builtin_calls import BuiltinCalls
 from .evidence import Evidence
 from .library_calls import LibraryCalls
 from .methods import Methods
-from .state import Env, Infer, Parameter, State
+from .state import Env, Infer, State, UnknownParameter
 
 
-class Calls:
+class CallFacts:
     """Calls, by what is called."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Calls:
                 self.bodies.infer_class(function.info)
                 self.evidence.passed(function.info.method("__init__"), node, skip=1)
                 return Instance(function)
-            case Parameter() if self.evidence.builds_by_name(function, node):
+            case UnknownParameter() if self.evidence.builds_by_name(function, node):
                 self.evidence.add(function, ModuleClass())
                 self.state.note_built()
                 return AnyModule()

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .state import Parameter, State, join_all
+from .state import State, UnknownParameter, join_all
 
 _SIZES = frozenset(
     {
@@ -48,30 +48,30 @@ class Evidence:
 
     def add(self, fact: Fact, kind: Fact = TENSOR) -> None:
         """The value was used where only a tensor can stand, or only another ``kind`` of value."""
-        if not isinstance(fact, Parameter):
+        if not isinstance(fact, UnknownParameter):
             return
         self.state.body.weak.discard(fact.name)
-        if isinstance(self.state.body.observed.get(fact.name), Parameter | None):
+        if isinstance(self.state.body.observed.get(fact.name), UnknownParameter | None):
             self.state.body.observed[fact.name] = kind
 
-    def add_weak(self, fact: Parameter) -> None:
+    def add_weak(self, fact: UnknownParameter) -> None:
         """A method was called on the value that tensors have, but other objects may have too."""
         if not fact.foreign and fact.name not in self.state.body.observed:
             self.state.body.observed[fact.name] = TENSOR
             self.state.body.weak.add(fact.name)
 
-    def foreign(self, fact: Parameter) -> None:
+    def foreign(self, fact: UnknownParameter) -> None:
         """A method that tensors don't have was called on the value: it is a tensor only if something else says so."""
         if fact.name in self.state.body.weak or fact.name not in self.state.body.observed:
             self.state.body.weak.discard(fact.name)
-            self.state.body.observed[fact.name] = Parameter(fact.name, foreign=True)
+            self.state.body.observed[fact.name] = UnknownParameter(fact.name, foreign=True)
 
     def indexed(self, owner: Fact, index: ast.expr) -> None:
         """``x[:, None]`` and ``x[..., 0]``: tensors, unless the file has other arrays too."""
         parts = index.elts if isinstance(index, ast.Tuple) else []
         if not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts):
             return
-        if isinstance(owner, Parameter):
+        if isinstance(owner, UnknownParameter):
             if self._other_arrays is None:
                 roots = {f.name.partition(".")[0] for f in self.state.env.values() if isinstance(f, Qual)}
                 self._other_arrays = bool(roots & _OTHER_ARRAYS)
@@ -112,7 +112,7 @@ class Evidence:
                 elif isinstance(fact, Tensor) and fact.sure:
                     self.add(before.get(name, UNKNOWN))
 
-    def builds_by_name(self, function: Parameter, node: ast.Call) -> bool:
+    def builds_by_name(self, function: UnknownParameter, node: ast.Call) -> bool:
         """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
         building = self.state.function is not None and self.state.function.name == "__init__" and self.state.in_module()
         return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None

@@ -12,25 +12,25 @@ from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo, Instance
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source
 
-from .attributes import Attributes
+from .attributes import AttributeFacts
 from .bindings import Bindings
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
-from .calls import Calls
+from .calls import CallFacts
 from .declarations import Declarations
 from .displays import Displays
 from .evidence import Evidence
 from .expressions import Expressions
-from .flow import Flow
+from .flow import StatementFacts
 from .imports import Imports
 from .inner_scopes import InnerScopes
 from .library_calls import LibraryCalls
 from .methods import Methods
-from .module_methods import ModuleMethods
+from .module_methods import ModuleMethodFacts
 from .narrowing import Narrowing
-from .operators import Operators
+from .operators import OperatorFacts
 from .state import Env, State
-from .subscripts import Subscripts
+from .subscripts import SubscriptFacts
 from .test_files import is_test_file
 
 MAX_IMPORT_DEPTH = 3
@@ -69,7 +69,7 @@ class Inference:
         evidence, narrowing = Evidence(state), Narrowing(state.facts)
         bindings, imports = Bindings(state, expressions), Imports(state, self._env_of)
         declarations = Declarations(state, expressions, imports)
-        flow = Flow(state, expressions, evidence, narrowing, bindings)
+        flow = StatementFacts(state, expressions, evidence, narrowing, bindings)
         bodies = self._bodies = Bodies(self.source.symbols, state, expressions, flow, declarations)
         flow.handlers |= {
             ast.Import: imports.bind,
@@ -78,16 +78,16 @@ class Inference:
             ast.FunctionDef: bodies.function_statement,
             ast.AsyncFunctionDef: bodies.function_statement,
         }
-        modules = ModuleMethods(state, evidence, bodies)
+        modules = ModuleMethodFacts(state, evidence, bodies)
         methods = Methods(state, evidence, bodies, bindings, modules)
         library, builtins = LibraryCalls(state, evidence), BuiltinCalls(state)
-        operators = Operators(expressions, evidence, narrowing)
+        operators = OperatorFacts(expressions, evidence, narrowing)
         displays = Displays(expressions)
         scopes = InnerScopes(state, expressions, bindings, narrowing)
         expressions.handlers |= {
-            ast.Attribute: Attributes(state, expressions, evidence, bodies, imports).attribute,
-            ast.Subscript: Subscripts(state, expressions, evidence).subscript,
-            ast.Call: Calls(state, expressions, evidence, bodies, library, builtins, methods).call,
+            ast.Attribute: AttributeFacts(state, expressions, evidence, bodies, imports).attribute,
+            ast.Subscript: SubscriptFacts(state, expressions, evidence).subscript,
+            ast.Call: CallFacts(state, expressions, evidence, bodies, library, builtins, methods).call,
             ast.BinOp: operators.binary,
             ast.UnaryOp: operators.unary,
             ast.Compare: operators.compare,

@@ -19,7 +19,7 @@ StatementFlow = Callable[[Any, Env], bool]
 """Infers a statement of one kind; whether control falls out of its end."""
 
 
-class Flow:
+class StatementFacts:
     """Statements, by their kind; ``handlers`` has those that bind names."""
 
     def __init__(

@@ -30,16 +30,16 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .bindings import Bindings
 from .bodies import Bodies
 from .evidence import Evidence
-from .module_methods import ModuleMethods
+from .module_methods import ModuleMethodFacts
 from .results import rule_result
-from .state import Env, Parameter, State
+from .state import Env, State, UnknownParameter
 
 
 class Methods:
     """Calls of methods: on tensors, parameters of unknown kind, lists, bases."""
 
     def __init__(
-        self, state: State, evidence: Evidence, bodies: Bodies, bindings: Bindings, modules: ModuleMethods
+        self, state: State, evidence: Evidence, bodies: Bodies, bindings: Bindings, modules: ModuleMethodFacts
     ) -> None:
         self.state = state
         self.evidence = evidence
@@ -50,14 +50,14 @@ class Methods:
     def method(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact], env: Env) -> Fact:
         owner = self.state.facts.get(func.value, UNKNOWN)
         name = func.attr
-        if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, Parameter)):
+        if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
             return self.modules.method(AnyModule(), name, arguments, node)
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
         match owner:
             case Tensor():
                 return self._tensor_method(node, owner, name, arguments)
-            case Parameter():
+            case UnknownParameter():
                 return self._parameter_method(node, owner, name, arguments)
             case Instance() if owner.cls.info.acts_as_module:
                 return self.modules.method(owner, name, arguments, node)
@@ -86,7 +86,7 @@ class Methods:
         here = self.state.function
         return here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
 
-    def _parameter_method(self, node: ast.Call, owner: Parameter, name: str, arguments: list[Fact]) -> Fact:
+    def _parameter_method(self, node: ast.Call, owner: UnknownParameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")
         forward = (
             self.state.function is not None

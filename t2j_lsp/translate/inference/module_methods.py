@@ -15,7 +15,7 @@ from .evidence import Evidence
 from .state import State
 
 
-class ModuleMethods:
+class ModuleMethodFacts:
     """Calls of methods that every module has."""
 
     def __init__(self, state: State, evidence: Evidence, bodies: Bodies) -> None:

@@ -24,10 +24,10 @@ from t2j_lsp.translate.rule.layer import LAYERS
 
 from .evidence import Evidence
 from .narrowing import Narrowing
-from .state import Env, Infer, Parameter, join_all
+from .state import Env, Infer, UnknownParameter, join_all
 
 
-class Operators:
+class OperatorFacts:
     """Operators, conditions and choices."""
 
     def __init__(self, infer: Infer, evidence: Evidence, narrowing: Narrowing) -> None:
@@ -49,7 +49,7 @@ class Operators:
         ranks = [p.rank for p in parts if isinstance(p, Tensor)]
         if ranks:
             return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool")
-        return UNKNOWN if any(p == UNKNOWN or isinstance(p, Parameter) for p in parts) else BOOL
+        return UNKNOWN if any(p == UNKNOWN or isinstance(p, UnknownParameter) for p in parts) else BOOL
 
     def boolean(self, node: ast.BoolOp, env: Env) -> Fact:
         """``x and y``: y is read knowing that x is true."""

@@ -27,7 +27,7 @@ CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict
 
 
 @dataclass(frozen=True)
-class Parameter(Fact):
+class UnknownParameter(Fact):
     """A function parameter of which nothing is known yet; use as a tensor is evidence.
 
     ``foreign``: methods that tensors don't have are called on it, so that ``x.clone()`` makes no tensor of it.

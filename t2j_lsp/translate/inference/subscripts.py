@@ -24,7 +24,7 @@ from .evidence import Evidence
 from .state import CONTAINERS, Env, Infer, State
 
 
-class Subscripts:
+class SubscriptFacts:
     """Items and slices."""
 
     def __init__(self, state: State, infer: Infer, evidence: Evidence) -> None:

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.scope import Statement
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -43,7 +43,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
             or any(_covers(f, statement) for f in context.report.findings)
         ):
             continue
-        saved, context.scope.statement = context.scope.statement, Statement(statement)
+        saved, context.scope.statement = context.scope.statement, CurrentStatement(statement)
         context.report.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
         context.scope.statement = saved
 

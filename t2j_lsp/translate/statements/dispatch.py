@@ -8,7 +8,7 @@ from typing import Any
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.scope import Statement
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import apply_edits
 
 from .assignments import Assignments
@@ -99,7 +99,7 @@ class Statements:
         saved = ctx.scope.statement
         starts = ctx.source.starts_line(node)
         elif_ = isinstance(node, ast.If) and ctx.source.text.startswith("elif", ctx.source.span(node)[0])
-        ctx.scope.statement = Statement(node, hoistable=starts and not elif_ and not isinstance(node, ast.While))
+        ctx.scope.statement = CurrentStatement(node, hoistable=starts and not elif_ and not isinstance(node, ast.While))
         first_edit = len(ctx.edits.made)
         try:
             if planned and node in ctx.plan.statement_handlers:

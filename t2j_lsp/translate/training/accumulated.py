@@ -10,8 +10,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
 
-from .protocol import Item, Protocol, Reader, Refused, blocks
 from .step import clip_lines, limits
+from .step_calls import Item, Reader, Refused, StepCall, blocks
 from .text import rendered
 from .update import NOT_ZEROED, Phase, Update, Updates
 
@@ -40,9 +40,9 @@ class AddedGradients:
 
     def add_up(self, one: Found, updates: Updates, phase: Phase, reason: str) -> None:
         """An update whose gradients live in a variable, between the backward pass, clipping, step and zeroing."""
-        protocols = self._protocols()
-        steps = [p for p in protocols if p.kind == "step"]
-        zeros = [p for p in protocols if p.kind == "zero"]
+        step_calls = self._step_calls()
+        steps = [p for p in step_calls if p.kind == "step"]
+        zeros = [p for p in step_calls if p.kind == "zero"]
         if not steps or len({ast.unparse(p.subject) for p in steps}) != 1:
             raise Refused(reason)
         if not zeros:
@@ -53,15 +53,15 @@ class AddedGradients:
         for zero in zeros:
             if not updates.zeroes(zero, [optimized]):
                 raise Refused(reason)
-        for clip in [p for p in protocols if p.kind == "clip"]:
+        for clip in [p for p in step_calls if p.kind == "clip"]:
             updates.clip_target(clip, [optimized])
         one.updates.append(update)
-        self._handle_parts(protocols, optimized.text, optimized.modules[0], grads)
+        self._handle_parts(step_calls, optimized.text, optimized.modules[0], grads)
         self._start(one, zeros, optimized.modules[0], grads)
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
-        cleared = {i for p in self._protocols() if p.kind == "zero" for i in ast.walk(p.node)}
+        cleared = {i for p in self._step_calls() if p.kind == "zero" for i in ast.walk(p.node)}
         expressions = [i for block in blocks(self.body) for node in block for i in own_expressions(node)]
         return any(
             isinstance(n, ast.Attribute)
@@ -71,46 +71,46 @@ class AddedGradients:
             for n in expressions
         )
 
-    def _protocols(self) -> list[Protocol]:
+    def _step_calls(self) -> list[StepCall]:
         """Every part of a training step in the scope. Raises Refused."""
         out = []
         for block in blocks(self.body):
             for node in block:
-                protocol = self.reader.read(node)
-                if protocol is not None:
-                    out.append(protocol)
+                step_call = self.reader.read(node)
+                if step_call is not None:
+                    out.append(step_call)
         return out
 
-    def _handle_parts(self, protocols: list[Protocol], optimizer: str, module: str, grads: str) -> None:
+    def _handle_parts(self, step_calls: list[StepCall], optimizer: str, module: str, grads: str) -> None:
         """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
-        for protocol in protocols:
-            if not self.ctx.source.starts_line(protocol.node):
+        for step_call in step_calls:
+            if not self.ctx.source.starts_line(step_call.node):
                 raise Refused("Several statements of the loop stand on one line.")
-            if protocol.kind != "backward":
-                self.ctx.plan.on_statement(protocol.node, self._part(protocol, optimizer, module, grads))
-                self.used.add(protocol.node)
+            if step_call.kind != "backward":
+                self.ctx.plan.on_statement(step_call.node, self._part(step_call, optimizer, module, grads))
+                self.used.add(step_call.node)
 
-    def _part(self, protocol: Protocol, optimizer: str, module: str, grads: str) -> StatementHandler:
+    def _part(self, step_call: StepCall, optimizer: str, module: str, grads: str) -> StatementHandler:
         def handler(statements: StatementRewriter) -> None:
             need = statements.renderer.need
             self.ctx.report.converted += 1
-            match protocol.kind:
+            match step_call.kind:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]
                 case "clip":
-                    arguments = [rendered(self.ctx, statements, n, protocol.node)[1] for n in limits(protocol.call)]
-                    lines = clip_lines(self.ctx, protocol, arguments, grads, need)
+                    arguments = [rendered(self.ctx, statements, n, step_call.node)[1] for n in limits(step_call.call)]
+                    lines = clip_lines(self.ctx, step_call, arguments, grads, need)
                 case "step":
                     lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
                 case _:
-                    self.ctx.edits.delete(protocol.node)
+                    self.ctx.edits.delete(step_call.node)
                     return
-            self.ctx.edits.insert_before(protocol.node, lines[:-1])
-            self.ctx.edits.replace(protocol.node, lines[-1])
+            self.ctx.edits.insert_before(step_call.node, lines[:-1])
+            self.ctx.edits.replace(step_call.node, lines[-1])
 
         return handler
 
-    def _start(self, one: Found, zeros: list[Protocol], module: str, grads: str) -> None:
+    def _start(self, one: Found, zeros: list[StepCall], module: str, grads: str) -> None:
         """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
         root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
         if root is None:

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Tensor
 from t2j_lsp.translate.rule.precedence import Piece
 
@@ -32,7 +32,7 @@ class Batches:
         fact = self.ctx.fact(loader_of(loop.iter))
         if is_loader(fact):
             return True
-        unknown = fact == UNKNOWN or isinstance(fact, Parameter)
+        unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
         targets = batch_targets(loop)
         return unknown and any(t in self.ctx.inference.assumed for t in targets)
 

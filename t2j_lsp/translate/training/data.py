@@ -28,7 +28,7 @@ from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .objects import Objects, Scope
+from .objects import Objects, VariableScope
 from .roles import bound_arguments
 
 PIPELINE = "torch.utils.data."
@@ -46,7 +46,7 @@ class Data:
         self.kept = context.plan.kept
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
-        self._queue: list[tuple[ast.AST, Scope]] = []
+        self._queue: list[tuple[ast.AST, VariableScope]] = []
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -100,7 +100,7 @@ class Data:
             yield found
             found = self.ctx.source.parents.get(found)
 
-    def _follow(self, node: ast.AST, scope: Scope) -> None:
+    def _follow(self, node: ast.AST, scope: VariableScope) -> None:
         """Keep what the names in kept code come from."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
@@ -110,7 +110,7 @@ class Data:
             elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):
                 self._follow_attribute(inner, scope)
 
-    def _follow_name(self, node: ast.Name, scope: Scope) -> None:
+    def _follow_name(self, node: ast.Name, scope: VariableScope) -> None:
         fact = self.ctx.fact(node)
         if isinstance(fact, Function):
             if not fact.info.external and self._uses_torch(fact.info.node):
@@ -124,18 +124,18 @@ class Data:
             return
         self._follow_variable(node.id, self.objects.home(node.id, scope))
 
-    def _follow_attribute(self, node: ast.Attribute, scope: Scope) -> None:
+    def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
         """``self.x`` of a class that isn't a dataset itself."""
         owner = self.ctx.fact(node.value)
         if isinstance(owner, Instance) and not owner.cls.info.is_module and owner.cls.info.node not in self.kept:
             for method in owner.cls.info.methods.values():
-                for statement in self.objects.statements(Scope(method)):
+                for statement in self.objects.statements(VariableScope(method)):
                     if isinstance(statement, ast.Assign) and any(
                         isinstance(t, ast.Attribute) and t.attr == node.attr for t in statement.targets
                     ):
                         self._keep_if_torch(statement)
 
-    def _follow_variable(self, name: str, home: Scope) -> None:
+    def _follow_variable(self, name: str, home: VariableScope) -> None:
         if (name, home.node) in self.names:
             return
         self.names.add((name, home.node))
@@ -225,7 +225,7 @@ class Data:
     def _tensors(self, fact: object) -> bool:
         return isinstance(fact, Tensor) or isinstance(fact, Tuple | ListOf) and isinstance(element(fact), Tensor)
 
-    def _assigned_in_torch(self, name: str, home: Scope) -> bool:
+    def _assigned_in_torch(self, name: str, home: VariableScope) -> bool:
         return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))
 
     def _convert(self, node: ast.expr) -> None:

@@ -21,7 +21,7 @@ class Uses:
     writes: set[str] = field(default_factory=set)
 
 
-class Flow:
+class DataFlow:
     """Reads and writes within one function (or the module level)."""
 
     def __init__(self, symbols: Symbols, self_name: str | None = None) -> None:
@@ -123,7 +123,7 @@ class Flow:
 class Liveness:
     """Which variables may still be read after each statement of a body."""
 
-    def __init__(self, flow: Flow, body: Sequence[ast.stmt], at_end: Iterable[str] = ()) -> None:
+    def __init__(self, flow: DataFlow, body: Sequence[ast.stmt], at_end: Iterable[str] = ()) -> None:
         self.flow = flow
         self.after: dict[ast.stmt, set[str]] = {}
         self._loops: list[set[str]] = []

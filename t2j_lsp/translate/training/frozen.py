@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
 
-from .objects import Objects, Scope, targets
+from .objects import Objects, VariableScope, targets
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
 MASKED = (
@@ -41,7 +41,7 @@ class Frozen:
 
     def _may_be_trained(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
-        return fact == UNKNOWN or isinstance(fact, Tensor | Parameter) or is_module(fact)
+        return fact == UNKNOWN or isinstance(fact, Tensor | UnknownParameter) or is_module(fact)
 
     def _mark(self, node: ast.stmt) -> None:
         self.ctx.report.gap(node, "Tensor.requires_grad", "refused", MASKED)
@@ -57,7 +57,7 @@ class Frozen:
             return False
         return not self._updated(ast.unparse(module), self.objects.scope(node), node)
 
-    def _updated(self, module: str, scope: Scope, node: ast.stmt) -> bool:
+    def _updated(self, module: str, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
         if not self.ctx.plan.optimizers:
             return True
@@ -70,7 +70,7 @@ class Frozen:
                     return True
         return False
 
-    def _made_below(self, text: str, scope: Scope, node: ast.stmt) -> bool:
+    def _made_below(self, text: str, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether a statement behind ``node`` assigns a new module."""
         return any(
             isinstance(s, ast.Assign)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from t2j_lsp.translate.rule.facts import Instance, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
-from .objects import Objects, Scope
+from .objects import Objects, VariableScope
 
 UNKNOWN_PARAMETERS = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."
 BARE_TENSORS = "It updates bare tensors: optax works on any tree of arrays, without nnx.Optimizer."
@@ -28,7 +28,7 @@ class Updated:
     reason: str = ""
 
 
-class Refused(Exception):
+class UnclearGroups(Exception):
     """An argument that isn't understood."""
 
 
@@ -40,7 +40,7 @@ class _Picked:
     condition: str | None = None
 
 
-def updated(node: ast.expr, scope: Scope, objects: Objects) -> Updated:
+def updated(node: ast.expr, scope: VariableScope, objects: Objects) -> Updated:
     """What an optimizer with this first argument updates."""
     reader = _Reader(objects, scope)
     try:
@@ -50,23 +50,23 @@ def updated(node: ast.expr, scope: Scope, objects: Objects) -> Updated:
         picked = reader.picked(node)
         if any(p.condition for p in picked):
             return _grouped([(picked, {})], reader)
-    except Refused as problem:
+    except UnclearGroups as problem:
         return Updated(reason=str(problem))
     modules = list(dict.fromkeys(p.module for p in picked))
     return Updated(modules[0] if len(modules) == 1 else f"({', '.join(modules)})")
 
 
 class _Reader:
-    def __init__(self, objects: Objects, scope: Scope) -> None:
+    def __init__(self, objects: Objects, scope: VariableScope) -> None:
         self.objects = objects
         self.scope = scope
 
     # --- one iterable of parameters -------------------------------------------------------------------------------
 
     def picked(self, node: ast.expr, depth: int = 0) -> list[_Picked]:
-        """The modules whose parameters an iterable yields. Raises Refused."""
+        """The modules whose parameters an iterable yields. Raises UnclearGroups."""
         if depth > 6:
-            raise Refused(UNKNOWN_PARAMETERS)
+            raise UnclearGroups(UNKNOWN_PARAMETERS)
         match node:
             case ast.Call(func=ast.Attribute(attr="parameters") as func, args=[], keywords=[]):
                 return [_Picked(self.module(func.value))]
@@ -83,29 +83,29 @@ class _Reader:
             case ast.List() | ast.Tuple() if node.elts:
                 if all(isinstance(e, ast.Starred) for e in node.elts):
                     return [p for e in node.elts for p in self.picked(e.value, depth + 1)]  # type: ignore[attr-defined]
-                raise Refused(BARE_TENSORS if self._tensors(node) else UNKNOWN_PARAMETERS)
+                raise UnclearGroups(BARE_TENSORS if self._tensors(node) else UNKNOWN_PARAMETERS)
             case ast.Name() | ast.Attribute():
                 return self.picked(self.value(node), depth + 1)
-        raise Refused(UNKNOWN_PARAMETERS)
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     def module(self, node: ast.expr) -> str:
-        """The text of a module expression that can be written again. Raises Refused."""
+        """The text of a module expression that can be written again. Raises UnclearGroups."""
         inner = node
         while isinstance(inner, ast.Attribute | ast.Subscript):
             inner = inner.value
         if not isinstance(inner, ast.Name):
-            raise Refused(UNKNOWN_PARAMETERS)
+            raise UnclearGroups(UNKNOWN_PARAMETERS)
         return ast.unparse(node)
 
     def value(self, node: ast.expr) -> ast.expr:
-        """The only value of a name. Raises Refused."""
+        """The only value of a name. Raises UnclearGroups."""
         if isinstance(node, ast.Name):
             for statement in self.objects.statements(self.scope):
                 if isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == node.id:
-                    raise Refused(UNKNOWN_PARAMETERS)
+                    raise UnclearGroups(UNKNOWN_PARAMETERS)
         found = [v for v, where in self.objects.sources(node, self.scope) if where == self.scope]
         if len(found) != 1 or found[0] is None:
-            raise Refused(BARE_TENSORS if isinstance(self.objects.ctx.fact(node), Tensor) else UNKNOWN_PARAMETERS)
+            raise UnclearGroups(BARE_TENSORS if isinstance(self.objects.ctx.fact(node), Tensor) else UNKNOWN_PARAMETERS)
         return found[0]
 
     def _tensors(self, node: ast.List | ast.Tuple) -> bool:
@@ -113,7 +113,7 @@ class _Reader:
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> list[_Picked]:
         if len(node.generators) != 1:
-            raise Refused(UNKNOWN_PARAMETERS)
+            raise UnclearGroups(UNKNOWN_PARAMETERS)
         generator = node.generators[0]
         match node.elt, generator.target:
             case ast.Name(id=element), ast.Name(id=target) if element == target:
@@ -125,10 +125,10 @@ class _Reader:
                 module = self.named(generator.iter)
                 conditions = [_condition(c, name, parameter) for c in generator.ifs if not _is_grad(c, parameter)]
                 return [_Picked(module, " and ".join(conditions) if conditions else None)]
-        raise Refused(UNKNOWN_PARAMETERS)
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     def named(self, node: ast.expr, depth: int = 0) -> str:
-        """The module whose ``named_parameters()`` an iterable of pairs yields. Raises Refused."""
+        """The module whose ``named_parameters()`` an iterable of pairs yields. Raises UnclearGroups."""
         match node:
             case ast.Call(func=ast.Attribute(attr="named_parameters") as func, args=[], keywords=[]):
                 return self.module(func.value)
@@ -140,7 +140,7 @@ class _Reader:
                     return found.pop()
             case ast.Name() if depth < 4:
                 return self.named(self.value(node), depth + 1)
-        raise Refused(UNKNOWN_PARAMETERS)
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     def _named_dict(self, value: ast.expr, name: str, depth: int) -> str:
         """The module behind ``{n: p for n, p in model.named_parameters()}``; empty for the dict made from itself."""
@@ -155,12 +155,12 @@ class _Reader:
                         return self.named(inner, depth + 1)
             case ast.Call(func=ast.Name(id="dict"), args=[inner]):
                 return self.named(inner, depth + 1)
-        raise Refused(UNKNOWN_PARAMETERS)
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     # --- groups ---------------------------------------------------------------------------------------------------
 
     def groups(self, node: ast.expr) -> list[tuple[list[_Picked], dict[str, ast.expr]]] | None:
-        """The parameter groups of a list of dicts; None if it isn't one. Raises Refused."""
+        """The parameter groups of a list of dicts; None if it isn't one. Raises UnclearGroups."""
         if isinstance(node, ast.Name):
             values = self.objects.assigned(node.id, self.objects.home(node.id, self.scope))
             if len(values) != 1 or not isinstance(values[0], ast.List):
@@ -174,16 +174,16 @@ class _Reader:
             pairs = zip(item.keys, item.values, strict=True)
             options = {str(k.value): v for k, v in pairs if isinstance(k, ast.Constant)}
             if len(options) != len(item.keys) or "params" not in options:
-                raise Refused(UNKNOWN_PARAMETERS)
+                raise UnclearGroups(UNKNOWN_PARAMETERS)
             options.pop("name", None)
             if any(isinstance(n, ast.Call) for k, v in options.items() if k != "params" for n in ast.walk(v)):
-                raise Refused("An option of a parameter group is computed in place: give it a name first.")
+                raise UnclearGroups("An option of a parameter group is computed in place: give it a name first.")
             out.append((self.picked(options.pop("params")), options))
         return out
 
 
 def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _Reader) -> Updated:
-    """Labels and conditions for groups. Raises Refused."""
+    """Labels and conditions for groups. Raises UnclearGroups."""
     everything = [p for picked, _ in groups for p in picked]
     root = _common(sorted({p.module for p in everything}))
     labels = _labels(groups, root)
@@ -195,7 +195,7 @@ def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _R
     if made[-1].condition is None and all(g.condition for g in made[:-1]):
         return Updated(root, tuple(made) if len(made) > 1 else ())
     if any(g.condition is None for g in made):
-        raise Refused("Its parameter groups overlap.")
+        raise UnclearGroups("Its parameter groups overlap.")
     if len(made) == 2 and _opposite(made[0].condition, made[1].condition) or _covers(made, everything, root, reader):
         made[-1] = Group(made[-1].label, None, made[-1].options)
     else:
@@ -204,7 +204,7 @@ def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _R
 
 
 def _common(modules: list[str]) -> str:
-    """The module that all others are parts of. Raises Refused."""
+    """The module that all others are parts of. Raises UnclearGroups."""
     parts = [m.split(".") for m in modules]
     shared: list[str] = []
     for level in zip(*parts, strict=False):
@@ -212,7 +212,7 @@ def _common(modules: list[str]) -> str:
             break
         shared.append(level[0])
     if not shared or shared == ["self"] and len(parts) > 1 and any(len(p) == 1 for p in parts):
-        raise Refused(PARTS)
+        raise UnclearGroups(PARTS)
     return ".".join(shared)
 
 
@@ -220,7 +220,7 @@ def _inside(picked: _Picked, root: str) -> str | None:
     """The condition on a name that says it is in a submodule of the root."""
     rest = picked.module[len(root) + 1 :] if picked.module != root else ""
     if "[" in rest:
-        raise Refused(UNKNOWN_PARAMETERS)
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
     parts = [f'name.startswith("{rest}.")'] if rest else []
     if picked.condition:
         parts.append(picked.condition)
@@ -276,7 +276,7 @@ def _is_grad(node: ast.expr, name: str) -> bool:
 
 
 def _condition(node: ast.expr, name: str, parameter: str) -> str:
-    """A condition on ``n, p`` of ``named_parameters()`` as one on a path and an array. Raises Refused."""
+    """A condition on ``n, p`` of ``named_parameters()`` as one on a path and an array. Raises UnclearGroups."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=int()) as number]) if _rank(
             left, parameter
@@ -298,7 +298,7 @@ def _condition(node: ast.expr, name: str, parameter: str) -> str:
         case ast.BoolOp(values=values):
             word = " and " if isinstance(node.op, ast.And) else " or "
             return "(" + word.join(_condition(v, name, parameter) for v in values) + ")"
-    raise Refused("Its groups are picked by a condition that has no form for Flax's parameter names.")
+    raise UnclearGroups("Its groups are picked by a condition that has no form for Flax's parameter names.")
 
 
 def _same_name(text: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     Class,
@@ -24,10 +24,10 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
 )
 
-from .flow import Flow
-from .objects import Objects, Scope
-from .protocol import Refused
-from .trace import is_loss, must_be_static
+from .flow import DataFlow
+from .jittable import is_loss, must_be_static
+from .objects import Objects, VariableScope
+from .step_calls import Refused
 
 Kind = Literal["module", "optimizer", "function", "array", "limit", "static"]
 """``limit`` is what gradients are clipped to: the loss doesn't take it."""
@@ -49,7 +49,7 @@ class Input:
 class Inputs:
     """Finds the variables that moved code takes from around it."""
 
-    def __init__(self, context: Context, flow: Flow, scope: Scope, objects: Objects) -> None:
+    def __init__(self, context: Context, flow: DataFlow, scope: VariableScope, objects: Objects) -> None:
         self.ctx = context
         self.flow = flow
         self.scope = scope
@@ -192,7 +192,7 @@ class Inputs:
             return "array"
         if any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
             return "static"
-        if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, Parameter) for f in facts):
+        if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx) else "array"
         return "array"
 

@@ -15,7 +15,7 @@ DEPTH = 5
 
 
 @dataclass(frozen=True)
-class Scope:
+class VariableScope:
     """Where a variable is looked up: a function, or the module level where it is None."""
 
     function: FunctionInfo | None
@@ -41,19 +41,19 @@ class Objects:
 
     # --- where things are ---------------------------------------------------------------------------------------
 
-    def scope(self, node: ast.AST) -> Scope:
+    def scope(self, node: ast.AST) -> VariableScope:
         """The function around a node."""
         while node is not None and not isinstance(node, ast.Module):
             info = self.ctx.inference.functions.get(node)
             if info is not None:
-                return Scope(info)
+                return VariableScope(info)
             found = self.ctx.source.parents.get(node)
             if found is None:
                 break
             node = found
-        return Scope(None)
+        return VariableScope(None)
 
-    def statements(self, scope: Scope) -> Iterator[ast.stmt]:
+    def statements(self, scope: VariableScope) -> Iterator[ast.stmt]:
         """The statements of a scope, those in nested blocks too, without those of nested functions and classes."""
         stack: list[ast.AST] = list(scope.function.node.body if scope.function is not None else self.tree.body)
         while stack:
@@ -63,7 +63,7 @@ class Objects:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
                 stack.extend(c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler))
 
-    def assigned(self, name: str, scope: Scope) -> list[ast.expr]:
+    def assigned(self, name: str, scope: VariableScope) -> list[ast.expr]:
         """Every value that a scope gives a name (or ``self.x``)."""
         values = []
         for node in self.statements(scope):
@@ -78,7 +78,7 @@ class Objects:
                     values.extend(v for t, v in pairs if ast.unparse(t) == name)
         return values
 
-    def home(self, name: str, scope: Scope) -> Scope:
+    def home(self, name: str, scope: VariableScope) -> VariableScope:
         """The scope that a plain name belongs to: this function, one around it, or the module level."""
         around: dict[ast.AST, FunctionInfo] = {}
         function = scope.function
@@ -86,7 +86,7 @@ class Objects:
             around[function.node] = function
             function = function.outer
         home = self.ctx.source.symbols.home(name, [f.node for f in around.values()])
-        return Scope(around[home] if home is not None else None)
+        return VariableScope(around[home] if home is not None else None)
 
     def calls(self, info: FunctionInfo) -> Iterator[ast.Call]:
         """Calls of a function of the file."""
@@ -96,7 +96,7 @@ class Objects:
 
     # --- optimizers -----------------------------------------------------------------------------------------------
 
-    def constructors(self, node: ast.expr, scope: Scope, depth: int = 0) -> list[ast.Call] | None:
+    def constructors(self, node: ast.expr, scope: VariableScope, depth: int = 0) -> list[ast.Call] | None:
         """The constructor calls that an expression's optimizer comes from; None if one of them can't be found."""
         if depth > DEPTH:
             return None
@@ -120,14 +120,14 @@ class Objects:
             found: list[ast.Call] = []
             for inner in ast.walk(fact.info.node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
-                    made = self.constructors(inner.value, Scope(fact.info), depth + 1)
+                    made = self.constructors(inner.value, VariableScope(fact.info), depth + 1)
                     if made is None:
                         return None
                     found += made
             return found or None
         return None
 
-    def sources(self, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr | None, Scope]]:
+    def sources(self, node: ast.expr, scope: VariableScope) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """Where the value of a name or of ``self.x`` comes from; None for what can't be followed."""
         if isinstance(node, ast.Name):
             home = self.home(node.id, scope)
@@ -143,14 +143,14 @@ class Objects:
             if owner is not None and node.value.id == "self":
                 values_found = False
                 for method in owner.methods.values():
-                    for value in self.assigned(ast.unparse(node), Scope(method)):
+                    for value in self.assigned(ast.unparse(node), VariableScope(method)):
                         values_found = True
-                        yield value, Scope(method)
+                        yield value, VariableScope(method)
                 if values_found:
                     return
         yield None, scope
 
-    def owner(self, scope: Scope) -> ClassInfo | None:
+    def owner(self, scope: VariableScope) -> ClassInfo | None:
         function = scope.function
         while function is not None:
             if function.owner is not None:
@@ -158,7 +158,7 @@ class Objects:
             function = function.outer
         return None
 
-    def _passed(self, info: FunctionInfo, name: str) -> Iterator[tuple[ast.expr | None, Scope]]:
+    def _passed(self, info: FunctionInfo, name: str) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """The arguments that the file's calls pass for a parameter."""
         called = False
         for call in self.calls(info):
@@ -166,11 +166,11 @@ class Objects:
             value = next((v for p, v in bound_arguments(call, info) if p.arg == name), None)
             yield value, self.scope(call)
         if not called:
-            yield None, Scope(None)
+            yield None, VariableScope(None)
 
     # --- modules --------------------------------------------------------------------------------------------------
 
-    def modules(self, node: ast.expr, scope: Scope) -> tuple[str, ...] | None:
+    def modules(self, node: ast.expr, scope: VariableScope) -> tuple[str, ...] | None:
         """The modules that an optimizer updates, as expressions of ``scope``; None where that can't be told."""
         made = self.constructors(node, scope)
         if made is None:
@@ -192,7 +192,7 @@ class Objects:
             found = tuple(names)
         return found
 
-    def seen_from(self, text: str, where: Scope, scope: Scope, depth: int = 0) -> str | None:
+    def seen_from(self, text: str, where: VariableScope, scope: VariableScope, depth: int = 0) -> str | None:
         """The expression that names in ``scope`` what ``text`` names in ``where``."""
         if where == scope:
             return text
@@ -217,13 +217,13 @@ class Objects:
                 return here + suffix
         return None
 
-    def _same_self(self, base: ast.expr, where: Scope, scope: Scope) -> bool:
+    def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:
         """``self.model`` is the same in every method of a class."""
         mine, other = self.owner(where), self.owner(scope)
         names_self = any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(base))
         return names_self and mine is not None and mine is other
 
-    def _receivers(self, base: ast.expr, where: Scope) -> Iterator[tuple[str, Scope]]:
+    def _receivers(self, base: ast.expr, where: VariableScope) -> Iterator[tuple[str, VariableScope]]:
         """Other names of a value: ``self.x`` that it is assigned to, parameters that it is passed for."""
         text = ast.unparse(base)
         for node in self.statements(where):
@@ -239,7 +239,7 @@ class Objects:
                 continue
             for parameter, value in bound_arguments(call, info):
                 if ast.unparse(value) == text:
-                    yield parameter.arg, Scope(info)
+                    yield parameter.arg, VariableScope(info)
 
     def is_module(self, node: ast.expr) -> bool:
         return is_module(self.ctx.fact(node))

@@ -21,10 +21,10 @@ from .frozen import Frozen
 from .gate import trains
 from .objects import Objects
 from .optimizers import Optimizers
-from .rest import Rest
+from .outside_updates import OutsideUpdates
 from .roles import has_training, with_training_facts
 from .steps import Steps
-from .surroundings import Surroundings
+from .undifferentiated import Undifferentiated
 from .unit_test_gradients import plan_gradients
 
 
@@ -59,8 +59,8 @@ def plan_training(context: Context) -> None:
     batches.plan()
     steps = Steps(context, objects, Frozen(context, objects).plan(), plan_gradients(context))
     steps.plan()
-    Surroundings(context, objects, steps).plan()
-    Rest(context, objects, optimizers, steps, batches).plan()
+    Undifferentiated(context, objects, steps).plan()
+    OutsideUpdates(context, objects, optimizers, steps, batches).plan()
     _convert_batches(context, batches, {n for s in steps.refused for n in ast.walk(s)})
 
 

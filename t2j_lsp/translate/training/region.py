@@ -10,8 +10,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.heads import header_end
 
-from .protocol import Item, Refused
 from .step import Step
+from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
 from .update import Update
 
@@ -36,7 +36,7 @@ class Region:
             made = update.slice
             self.taken |= {i for i in (*made.moved, *made.split, *made.delayed) if i not in made.shared}
             for index in range(update.first, update.last + 1):
-                if items[index].protocol is not None or items[index].condition is not None:
+                if items[index].step_call is not None or items[index].condition is not None:
                     self.taken.add(index)
         self.shared = {i: u for u in updates for i in u.slice.shared}
         """Forward passes that stay for one update and are made again in a later one."""
@@ -47,7 +47,7 @@ class Region:
         """Gradients that are computed fresh need no zeroing, wherever it stands in the block."""
         if all(u.mode != "accumulated" for u in self.updates):
             for index, item in enumerate(self.items):
-                if item.protocol is not None and item.protocol.kind in ("zero", "unscale", "rescale"):
+                if item.step_call is not None and item.step_call.kind in ("zero", "unscale", "rescale"):
                     self.taken.add(index)
 
     def owner(self, item: Item) -> ast.stmt:
@@ -61,12 +61,12 @@ class Region:
         out: dict[ast.stmt, str] = {}
         for update in self.updates:
             parts = range(update.first, update.last + 1)
-            for index in (*update.slice.moved, *update.slice.split, *(i for i in parts if self.items[i].protocol)):
+            for index in (*update.slice.moved, *update.slice.split, *(i for i in parts if self.items[i].step_call)):
                 out[self.items[index].node] = update.name
         for index in self.taken:
-            protocol = self.items[index].protocol
-            if protocol is not None:
-                subject = ast.unparse(protocol.subject)
+            step_call = self.items[index].step_call
+            if step_call is not None:
+                subject = ast.unparse(step_call.subject)
                 owner = next((u for u in self.updates if subject in [o.text for o in u.optimized]), self.updates[0])
                 out.setdefault(self.items[index].node, owner.name)
         return out
@@ -120,10 +120,10 @@ class Region:
         self.ctx.edits.placed_comments.update([*above, *behind])
         self.ctx.edits.placed_comments.update(self.ctx.source.comments_between(*self.ctx.source.span(statement)))
         index = next((i for i, x in enumerate(self.items) if x.node is statement), None)
-        protocol = self.items[index].protocol if index is not None else None
+        step_call = self.items[index].step_call if index is not None else None
         if index is not None and any(index in (*u.slice.moved, *u.slice.split, *u.slice.delayed) for u in self.updates):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
-        if protocol is not None and protocol.kind == "zero":
+        if step_call is not None and step_call.kind == "zero":
             return without_zeroing([*lead, "", *behind])
         if index is not None and any(u.slice.call < index <= u.last for u in self.updates):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
@@ -134,9 +134,9 @@ class Region:
         found: list[str] = []
         for index in range(update.slice.call + 1, update.last + 1):
             item = self.items[index]
-            if item.protocol is not None and item.condition is None:
+            if item.step_call is not None and item.condition is None:
                 comments = [*lead_comments(self.ctx.source, item.node), "", *self._trailing(item.node)]
-                found += without_zeroing(comments) if item.protocol.kind == "zero" else [c for c in comments if c]
+                found += without_zeroing(comments) if item.step_call.kind == "zero" else [c for c in comments if c]
         self.ctx.edits.placed_comments.update(found)
         return found
 
@@ -185,7 +185,7 @@ class Region:
         before, test = rendered(self.ctx, statements, update.condition.test, update.condition)
         lines = [*before, f"if {test}:", f"    {step.call}"]
         for _index, item in enumerate(self.items):
-            if item.condition is update.condition and item.protocol is None:
+            if item.condition is update.condition and item.step_call is None:
                 lines += indented(converted(self.ctx, statements, item.node), "    ")
         if step.otherwise:
             lines += ["else:", f"    {step.otherwise}"]

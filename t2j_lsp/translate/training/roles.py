@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.state import Parameter
+from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
@@ -79,7 +79,7 @@ class _Roles:
 
     def fact(self, node: ast.AST) -> Fact:
         fact = self.inference.facts.get(node, UNKNOWN)
-        return UNKNOWN if isinstance(fact, Parameter) else fact
+        return UNKNOWN if isinstance(fact, UnknownParameter) else fact
 
     # --- parameters -----------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .flow import Flow
-from .protocol import Item, Protocol, Refused
+from .flow import DataFlow
+from .step_calls import Item, Refused, StepCall
 
 SWAPPED = "What the loop does between the forward pass and the update can't be put in another order surely."
 
@@ -35,7 +35,7 @@ class Slice:
 class Slicer:
     """Slices one block."""
 
-    def __init__(self, items: Sequence[Item], flow: Flow) -> None:
+    def __init__(self, items: Sequence[Item], flow: DataFlow) -> None:
         self.items = items
         self.flow = flow
 
@@ -47,7 +47,7 @@ class Slicer:
 
     def plain(self, index: int) -> bool:
         """Whether an item is ordinary code and no part of the training step's calls."""
-        return self.items[index].protocol is None
+        return self.items[index].step_call is None
 
     # --- the way from the parameters to the loss ------------------------------------------------------------------
 
@@ -190,11 +190,11 @@ def _acts(node: ast.stmt) -> bool:
     return not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
 
 
-def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tuple[int, Protocol]]:
+def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tuple[int, StepCall]]:
     """The parts of the training step of one kind among items ``start`` to ``stop`` (exclusive)."""
     found = []
     for index in range(start, stop):
-        protocol = items[index].protocol
-        if protocol is not None and protocol.kind == kind:
-            found.append((index, protocol))
+        step_call = items[index].step_call
+        if step_call is not None and step_call.kind == kind:
+            found.append((index, step_call))
     return found

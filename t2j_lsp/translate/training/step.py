@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 
-from .flow import Flow
+from .flow import DataFlow
 from .inputs import Input, Inputs
-from .objects import Objects, Scope
+from .objects import Objects, VariableScope
 from .optimizers import argument
-from .protocol import Protocol, Refused
+from .step_calls import Refused, StepCall
 from .text import converted, indented, lead_comments, rendered
 from .update import Update, clip_kind
 
@@ -61,7 +61,7 @@ class _Body:
 class StepWriter:
     """Writes the steps of one scope."""
 
-    def __init__(self, context: Context, objects: Objects, scope: Scope, flow: Flow) -> None:
+    def __init__(self, context: Context, objects: Objects, scope: VariableScope, flow: DataFlow) -> None:
         self.ctx = context
         self.objects = objects
         self.scope = scope
@@ -117,8 +117,8 @@ class StepWriter:
             raise Refused("The loss draws random numbers from the module itself.")
 
     def _clip(
-        self, clip: Protocol, update: Update, finder: Inputs, inputs: dict[str, Input], statements: StatementRewriter
-    ) -> tuple[Protocol, list[str]]:
+        self, clip: StepCall, update: Update, finder: Inputs, inputs: dict[str, Input], statements: StatementRewriter
+    ) -> tuple[StepCall, list[str]]:
         """A clipping with its arguments; what they are made from is passed to the step too."""
         given = limits(clip.call)
         found = finder.of(given, ())
@@ -149,7 +149,7 @@ def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> 
                 ctx.scope.renamed[node] = texts[ast.unparse(node)]
 
 
-def clip_lines(ctx: Context, clip: Protocol, arguments: Sequence[str], grads: str, need: object) -> list[str]:
+def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: str, need: object) -> list[str]:
     """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it."""
     assert callable(need)
     if clip_kind(ctx, clip) == "value":
@@ -175,7 +175,7 @@ class _Composer:
     used: list[Input]
     optimizers: list[Input]
     trained: list[str]
-    clips: list[tuple[Protocol, list[str]]]
+    clips: list[tuple[StepCall, list[str]]]
     inputs: dict[str, Input]
 
     def step(self) -> Step:
@@ -342,7 +342,7 @@ class _Composer:
         return Step(name, lines, self._call(name), otherwise)
 
 
-def clip_target_is(clip: Protocol, modules: tuple[str, ...], writer: StepWriter) -> bool:
+def clip_target_is(clip: StepCall, modules: tuple[str, ...], writer: StepWriter) -> bool:
     from .groups import updated
     from .objects import targets
 

@@ -11,12 +11,12 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, loops, own_expressions
-from .flow import Flow
-from .objects import Objects, Scope
-from .protocol import CLOSURE, Reader, Refused, blocks, flatten
+from .flow import DataFlow
+from .jittable import Jittable
+from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .step import StepWriter, unused
-from .trace import Trace
+from .step_calls import CLOSURE, Reader, Refused, blocks, flatten
 from .update import Phase, Update, Updates
 
 
@@ -33,7 +33,7 @@ class Steps:
         self.frozen = frozen
         """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
         self.reader = Reader(context)
-        self.trace = Trace(context, self.reader)
+        self.jittable = Jittable(context, self.reader)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
         self.converted = False
@@ -75,10 +75,10 @@ class _ScopePlan:
         self.steps = steps
         self.ctx = steps.ctx
         self.info = info
-        self.scope = Scope(info)
+        self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
         self.added = AddedGradients(self.ctx, self.body, steps.reader, steps.used)
-        self.flow = Flow(self.ctx.source.symbols, self._self_name())
+        self.flow = DataFlow(self.ctx.source.symbols, self._self_name())
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
     def _self_name(self) -> str | None:
@@ -146,14 +146,16 @@ class _ScopePlan:
 
     def _found(self) -> list[Found]:
         """The blocks with backward passes, with the updates that are complete in them. Raises Refused."""
-        self.updates = Updates(self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.trace)
+        self.updates = Updates(
+            self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.jittable
+        )
         out: list[Found] = []
         seen: set[ast.stmt] = set()
         for block in blocks(self.body):
             if any(s in seen for s in block):
                 continue
             items = flatten(block, self.steps.reader)
-            if not any(i.protocol is not None and i.protocol.kind == "backward" for i in items):
+            if not any(i.step_call is not None and i.step_call.kind == "backward" for i in items):
                 continue
             seen |= {i.node for i in items} | {w for i in items for w in i.inside}
             seen |= {s for i in items for s in (i.condition.body if i.condition is not None else ())}

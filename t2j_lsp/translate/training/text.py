@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.expressions.scope import Statement
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import Source, apply_edits
 
 
@@ -28,7 +28,7 @@ def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> li
 
 def rendered(ctx: Context, statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
     """An expression's text, and the lines it needs in front of it."""
-    saved, ctx.scope.statement = ctx.scope.statement, Statement(place)
+    saved, ctx.scope.statement = ctx.scope.statement, CurrentStatement(place)
     try:
         piece = statements.renderer.argument(node)
         return list(ctx.scope.statement.before), piece.text

@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.source.text import Source
 
 from .text import converted, indented, lead_comments, rendered, span_of_lines
-from .unit_test_losses import Left, Loss, Plan, Root, find, plain
+from .unit_test_losses import Left, Loss, LossPlan, Root, find, plain
 
 UNUSED = "Where PyTorch leaves .grad None, for what the loss does not depend on, JAX gives zeros."
 
@@ -60,7 +60,7 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
 class _Gradients(Loss):
     """Finds where the gradients of one backward pass are read, and writes it."""
 
-    def __init__(self, context: Context, plan: Plan) -> None:
+    def __init__(self, context: Context, plan: LossPlan) -> None:
         super().__init__(context, plan)
         self.source: Source = context.source
         self.names: set[str] = set()

@@ -11,7 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .protocol import blocks
+from .step_calls import blocks
 
 _MODES = frozenset({"train", "eval", "load_state_dict", "requires_grad_", "manual_seed", "to"})
 
@@ -34,7 +34,7 @@ class Root:
 
 
 @dataclass
-class Plan:
+class LossPlan:
     """One backward pass and what belongs to it."""
 
     info: FunctionInfo
@@ -51,9 +51,9 @@ class Plan:
     """Whether the loss itself is read."""
 
 
-def find(context: Context, info: FunctionInfo) -> list[Plan]:
+def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
     """The backward passes of a test."""
-    found: list[Plan] = []
+    found: list[LossPlan] = []
     for node in ast.walk(info.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = context.fact(node.func.value)
@@ -63,7 +63,7 @@ def find(context: Context, info: FunctionInfo) -> list[Plan]:
         for index, node in enumerate(block):
             if isinstance(node, ast.Expr) and differentiates(context, node.value):
                 assert isinstance(node.value, ast.Call)
-                found.append(Plan(info, block, index, node.value))
+                found.append(LossPlan(info, block, index, node.value))
     if len({id(plan.block) for plan in found}) > 1:
         raise Left
     return found
@@ -72,7 +72,7 @@ def find(context: Context, info: FunctionInfo) -> list[Plan]:
 class Loss:
     """One backward pass, and what its loss is computed from."""
 
-    def __init__(self, context: Context, plan: Plan) -> None:
+    def __init__(self, context: Context, plan: LossPlan) -> None:
         self.ctx = context
         self.found = plan
 

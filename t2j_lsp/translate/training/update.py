@@ -10,12 +10,12 @@ from typing import Literal
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object, is_module
 
-from .flow import Flow, Liveness
+from .flow import DataFlow, Liveness
 from .groups import updated
-from .objects import Objects, Scope, targets
-from .protocol import Item, Protocol, Reader, Refused, clip_of
+from .jittable import Jittable, is_loss
+from .objects import Objects, VariableScope, targets
 from .slice import Slice, Slicer
-from .trace import Trace, is_loss
+from .step_calls import Item, Reader, Refused, StepCall, clip_of
 
 Mode = Literal["fused", "conditional", "accumulated"]
 
@@ -50,7 +50,7 @@ class Update:
     slice: Slice
     losses: list[tuple[int, ast.expr]]
     optimized: list[Optimized]
-    clips: list[Protocol]
+    clips: list[StepCall]
     first: int
     last: int
     """The items that the update takes up, first to last."""
@@ -67,14 +67,20 @@ class Updates:
     """Makes the updates of one scope."""
 
     def __init__(
-        self, context: Context, objects: Objects, scope: Scope, flow: Flow, reader: Reader, trace: Trace
+        self,
+        context: Context,
+        objects: Objects,
+        scope: VariableScope,
+        flow: DataFlow,
+        reader: Reader,
+        jittable: Jittable,
     ) -> None:
         self.ctx = context
         self.objects = objects
         self.scope = scope
         self.flow = flow
         self.reader = reader
-        self.trace = trace
+        self.jittable = jittable
         body = scope.function.node.body if scope.function is not None else context.source.tree.body
         self.liveness = Liveness(flow, body, self._read_elsewhere())
 
@@ -91,7 +97,7 @@ class Updates:
     def phases(self, items: Sequence[Item]) -> list[Phase]:
         out: list[Phase] = []
         for index, item in enumerate(items):
-            kind = item.protocol.kind if item.protocol is not None else ""
+            kind = item.step_call.kind if item.step_call is not None else ""
             if kind == "backward":
                 if not out or out[-1].steps:
                     out.append(Phase())
@@ -126,9 +132,9 @@ class Updates:
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
         self._check_after(items, call, max(phase.steps), optimized)
         zeros = [
-            i for i, x in enumerate(items) if x.protocol is not None and x.protocol.kind == "zero" and earlier <= i
+            i for i, x in enumerate(items) if x.step_call is not None and x.step_call.kind == "zero" and earlier <= i
         ]
-        mine = [i for i in zeros if i < phase.backs[0] and self.zeroes(items[i].protocol, optimized)]
+        mine = [i for i in zeros if i < phase.backs[0] and self.zeroes(items[i].step_call, optimized)]
         first = min([call, *(i for i in made.moved if i >= earlier), *made.split, *made.delayed, *mine])
         update = Update(
             mode="fused" if condition is None else "conditional",
@@ -172,8 +178,8 @@ class Updates:
         if index <= last:
             return False
         return all(
-            x.protocol is not None
-            and (x.protocol.kind == "rescale" or self.zeroes(x.protocol, optimized))
+            x.step_call is not None
+            and (x.step_call.kind == "rescale" or self.zeroes(x.step_call, optimized))
             and x.condition is items[last].condition
             for x in items[last + 1 : index + 1]
         )
@@ -181,17 +187,17 @@ class Updates:
     def losses(self, items: Sequence[Item], phase: Phase) -> list[tuple[int, ast.expr]]:
         out = []
         for index in phase.backs:
-            protocol = items[index].protocol
-            assert protocol is not None
-            out.append((index, protocol.subject))
+            step_call = items[index].step_call
+            assert step_call is not None
+            out.append((index, step_call.subject))
         return out
 
-    def _clips(self, items: Sequence[Item], phase: Phase) -> list[Protocol]:
+    def _clips(self, items: Sequence[Item], phase: Phase) -> list[StepCall]:
         found = []
         for index in range(phase.backs[-1], max(phase.steps)):
-            protocol = items[index].protocol
-            if protocol is not None and protocol.kind == "clip":
-                found.append(protocol)
+            step_call = items[index].step_call
+            if step_call is not None and step_call.kind == "clip":
+                found.append(step_call)
         return found
 
     # --- optimizers -----------------------------------------------------------------------------------------------
@@ -201,9 +207,9 @@ class Updates:
     ) -> list[Optimized]:
         out = []
         for index in steps:
-            protocol = items[index].protocol
-            assert protocol is not None
-            out.append(self.optimized(protocol.subject, slicer, losses))
+            step_call = items[index].step_call
+            assert step_call is not None
+            out.append(self.optimized(step_call.subject, slicer, losses))
         names = [m for o in out for m in o.modules]
         if len(set(names)) != len(names):
             raise Refused("Two optimizers update the same module in one step.")
@@ -264,11 +270,11 @@ class Updates:
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
-    def zeroes(self, protocol: Protocol | None, optimized: Sequence[Optimized]) -> bool:
+    def zeroes(self, step_call: StepCall | None, optimized: Sequence[Optimized]) -> bool:
         """Whether a zero_grad clears the gradients of all these optimizers' modules, or of one of them."""
-        if protocol is None or protocol.kind != "zero":
+        if step_call is None or step_call.kind != "zero":
             return False
-        text = ast.unparse(protocol.subject)
+        text = ast.unparse(step_call.subject)
         return any(
             text == o.text or text in o.modules or any(m.startswith(text + ".") for m in o.modules) for o in optimized
         )
@@ -278,7 +284,7 @@ class Updates:
     ) -> None:
         """Raises Refused unless every module's gradients come from this phase's losses only."""
         for one in optimized:
-            places = [i for i, x in enumerate(items) if self.zeroes(x.protocol, [one])]
+            places = [i for i, x in enumerate(items) if self.zeroes(x.step_call, [one])]
             before = [i for i in places if i <= phase.backs[0]]
             after = [i for i in places if i > max(phase.steps)]
             if not before and not after:
@@ -293,12 +299,12 @@ class Updates:
 
     def _reaches(self, items: Sequence[Item], index: int, one: Optimized) -> bool:
         """Whether a loss depends on an optimizer's modules."""
-        protocol = items[index].protocol
-        assert protocol is not None
+        step_call = items[index].step_call
+        assert step_call is not None
         variables = self.variables([one])
         slicer = Slicer(items, self.flow)
-        return bool(slicer.path([(index, protocol.subject)], variables)) or bool(
-            self.flow.reads(protocol.subject) & variables
+        return bool(slicer.path([(index, step_call.subject)], variables)) or bool(
+            self.flow.reads(step_call.subject) & variables
         )
 
     def _check_after(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> None:
@@ -306,7 +312,7 @@ class Updates:
         mine = self.variables(optimized) | {o.text for o in optimized}
         for index in range(call, last):
             item = items[index]
-            if item.protocol is not None or item.condition is not None and item.condition is not items[last].condition:
+            if item.step_call is not None or item.condition is not None and item.condition is not items[last].condition:
                 continue
             if self.flow.uses(item.node).reads & mine or self._changes_rate(item.node):
                 raise Refused("Code between the backward pass and the step uses the module or the optimizer.")
@@ -321,17 +327,17 @@ class Updates:
     def check_trace(self, update: Update) -> None:
         """Raises Refused if moved code can't run under jit."""
         for index in update.slice.moved:
-            problem = self.trace.problem(update.items[index].node)
+            problem = self.jittable.problem(update.items[index].node)
             if problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for node in [*(loss for _, loss in update.losses), *update.slice.split.values()]:
-            problem = self.trace.problem(node)
+            problem = self.jittable.problem(node)
             if problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:
             self.clip_target(clip, update.optimized)
 
-    def clip_target(self, clip: Protocol, optimized: Sequence[Optimized]) -> Optimized:
+    def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""
         found = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
@@ -374,7 +380,7 @@ class Updates:
         return names
 
 
-def clip_kind(context: Context, clip: Protocol) -> str:
+def clip_kind(context: Context, clip: StepCall) -> str:
     """``norm`` or ``value``."""
     fact = context.fact(clip.call.func)
     return clip_of(getattr(fact, "name", "")) or ""

@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Protocol:
+class StepCall:
     """One statement of a training step."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Reader:
     def __init__(self, context: Context) -> None:
         self.ctx = context
 
-    def read(self, node: ast.stmt) -> Protocol | None:
+    def read(self, node: ast.stmt) -> StepCall | None:
         """The part a statement has in a training step; None if it has none. Raises Refused."""
         if isinstance(node, ast.For):
             return self._zero_loop(node)
@@ -61,29 +61,29 @@ class Reader:
             return None
         fact = self.ctx.fact(call.func)
         if isinstance(fact, Qual) and clip_of(fact.name) is not None and call.args:
-            return Protocol("clip", node, call, call.args[0], target)
+            return StepCall("clip", node, call, call.args[0], target)
         if not isinstance(call.func, ast.Attribute) or target is not None:
             return None
         return self._method(node, call, call.func)
 
-    def _method(self, node: ast.stmt, call: ast.Call, func: ast.Attribute) -> Protocol | None:
+    def _method(self, node: ast.stmt, call: ast.Call, func: ast.Attribute) -> StepCall | None:
         owner = self.ctx.fact(func.value)
         kind = owner.kind if isinstance(owner, Object) else ""
         match func.attr:
             case "zero_grad" if kind == "optimizer" or is_module(owner):
-                return Protocol("zero", node, call, func.value)
+                return StepCall("zero", node, call, func.value)
             case "backward" if differentiates(self.ctx, call):
-                return Protocol("backward", node, call, self._loss(call, func))
+                return StepCall("backward", node, call, self._loss(call, func))
             case "step" if kind == "optimizer":
                 if call.args or call.keywords:
                     raise Refused(CLOSURE)
-                return Protocol("step", node, call, func.value)
+                return StepCall("step", node, call, func.value)
             case "step" if kind == "scaler" and call.args:
-                return Protocol("step", node, call, call.args[0])
+                return StepCall("step", node, call, call.args[0])
             case "unscale_" if kind == "scaler":
-                return Protocol("unscale", node, call, func.value)
+                return StepCall("unscale", node, call, func.value)
             case "update" if kind == "scaler":
-                return Protocol("rescale", node, call, func.value)
+                return StepCall("rescale", node, call, func.value)
         return None
 
     def _loss(self, call: ast.Call, func: ast.Attribute) -> ast.expr:
@@ -103,7 +103,7 @@ class Reader:
                 return loss.args[0]
         return loss
 
-    def _zero_loop(self, node: ast.For) -> Protocol | None:
+    def _zero_loop(self, node: ast.For) -> StepCall | None:
         """``for p in model.parameters(): p.grad = None``."""
         match node:
             case ast.For(
@@ -116,7 +116,7 @@ class Reader:
                 ],
                 orelse=[],
             ) if name == owner:
-                return Protocol("zero", node, call, module)
+                return StepCall("zero", node, call, module)
         return None
 
     # --- contexts -------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class Item:
 
     node: ast.stmt
     inside: tuple[ast.With, ...] = ()
-    protocol: Protocol | None = None
+    step_call: StepCall | None = None
     condition: ast.If | None = None
     """The ``if`` without ``else`` that holds only parts of a training step, of which this is one."""
 
@@ -193,11 +193,11 @@ def flatten(body: Sequence[ast.stmt], reader: Reader, inside: tuple[ast.With, ..
         if isinstance(node, ast.With) and reader.is_open(node):
             items += flatten(node.body, reader, (*inside, node))
             continue
-        protocol = reader.read(node)
-        if protocol is None and isinstance(node, ast.If) and not node.orelse:
+        step_call = reader.read(node)
+        if step_call is None and isinstance(node, ast.If) and not node.orelse:
             parts = [(s, reader.read(s)) for s in node.body]
             if any(p is not None and p.kind == "backward" for _, p in parts):
                 items += [Item(s, inside, p, node) for s, p in parts]
                 continue
-        items.append(Item(node, inside, protocol))
+        items.append(Item(node, inside, step_call))
     return items

@@ -13,7 +13,7 @@ from .objects import Objects
 from .steps import Steps
 
 
-class Surroundings:
+class Undifferentiated:
     """Puts handlers on detached values and blocks without gradients outside the steps."""
 
     def __init__(self, context: Context, objects: Objects, steps: Steps) -> None:

@@ -10,12 +10,12 @@ from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_modul
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
 
 from .batches import Batches
+from .jittable import is_loss
 from .objects import Objects
 from .optimizers import Optimizers
 from .region import AUTOCAST
 from .roles import batch_targets
 from .steps import Steps
-from .trace import is_loss
 
 NO_GROUPS = (
     "An nnx.Optimizer has no parameter groups: set_hyperparameter(optimizer, name, value) sets what was injected."
@@ -25,7 +25,7 @@ NO_STEP = "The update is made by optimizer.update(model, grads), with the gradie
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
 
 
-class Rest:
+class OutsideUpdates:
     """Puts handlers on the calls and statements that no update has taken."""
 
     def __init__(

@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .protocol import Reader
+from .step_calls import Reader
 
 HOST_METHODS = frozenset(
     {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_"}
@@ -81,7 +81,7 @@ PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.null
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 
-class Trace:
+class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
     def __init__(self, context: Context, reader: Reader) -> None:

@@ -107,7 +107,9 @@ BORDERS = (
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixes.record")),
     Border("t2j_lsp.child", ("t2j_lsp.contract",)),
     Border(
-        "t2j_lsp.check", ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline"), frozenset({"numpy"})
+        "t2j_lsp.check",
+        ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline"),
+        frozenset({"numpy", "psutil"}),
     ),
     Border(
         "t2j_lsp.check.workers",

@@ -14,6 +14,7 @@ from t2j_lsp.check.program.project import is_too_wide
 from t2j_lsp.contract import Containment, Holder
 
 from .compile_cache import project_of
+from .watch import can_watch
 
 _START = Path(__file__).parents[1] / "workers" / "start.py"
 _NOT_HELD = {
@@ -43,7 +44,7 @@ def containment_of(layers: Collection[str]) -> Containment:
     held: dict[str, Holder] = {
         part: next((one for one in holders if one in layers), "python") for part, holders in _HOLDERS.items()
     }
-    held["memory"] = "watched" if Path("/proc/self/statm").exists() else "none"
+    held["memory"] = "watched" if can_watch() else "none"
     weak = [text for part, text in _NOT_HELD.items() if held[part] in ("python", "none")]
     if "seccomp" not in layers:
         weak += [text for part, (holders, text) in _WITHOUT_FILTER.items() if held[part] in holders]

@@ -15,7 +15,7 @@ from t2j_lsp.contract import Containment
 
 from .compile_cache import open_cache, trim
 from .containment import containment_of, offered
-from .processes import resident, tree
+from .watch import resident, tree
 from .worker import ON_GPU, Cancelled, Kind, Limits, RemoteError, Worker, WorkerError
 
 _INSTEAD = {"bubblewrap": "namespace", "namespace": ""}

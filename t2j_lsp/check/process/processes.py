@@ -1,4 +1,4 @@
-"""Finds and ends the processes of a worker. Elsewhere than on Linux, only process groups are known."""
+"""Finds and ends the processes of a worker on Linux, by the standard library: for what shuts workers in."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ DEVICE = "T2J_DEVICE"
 """The variable that tells a worker where to run: ``cpu`` or ``gpu``."""
 GPU_SHARE = 0.45
 """Of a card's memory, what either framework may take: neither can starve the other."""
+ROUNDS = 50
+"""So often it is looked for processes that were started while others were killed."""
 
 
 def kill_tagged(tag: str, but: int = 0) -> int:
     """Kills every process with a worker's tag in its environment, but one; gives how many there were."""
     wanted = f"{TAG}={tag}".encode()
     killed = 0
-    for _ in range(50):
+    for _ in range(ROUNDS):
         found = [pid for pid in _processes() if pid != but and wanted in _environment(pid)]
         for pid in found:
             try:

@@ -19,8 +19,8 @@ from t2j_lsp.check.protocol import frame, read_frame
 from t2j_lsp.child.frames import MAX_DATA, ProtocolError
 
 from .environment import worker_environment
-from .processes import kill_tagged, resident, tree
 from .scratch import Scratch
+from .watch import kill_tagged, resident, tree
 
 Kind = Literal["torch", "jax"]
 _START = Path(__file__).parents[1] / "workers" / "start.py"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -39,11 +40,11 @@ def tree(pid: int) -> list[int]:
     while todo:
         item = todo.pop()
         found.append(item)
-        for file in Path(f"/proc/{item}/task").glob("*/children"):
-            try:
-                todo += [int(child) for child in file.read_text().split()]
-            except OSError:
-                continue
+        # A process may end while it is looked at.
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{item}/task"):
+                with contextlib.suppress(OSError):
+                    todo += map(int, Path(f"/proc/{item}/task/{thread}/children").read_text().split())
     return found
 
 

@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t2j_lsp.check.arguments.plans import constructor
-from t2j_lsp.check.file_check import FileCheck, Settings
+from t2j_lsp.check.file_check import FileCheck
 from t2j_lsp.check.inputs import CommentError
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.session import Settings
 from t2j_lsp.contract import SourceError
 
 _OTHER_THINGS = re.compile(
@@ -93,7 +94,7 @@ def tried(path: Path, pool: Pool) -> Iterator[tuple[CheckedObject, bool, str | N
     for item in checking_order([o for o in find_objects(slicer, None) if o.is_class]):
         try:
             ready = check.inputs_for(item)
-            problem = _reason(ready["problems"]) if "problems" in ready else None
+            problem = _reason(ready.problems) if ready.problems is not None else None
         except (RemoteError, WorkerError, CommentError) as error:
             problem = f"does not load: {error}"
         yield item, is_plain(slicer, item), problem

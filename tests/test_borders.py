@@ -30,6 +30,7 @@ SHARED_WITH_WORKERS = tuple(
     f"t2j_lsp.check.{name}"
     for name in (
         "protocol",
+        "messages",
         "inputs",
         "program.slice",
         "program.marks",

@@ -15,7 +15,8 @@ from t2j_lsp.check.program.workspace import read_text
 from t2j_lsp.check.verdict.coverage import told_by
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
-from .file_check import FileCheck, Settings
+from .file_check import FileCheck
+from .session import Settings
 
 
 def check_files(

@@ -12,7 +12,8 @@ from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.program.workspace import read_text
 
-from .file_check import FileCheck, Settings
+from .file_check import FileCheck
+from .session import Settings
 
 
 def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -> dict[str, float] | None:
@@ -30,7 +31,9 @@ def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -
             return None
         try:
             found = check.run_time(item, other)
-        except (RemoteError, WorkerError, KeyError):  # no inputs were found, or it needs what only a check replays
+        except (RemoteError, WorkerError):  # it may need what only a check replays
+            return None
+        if found is None:
             return None
         total = {name: seconds + found[name] for name, seconds in total.items()}
     return total if objects else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2j_lsp.check import file_check as filecheck
+from t2j_lsp.check import attempt
 from t2j_lsp.check.difference.explain import BINS, HEADERS, STEPS, Run, closing, errors, explanation, histogram, table
 from t2j_lsp.check.difference.localise import Alignment
 from t2j_lsp.contract import Explanation, Location, ObjectVerdict, Step, VerdictKind
@@ -172,13 +172,13 @@ def test_histograms_have_common_edges() -> None:
 def test_of_large_values_only_the_first_are_compared_and_that_is_said(
     check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filecheck, "BYTES", 5000)
+    monkeypatch.setattr(attempt, "BYTES", 5000)
     torch = "# t2j: x=f32[10, 40]\ndef f(x: torch.Tensor):\n    a = x * 2\n    b = a * 2\n    c = b * 2\n    return c\n"
     jax = "def f(x):\n    a = x * 2\n    b = a * 2\n    c = b * 2\n    return c\n"
     found = explained(check(torch, jax, explain=True, eager=False))
     assert [s.target for s in found.steps] == ["a", "b"] and found.cut
     assert any("not compared" in line for line in closing(found))
-    monkeypatch.setattr(filecheck, "BYTES", 10**6)
+    monkeypatch.setattr(attempt, "BYTES", 10**6)
     found = explained(check(torch, jax, explain=True, eager=False))
     assert [s.target for s in found.steps] == ["a", "b", "c", "return"] and not found.cut
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.check.file_check import FileCheck, Settings
+from t2j_lsp.check.file_check import FileCheck
+from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.session import Settings
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import TORCH, Check
@@ -121,7 +123,7 @@ class Scale(nn.Module):
 }
 
 
-def found(text: str, pool: Pool, path: Path) -> dict[str, object]:
+def found(text: str, pool: Pool, path: Path) -> Prepared:
     path.write_text(TORCH + text)
     slicer = Slicer(path)
     check = FileCheck(pool, slicer, slicer, Settings(), lambda: False)
@@ -131,8 +133,8 @@ def found(text: str, pool: Pool, path: Path) -> dict[str, object]:
 @pytest.mark.parametrize("what", CLASSES)
 def test_inputs_are_found_with_no_help(what: str, pool: Pool, tmp_path: Path) -> None:
     ready = found(CLASSES[what], pool, tmp_path / "model.py")
-    assert "problems" not in ready, ready["problems"]
-    assert ready["inputs"]
+    assert ready.problems is None
+    assert ready.inputs
 
 
 ASKING = {
@@ -146,7 +148,7 @@ ASKING = {
 @pytest.mark.parametrize("what", ASKING)
 def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: Path) -> None:
     text = f"class Net(nn.Module):\n    {ASKING[what]}\n    def forward(self, x): return self.encoder(x)\n"
-    assert "problems" in found(text, pool, tmp_path / "model.py")
+    assert found(text, pool, tmp_path / "model.py").problems is not None
 
 
 def test_bags_are_in_order(pool: Pool, tmp_path: Path) -> None:
@@ -158,9 +160,9 @@ class Bags(nn.Module):
         self.embed = nn.EmbeddingBag(20, 8)
     def forward(self, ids, offsets): return self.embed(ids, offsets)
 """
-    assert "[0 2 5]" in str(found(bags, pool, tmp_path / "model.py")["shown"])
+    assert "[0 2 5]" in found(bags, pool, tmp_path / "model.py").shown
     stated = bags.replace("class", "# t2j: ids=0 <= i64[8] < 3, offsets=torch.tensor([0, 4, 2])\nclass")
-    assert "must not decrease" in str(found(stated, pool, tmp_path / "stated.py")["problems"])
+    assert "must not decrease" in str(found(stated, pool, tmp_path / "stated.py").problems)
 
 
 def test_tensors_among_the_constructors_arguments_are_the_same_on_both_sides(check: Check) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from t2j_lsp.check.messages import Failure, Traced
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.rewriting import Text
 from t2j_lsp.check.program.slice import Slicer
@@ -47,7 +47,7 @@ class Experiment:
         jax: Slicer,
         judgement: Judgement,
         alignment: Alignment | None,
-        run: Callable[[str], dict[str, Any]],
+        run: Callable[[str], Traced],
         whole: Callable[[str], Judgement],
     ) -> None:
         self.torch_side, self.jax_side = torch, jax
@@ -88,9 +88,9 @@ class Experiment:
             found = candidates(text, lines, self._torch_statements(), CAUSES)
             yield from ((c, self._run_mends) for c, _ in zip(found, range(TRIALS), strict=False))
             return
-        error = self.judgement.error or {}
         wanted = next((found for start, found in _WHOLE if name.startswith(start)), ())
-        if error.get("type") == "WeightsError":
+        error = self.judgement.error
+        if isinstance(error, Failure) and error.type == "WeightsError":
             wanted = (causes.bias, causes.number)
         found = candidates(text, lines, self._torch_statements(), wanted)
         yield from ((c, self._whole_mends) for c, _ in zip(found, range(WHOLE_TRIALS), strict=False))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from t2j_lsp.check.messages import Traced
 from t2j_lsp.check.protocol import Array, NdArray, as_float64
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of, scale_of
 from t2j_lsp.contract import Location
@@ -58,19 +59,19 @@ class Alignment:
 
     def __init__(
         self,
-        torch: dict[str, Any],
-        jax: dict[str, Any],
+        torch: Traced,
+        jax: Traced,
         wide: bool = True,
         texts: tuple[str, str] = ("", ""),
         names: tuple[str, str] = ("", ""),
     ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
-        self.sites = [Site.from_plain(s) for s in jax["sites"]]
+        self.sites = [Site.from_plain(s) for s in jax.sites]
         self.torch_run, self.wide = torch, wide
-        self.full = bool(torch.get("full") or jax.get("full"))
-        self.error: dict[str, Any] | None = jax.get("error")
-        self.calls: dict[str, list[Any]] = torch["calls"]
-        self.owners: dict[str, list[str]] = torch["owners"]
+        self.full = torch.full or jax.full
+        self.error = jax.error
+        self.calls = torch.calls
+        self.owners = torch.owners
         self.texts = texts
         self.layouts = any(word in texts[1] for word in _LAYOUTS)
         self.tolerance = WIDE if wide else NARROW
@@ -245,9 +246,9 @@ class Alignment:
         return _location(self.torch[last + 1]) if last + 1 < len(self.torch) else None
 
 
-def _events(run: dict[str, Any]) -> list[Event]:
-    sites = [Site.from_plain(s) for s in run["sites"]]
-    return [Event(sites[site], value, norms) for site, value, norms in run["events"]]
+def _events(run: Traced) -> list[Event]:
+    sites = [Site.from_plain(s) for s in run.sites]
+    return [Event(sites[site], value, norms) for site, value, norms in run.events]
 
 
 def _location(event: Event | None) -> Location | None:

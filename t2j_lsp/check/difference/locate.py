@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast
+from t2j_lsp.check.process.requests import Requests
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import Raised
@@ -24,15 +26,13 @@ SMALL = 500_000
 
 
 class Locator:
-    """The two files of a check, and ``ask(kind, operation, **message)`` for running an object once more."""
+    """The two files of a check, and the workers for running an object once more."""
 
-    def __init__(
-        self, torch: Slicer, jax: Slicer, source_map: Sequence[SourceMapEntry], ask: Callable[..., Any]
-    ) -> None:
+    def __init__(self, torch: Slicer, jax: Slicer, source_map: Sequence[SourceMapEntry], requests: Requests) -> None:
         self.torch_side = torch
         self.jax_side = jax
         self.source_map = source_map
-        self.ask = ask
+        self.requests = requests
 
     def locate(
         self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any], observed: dict[str, Any]
@@ -61,9 +61,10 @@ class Locator:
         name = judgement.difference.name if judgement.difference else ""
         request = self.request(judgement, torch) | {"bytes": limit}
         with contextlib.suppress(WorkerError, RemoteError):
-            runs = self.ask("torch", "trace", **{**torch, **request}), self.ask("jax", "trace", **{**jax, **request})
+            torch_run = self.requests.trace("torch", **{**torch, **request})
+            jax_run = self.requests.trace("jax", **{**jax, **request})
             texts = (self.torch_side.text, self.jax_side.text)
-            return Alignment(*runs, is_wide(name), texts, (torch["slice"]["name"], jax["slice"]["name"]))
+            return Alignment(torch_run, jax_run, is_wide(name), texts, (torch["slice"]["name"], jax["slice"]["name"]))
         return None
 
     @staticmethod
@@ -74,8 +75,8 @@ class Locator:
         elements = sum(getattr(a, "size", 0) for a in torch["state"].values())
         request: dict[str, Any] = {"mode": mode, "wide": is_wide(name), "gradients": "gradient" in name}
         request |= {"construct": elements < SMALL or name.startswith("initial values")}
-        called = (judgement.error or {}).get("call", name)
-        request |= call_of(called, torch["generate"]) or {}
+        called = getattr(judgement.error, "call", "")
+        request |= call_of(called or name, torch["generate"]) or {}
         other = next((v for k, v in torch["variants"].items() if name.removeprefix("in float32, ").startswith(k)), None)
         return request | ({"inputs": other} if other is not None else {})
 
@@ -89,9 +90,9 @@ class Locator:
     ) -> tuple[Alignment | None, Places]:
         """Where values or gradients part, or else where an error was raised."""
         error = judgement.error
-        place = self.place(error["frames"]) if error else None
+        place = self.place(error.frames) if error else None
         places: Places = (self._beside(place), place)
-        if error is not None and error.get("kind") in ("reuse", "half"):
+        if isinstance(error, DrawProblem | HalfCast):
             return None, places
         alignment = self.aligned(judgement, torch, jax)
         if alignment is None:
@@ -117,13 +118,13 @@ class Locator:
     def _misfit(self, judgement: Judgement, torch: dict[str, Any]) -> Places | None:
         """The constructor's lines that make what torch's state does not fit."""
         error = judgement.error
-        if error is None or error.get("type") != "WeightsError":
+        if not isinstance(error, Failure) or error.type != "WeightsError":
             return None
-        names = re.findall(r"^    ([\w.]+)", error["message"], re.MULTILINE)
+        names = re.findall(r"^    ([\w.]+)", error.message, re.MULTILINE)
         if not names:
             return None
         with contextlib.suppress(WorkerError, RemoteError):
-            owners = self.ask("torch", "owners", wide=False, **torch)["owners"]
+            owners = self.requests.owners(wide=False, **torch)
             owner, attribute = _owner(owners, names[0])
             return (
                 _line(self.torch_side, owner, attribute),

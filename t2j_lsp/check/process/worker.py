@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from t2j_lsp.check.messages import Failure
 from t2j_lsp.check.protocol import frame, read_frame
 from t2j_lsp.child.frames import MAX_DATA, ProtocolError
 
@@ -46,14 +47,11 @@ class Cancelled(WorkerError):
 
 
 class RemoteError(Exception):
-    """Code in the worker raised. ``frames`` are ``(file, line, function)``, outermost first."""
+    """Code in the worker raised."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.type: str = data["type"]
-        self.bases: list[str] = data["bases"]
-        self.message: str = data["message"]
-        self.frames: list[tuple[str, int, str]] = [(f, n, name) for f, n, name in data["frames"]]
-        super().__init__(f"{self.type}: {self.message}" if self.message else self.type)
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(str(failure))
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class Worker:
         self.dirty = bool(answer.get("dirty"))
         self.refused = [str(text) for text in answer.get("refused") or ()]
         if "error" in answer:
-            raise RemoteError(answer["error"])
+            raise RemoteError(Failure.from_plain(answer["error"]))
         return answer["value"]
 
     def _wait(self, event: int, deadline: float, timeout: float, cancelled: Callable[[], bool]) -> None:

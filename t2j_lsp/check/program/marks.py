@@ -7,7 +7,7 @@ those of the file, and stay what they were.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 MARK = "__t2j_ran__"
@@ -95,9 +95,9 @@ def _call(kind: Kind, line: int) -> ast.stmt:
     return ast.Expr(ast.Call(ast.Name(MARK, ast.Load()), arguments, []))
 
 
-def marks_of(answer: dict[str, Any]) -> set[Mark]:
-    """The marks in a worker's answer."""
-    return {(path, kind, line) for path, kind, line in answer.get("ran", ())}
+def marks_of(ran: Iterable[Any]) -> set[Mark]:
+    """The marks that a worker says ran."""
+    return {(path, kind, line) for path, kind, line in ran}
 
 
 class Ran:

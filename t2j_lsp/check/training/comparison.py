@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from t2j_lsp.check.arguments.recipes import CRITERION, OPTIMIZER, SCHEDULER
-from t2j_lsp.check.inputs import OWN_TRAINING
+from t2j_lsp.check.messages import Failure, JaxTrained, Observations, Told, TorchObserved, TorchTrained
+from t2j_lsp.check.process.requests import Requests
 from t2j_lsp.check.process.worker import Cancelled, RemoteError, WorkerError
 from t2j_lsp.check.program.marks import Mark, marks_of
 from t2j_lsp.check.program.objects import CheckedObject
@@ -43,8 +44,7 @@ gradients by their own size, where the checker's is kept from it. Where they mak
 class OwnTraining:
     """The training of one module class, which has ``other`` as its name in the converted file.
 
-    ``ask(kind, operation, **message)`` sends a request to a worker; ``code`` is what the two files' objects need beside
-    themselves.
+    ``code`` is what the two files' objects need beside themselves.
     """
 
     def __init__(
@@ -53,54 +53,51 @@ class OwnTraining:
         jax: Slicer,
         item: CheckedObject,
         other: str,
-        ask: Callable[..., Any],
+        requests: Requests,
         code: tuple[list[str], list[str]],
     ) -> None:
         self.found = training_of(torch, jax, item)
         self.names = (item.name, other)
         self.sides = (torch, jax)
-        self.ask = ask
+        self.requests = requests
         self.code = code
         self.marks: dict[str, set[Mark]] = {"torch": set(), "jax": set()}
         """What ran on each side, where the training was compared."""
 
-    def judge(self, judgement: Judgement, torch: dict[str, Any], here: dict[str, Any], there: dict[str, Any]) -> None:
+    def judge(self, judgement: Judgement, torch: TorchObserved, here: dict[str, Any], there: dict[str, Any]) -> None:
         """Adds to an equivalent verdict what the training shows.
 
         ``torch`` is what torch observed, and ``here`` and ``there`` are requests to observe it once more.
         """
         behavioral = judgement.verdict.stages["behavioral"]
-        if self.found.torch is None or torch["uncontrolled"].get("train"):
+        if self.found.torch is None or torch.uncontrolled.get("train"):
             _only_adam(behavioral, self.found.problem)
             return
         line = self.found.torch.lines[OPTIMIZER]
         ours = self._torch(here)
-        if "problem" in ours:
-            _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours['problem']}")
+        if ours.told is None:
+            _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours.problem}")
             return
-        self._choose(ours["told"]["classes"])
-        theirs = self._jax(there, ours["told"])
-        if theirs.get("loss") and CRITERION in self.found.torch.names:
+        self._choose(ours.told.classes)
+        theirs = self._jax(there, ours.told)
+        if theirs.loss and CRITERION in self.found.torch.names:
             self.found = self.found.without_loss()
             return self.judge(judgement, torch, here, there)
-        if theirs.get("problem"):
-            _only_adam(behavioral, f"the optimizer in line {line} was not compared: {theirs['problem']}")
+        if theirs.problem:
+            _only_adam(behavioral, f"the optimizer in line {line} was not compared: {theirs.problem}")
             return
-        error = theirs["errors"].get(OWN_TRAINING)
-        if error is not None:
-            self._failed(judgement, error)
+        if theirs.error is not None:
+            self._failed(judgement, theirs.error)
             return
-        self._compare(judgement, ours, theirs["observed"][OWN_TRAINING], here)
-        self.marks = {"torch": marks_of(ours), "jax": marks_of(theirs)}
+        self._compare(judgement, ours, theirs.observed, here)
+        self.marks = {"torch": marks_of(ours.ran), "jax": marks_of(theirs.ran)}
 
-    def _compare(
-        self, judgement: Judgement, ours: dict[str, Any], theirs: dict[str, Any], here: dict[str, Any]
-    ) -> None:
-        verdict, observed = judgement.verdict, ours["observed"]
+    def _compare(self, judgement: Judgement, ours: TorchTrained, theirs: Observations, here: dict[str, Any]) -> None:
+        verdict, observed = judgement.verdict, ours.observed
         allowed: Callable[[str, NdArray, float], float] = _clipped if self.found.clips_without_divisor else exact
         if compare_all(observed, theirs, (), allowed).differences:
             for seed in range(_MOVES):
-                moved = self._torch({**here, "state": aside(here["state"], seed)}).get("observed", {})
+                moved = self._torch({**here, "state": aside(here["state"], seed)}).observed
                 chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
                 observed = {name: tree for name, tree in observed.items() if name not in chaotic}
                 allowed = trajectory(allowed, observed, moved, CARRIED * _MOST)
@@ -114,7 +111,8 @@ class OwnTraining:
                 (file, line), (other_file, other_line) = self.found.place(found.differences[0].name)
                 places = Location(file, line), Location(other_file, other_line)
                 verdict.divergence = Divergence(*places, verdict.reason)
-        verdict.stages["behavioral"].observed.append(self._with(ours["told"]))
+        assert ours.told is not None
+        verdict.stages["behavioral"].observed.append(self._with(ours.told))
 
     def _choose(self, classes: dict[str, str]) -> None:
         """Notes which of several optimizers and schedules the run made."""
@@ -126,57 +124,60 @@ class OwnTraining:
             torch = replace(torch, calls={**torch.calls, kind: called})
         self.found = replace(self.found, torch=torch, jax=jax)
 
-    def _with(self, told: dict[str, Any]) -> str:
+    def _with(self, told: Told) -> str:
         """What the training was done with: ``its own optimizer SGD (line 12), schedule StepLR (line 13)``."""
         assert self.found.torch is not None
         recipe = self.found.torch
-        used = [k for k in recipe.lines if k != CRITERION or told["target"] is not None]
+        used = [k for k in recipe.lines if k != CRITERION or told.target is not None]
         text = ", ".join(f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used)
-        line = f", with the command line `{' '.join(told['command_line'])}`" if told["command_line"] else ""
+        line = f", with the command line `{' '.join(told.command_line)}`" if told.command_line else ""
         return f"its own {text}{line}" + "".join(f", without {what}" for what in self.found.left_out)
 
-    def _torch(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _torch(self, request: dict[str, Any]) -> TorchTrained:
         assert self.found.torch is not None
         part = self.sides[0].cut(self.names[0], [*self.code[0], *self.found.torch.code]).to_plain()
         more = {"slice": part, "recipe": self.found.torch.to_plain(), "wide": True, "steps": STEPS}
-        found = self._asked("torch", {**request, **more})
-        if "problem" in found:
-            found["problem"] = re.sub(r"'self_(\w+)'", r"'self.\1'", found["problem"])
+        try:
+            found = self.requests.train_torch(**{**request, **more})
+        except (RemoteError, WorkerError) as error:
+            found = TorchTrained(problem=_said(error))
+        if found.problem is not None:
+            found.problem = re.sub(r"'self_(\w+)'", r"'self.\1'", found.problem)
         return found
 
-    def _jax(self, request: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    def _jax(self, request: dict[str, Any], told: Told) -> JaxTrained:
         assert self.found.jax is not None
         part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
-        told = told | {"each_update": self.found.each_update}
-        more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": told, "wide": True, "steps": STEPS}
-        return self._asked("jax", {**request, **more})
-
-    def _asked(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
-        """A worker's answer; what ends a worker here is no verdict on the module, which has been compared by then."""
+        plain = replace(told, each_update=self.found.each_update).to_plain()
+        more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": plain, "wide": True, "steps": STEPS}
         try:
-            found: dict[str, Any] = self.ask(kind, "train", **request)
-        except Cancelled:
-            raise
+            return self.requests.train_jax(**{**request, **more})
         except (RemoteError, WorkerError) as error:
-            return {"problem": str(error)}
-        return found
+            return JaxTrained(problem=_said(error))
 
-    def _failed(self, judgement: Judgement, error: dict[str, Any]) -> None:
+    def _failed(self, judgement: Judgement, error: Failure) -> None:
         """The converted training raises where torch's does not."""
         assert self.found.jax is not None
         verdict = judgement.verdict
-        text = f"the training fails: {error['type']}: {error['message']}"
+        text = f"the training fails: {error.type}: {error.message}"
         reason = cannot_say(error)
         if reason is not None:
             _only_adam(verdict.stages["behavioral"], reason)
             return
         judgement.error = error
         (file, line), (other_file, other_line) = self.found.place("")
-        own = [number for name, number, _ in error["frames"] if name == self.found.jax.path]
+        own = [number for name, number, _ in error.frames if name == self.found.jax.path]
         verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, text
         verdict.stages["behavioral"].result, verdict.stages["behavioral"].reason = Result.FAIL, text
         places = Location(file, line), Location(other_file, own[-1] if own else other_line)
         verdict.divergence = Divergence(*places, text)
+
+
+def _said(error: RemoteError | WorkerError) -> str:
+    """Why there is no training: what ends a worker here is no verdict on the module, which was compared by then."""
+    if isinstance(error, Cancelled):
+        raise error
+    return str(error)
 
 
 def _only_adam(stage: StageResult, problem: str) -> None:

@@ -122,7 +122,7 @@ def run_tests(pool: Pool, kind: Kind, tests: Slicer, timeout: float, repeat: int
     try:
         runs = pool.request(kind, "tests", timeout, slice=part, repeat=repeat)
     except RemoteError as error:
-        if error.type == _MISSING:
+        if error.failure.type == _MISSING:
             raise PytestMissing(
                 f"tests run with pytest, which is not installed beside {kind}: pip install pytest"
             ) from error

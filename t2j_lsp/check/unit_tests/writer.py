@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from t2j_lsp.check.file_check import FileCheck, Settings
+from t2j_lsp.check.file_check import FileCheck
 from t2j_lsp.check.inputs import Arguments, CommentError
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import RemoteError
 from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import leaves
+from t2j_lsp.check.session import Settings
 
 from .text import HEAD, STATE, Inputs, UnwritableError, comparisons, same, strings, weighted, wrapped
 
@@ -106,10 +107,10 @@ class _Writer:
         """Writes the tests of an object, or says why there are none."""
         try:
             found = check.inputs_for(item)
-            if "problems" in found:
+            if found.problems is not None:
                 raise UnwritableError("no inputs are known with which it runs")
             subject = _Subject(
-                item, Inputs.of(Arguments.from_plain(found["init"])), Inputs.of(Arguments.from_plain(found["inputs"]))
+                item, Inputs.of(Arguments.from_plain(found.init)), Inputs.of(Arguments.from_plain(found.inputs))
             )
             self.subjects.append(subject)
             if item.is_class:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from t2j_lsp.check.messages import DrawProblem, Failure, JaxObserved, Observations, TorchObserved
 
 from .compare import Comparison
 from .stages import Conditioning, compare_all, describe
@@ -21,32 +23,32 @@ class Generation:
     """Why something was not compared."""
     undecided: list[str] = field(default_factory=list)
     """Differences that rounding alone may be the cause of."""
-    error: dict[str, Any] | None = None
+    error: Failure | DrawProblem | None = None
     """What the JAX side raised, or two draws of it that are made with one key."""
 
 
-def generated(torch: Mapping[int, Any], jax: Any, moved: Mapping[str, Any] | None) -> Generation | None:
+def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Observations | None) -> Generation | None:
     """The two sides' calls of ``generate`` compared in float64; None where there are none.
 
     ``moved`` is what torch observed from a state a little aside. Tokens that it changes, or that torch in float32 has
     otherwise, decide nothing.
     """
-    ours, theirs = torch[64].get("generate"), jax.get("generate")
-    if ours is None or (ours["calls"] and theirs is None):
+    ours, theirs = torch[64].generate, jax.generate
+    if ours is None or (ours.calls and theirs is None):
         return None
-    found = Generation(reasons=list(dict.fromkeys([*ours["reasons"], *(theirs["reasons"] if theirs else [])])))
+    found = Generation(reasons=list(dict.fromkeys([*ours.reasons, *(theirs.reasons if theirs else [])])))
     if not theirs:
         return found
-    found.error = theirs["error"]
-    draws = [(name, d) for name, draws in theirs["draws"].items() for d in draws]
-    unpaired = {name: d["text"] for name, d in draws if d["kind"] in ("kind", "shape")}
+    found.error = theirs.error
+    draws = [(name, d) for name, draws in theirs.draws.items() for d in draws]
+    unpaired = {name: d.text for name, d in draws if d.kind in ("kind", "shape")}
     found.reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
-    reused = [d | {"call": n} for n, d in draws if d["kind"] == "reuse" and len(ours["calls"][n]["tape"]) > 1]
+    reused = [replace(d, call=n) for n, d in draws if d.kind == "reuse" and len(ours.calls[n].tape) > 1]
     found.error = found.error or next(iter(reused), None)
-    narrow = torch[32].get("generate") if 32 in torch else None
-    conditions = [Conditioning(ours["observed"], other) for other in (narrow and narrow["observed"], moved) if other]
+    narrow = torch[32].generate if 32 in torch else None
+    conditions = [Conditioning(ours.observed, other) for other in (narrow and narrow.observed, moved) if other]
     allowed = (conditions or [Conditioning({}, {})])[0].meaning
-    comparison = compare_all(ours["observed"], theirs["observed"], unpaired, allowed)
+    comparison = compare_all(ours.observed, theirs.observed, unpaired, allowed)
     ill = [d for d in comparison.differences if d.kind not in _FORM and any(c.is_ill(d.name) for c in conditions)]
     if ill:
         comparison.differences = [d for d in comparison.differences if d not in ill]
@@ -55,10 +57,10 @@ def generated(torch: Mapping[int, Any], jax: Any, moved: Mapping[str, Any] | Non
     return found
 
 
-def calls_of(torch: Mapping[str, Any]) -> dict[str, Any] | None:
+def calls_of(torch: TorchObserved) -> dict[str, Any] | None:
     """The calls of ``generate`` in a run of torch's, for a request to make them again; None where there are none."""
-    found = torch["generate"]
-    return (found["calls"] or None) if found else None
+    calls = torch.generate.calls if torch.generate is not None else {}
+    return {name: call.to_plain() for name, call in calls.items()} or None
 
 
 def call_of(name: str, calls: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
+from t2j_lsp.check.messages import Failure, JaxObserved, Observations, TorchObserved, Trouble
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .compare import Allowed, Comparison, Difference
@@ -37,66 +37,68 @@ class Judgement:
     verdict: ObjectVerdict
     difference: Difference | None = None
     differences: list[Difference] = field(default_factory=list)
-    error: dict[str, Any] | None = None
+    error: Trouble | None = None
     undecided: list[str] = field(default_factory=list)
     """Why these inputs decide nothing: other inputs may."""
     steps_part: bool = False
     """Whether the optimizer's steps part, by more than is known to be rounding's doing."""
 
 
-def cannot_say(error: dict[str, Any]) -> str | None:
+def cannot_say(error: Failure) -> str | None:
     """Why an error of the JAX side says nothing about meaning; None where it is a failure of the conversion."""
-    text = f"{error['type']}: {error['message']}"
+    text = f"{error.type}: {error.message}"
     if refused(error):
         return refusal("jax", text[:400])
-    if "ImportError" in error["bases"]:
-        return f"the converted code needs a package that the JAX interpreter lacks: {error['message']}"
-    if "MemoryError" in error["bases"] or any(word in error["message"] for word in _OUT_OF_MEMORY):
+    if "ImportError" in error.bases:
+        return f"the converted code needs a package that the JAX interpreter lacks: {error.message}"
+    if "MemoryError" in error.bases or any(word in error.message for word in _OUT_OF_MEMORY):
         return f"the JAX side ran out of memory: {text[:200]}"
-    if error["type"] == "NameError" and ("'torch'" in error["message"] or "'nn'" in error["message"]):
-        return f"the conversion is not complete: {error['message']}"
+    if error.type == "NameError" and ("'torch'" in error.message or "'nn'" in error.message):
+        return f"the conversion is not complete: {error.message}"
     return None
 
 
-def judge(
-    name: str,
-    last: str,
-    torch: dict[int, Any],
-    jax: dict[int, Any],
-    initial: Sequence[Difference] | None = None,
-    moved: dict[str, Any] | None = None,
-) -> Judgement:
-    """The verdict on one object.
+@dataclass
+class Evidence:
+    """What was observed of one object so far. A check adds to it step by step, and judges again."""
 
-    ``torch`` and ``jax`` hold the workers' results by precision: 64, and 32 where run. ``initial`` are differences
-    between initial values, None where these were not compared. ``moved`` is what torch observed from a state a little
-    aside, which says how far optimizer steps carry rounding.
-    """
+    torch: dict[int, TorchObserved] = field(default_factory=dict)
+    """By precision: 64, and 32."""
+    jax: dict[int, JaxObserved] = field(default_factory=dict)
+    initial: list[Difference] | None = None
+    """Differences between initial values; None where these were not compared."""
+    moved: Observations | None = None
+    """What torch observed from a state a little aside, which says how far optimizer steps carry rounding."""
+
+
+def judge(name: str, last: str, evidence: Evidence) -> Judgement:
+    """The verdict on one object, with ``last`` the last stage that was asked for."""
+    torch, jax, initial, moved = evidence.torch, evidence.jax, evidence.initial, evidence.moved
     verdict = ObjectVerdict(name, VerdictKind.EQUIVALENT, None, {s: StageResult() for s in STAGES})
     judgement = Judgement(verdict)
     result = jax[64]
-    failed = result["errors"].get("construct")
+    failed = result.errors.get("construct")
     if failed is not None:
         return _failed(judgement, "spec", "it can't be built with torch's state", failed)
-    narrow = torch[32]["observed"] if 32 in torch else torch[64]["observed"]
-    conditioning = Conditioning(torch[64]["observed"], narrow, torch[64]["elements"])
+    narrow = torch[32].observed if 32 in torch else torch[64].observed
+    conditioning = Conditioning(torch[64].observed, narrow, torch[64].elements)
     skip, reasons = _uncontrolled(torch[64])
-    unpaired = {p: d["text"] for p, draws in result["draws"].items() for d in draws if d["kind"] == "kind"}
-    result = {**result, "observed": {p: o for p, o in result["observed"].items() if p not in unpaired}}
+    unpaired = {p: d.text for p, draws in result.draws.items() for d in draws if d.kind == "kind"}
+    result = replace(result, observed={p: o for p, o in result.observed.items() if p not in unpaired})
     reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
     numeric = _compared("numeric", torch[64], result, skip, conditioning.meaning)
-    allowed = trajectory(conditioning.meaning, torch[64]["observed"], moved) if moved else conditioning.meaning
+    allowed = trajectory(conditioning.meaning, torch[64].observed, moved) if moved else conditioning.meaning
     behavioral = _compared("behavioral", torch[64], result, skip, allowed)
-    numeric.differences[:0] = _not_trained(torch[64], result["observed"])
+    numeric.differences[:0] = _not_trained(torch[64], result.observed)
     _set_aside(judgement, numeric, conditioning)
     form = [d for d in numeric.differences if d.kind in _FORM]
     _spec(verdict, form, initial)
     if form:
         judgement.difference = form[0]
         return _different(judgement, form)
-    errors = list(result["errors"].items())
+    errors = list(result.errors.items())
     if not errors and 32 in jax:
-        errors = [(f"{phase} in float32", error) for phase, error in jax[32]["errors"].items()]
+        errors = [(f"{phase} in float32", error) for phase, error in jax[32].errors.items()]
     if 32 in jax and not numeric.differences and not unpaired:
         numeric.differences += _precision(torch, jax, skip | conditioning.ill, conditioning)
     verdict.stages["numeric"] = stage_result(numeric)
@@ -105,24 +107,24 @@ def judge(
         return judgement
     if numeric.differences:
         judgement.difference = numeric.differences[0]
-        draws = [d["text"] for problems in result["draws"].values() for d in problems if d["kind"] != "kind"]
+        draws = [d.text for problems in result.draws.values() for d in problems if d.kind != "kind"]
         return _different(judgement, numeric.differences, draws)
     for phase, error in errors:
-        eager = phase.endswith("under jit") and phase.removesuffix(" under jit") in result["observed"]
+        eager = phase.endswith("under jit") and phase.removesuffix(" under jit") in result.observed
         what = "it runs, but not under jit" if eager else f"it fails in {phase}"
         return _failed(judgement, "numeric", what, error)
-    if 32 in jax and jax[32]["halves"] and not torch[64]["halves"]:
-        half = jax[32]["halves"][0]
-        judgement.error = {**half, "kind": "half"}
-        what = f"in float32, it computes in {half['dtype']}, which torch does not"
+    if 32 in jax and jax[32].halves and not torch[64].halves:
+        half = jax[32].halves[0]
+        judgement.error = half
+        what = f"in float32, it computes in {half.dtype}, which torch does not"
         verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, what
         return _conclude(judgement, VerdictKind.DIFFERENT, what)
-    reused = [d for problems in result["draws"].values() for d in problems if d["kind"] == "reuse"]
-    if reused and any(len(tape) > 1 for tape in torch[64]["tapes"].values()):
+    reused = [d for problems in result.draws.values() for d in problems if d.kind == "reuse"]
+    if reused and any(len(tape) > 1 for tape in torch[64].tapes.values()):
         judgement.error = reused[0]
-        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, reused[0]["text"]
-        return _conclude(judgement, VerdictKind.DIFFERENT, reused[0]["text"])
-    if result["observed"].get("draws", {}).get("frozen"):
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, reused[0].text
+        return _conclude(judgement, VerdictKind.DIFFERENT, reused[0].text)
+    if result.observed.get("draws", {}).get("frozen"):
         verdict.stages["numeric"].result = Result.FAIL
         verdict.stages["numeric"].reason = "it draws the same random numbers in every call under jit"
         return _conclude(judgement, VerdictKind.DIFFERENT, verdict.stages["numeric"].reason)
@@ -131,7 +133,7 @@ def judge(
         if conditioning.ill and behavioral.differences:
             judgement.undecided.append(f"torch's own float32 and float64 part, and {describe(behavioral.differences)}")
             behavioral.differences = []
-        _behavioral(judgement, behavioral, bool(torch[64]["parameters"]))
+        _behavioral(judgement, behavioral, bool(torch[64].parameters))
         _generation(judgement, generated(torch, jax[64], moved))
     if verdict.verdict is VerdictKind.EQUIVALENT and initial:
         judgement.difference = initial[0]
@@ -152,31 +154,31 @@ def _spec(verdict: ObjectVerdict, form: list[Difference], initial: Sequence[Diff
     verdict.stages["spec"] = StageResult(Result.FAIL if failed else Result.PASS, reason, observed=observed)
 
 
-def _not_trained(torch: dict[str, Any], observed: dict[str, dict[str, Any]]) -> list[Difference]:
+def _not_trained(torch: TorchObserved, observed: dict[str, Observations]) -> list[Difference]:
     """Parameters that torch trains and the conversion does not."""
     for phase, found in observed.items():
         if phase.startswith("train"):
-            names = [n for n, trained in torch["parameters"].items() if trained]
+            names = [n for n, trained in torch.parameters.items() if trained]
             missing = [n for n in names if f"gradient of parameter: {n}" not in found]
             what = "is trained in torch and is no nnx.Param in JAX"
             return [Difference(f"gradient of parameter: {n}", what, "structure") for n in missing]
     return []
 
 
-def _compared(stage: str, torch: dict[str, Any], jax: dict[str, Any], skip: set[str], allowed: Allowed) -> Comparison:
+def _compared(stage: str, torch: TorchObserved, jax: JaxObserved, skip: set[str], allowed: Allowed) -> Comparison:
     """The comparison of one stage's observations in every phase of the JAX side."""
-    wanted = {name: tree for name, tree in torch["observed"].items() if stage_of(name) == stage}
-    phases = [observed for phase, observed in jax["observed"].items() if phase not in ("construct", "draws")]
+    wanted = {name: tree for name, tree in torch.observed.items() if stage_of(name) == stage}
+    phases = [observed for phase, observed in jax.observed.items() if phase not in ("construct", "draws")]
     return merge(compare_all(wanted, observed, skip, allowed) for observed in phases)
 
 
-def _uncontrolled(torch: dict[str, Any]) -> tuple[set[str], list[str]]:
+def _uncontrolled(torch: TorchObserved) -> tuple[set[str], list[str]]:
     """Observations with randomness that can't be replayed, and why there is no verdict on them."""
     skip: set[str] = set()
     reasons = []
-    for mode, uncontrolled in torch["uncontrolled"].items():
+    for mode, uncontrolled in torch.uncontrolled.items():
         if uncontrolled:
-            skip |= {n for n in torch["observed"] if mode_of(n) == mode}
+            skip |= {n for n in torch.observed if mode_of(n) == mode}
             reasons.append(f"its random numbers in {mode} mode can't be replayed, so only the rest was compared")
     return skip, reasons
 
@@ -192,15 +194,15 @@ def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Condi
 
 
 def _precision(
-    torch: dict[int, Any], jax: dict[int, Any], skip: set[str], conditioning: Conditioning
+    torch: dict[int, TorchObserved], jax: dict[int, JaxObserved], skip: set[str], conditioning: Conditioning
 ) -> list[Difference]:
     """Differences in the user's precision: dtypes, and values much farther from the truth than torch's."""
     found: list[Difference] = []
-    for phase, observed in jax[32]["observed"].items():
+    for phase, observed in jax[32].observed.items():
         if phase in ("construct", "draws"):
             continue
-        found += compare_dtypes(torch[32]["observed"], observed, jax[32]["x64"])
-        numeric = {n: v for n, v in torch[64]["observed"].items() if stage_of(n) == "numeric"}
+        found += compare_dtypes(torch[32].observed, observed, jax[32].x64)
+        numeric = {n: v for n, v in torch[64].observed.items() if stage_of(n) == "numeric"}
         found += compare_all(numeric, observed, skip, conditioning.precision).differences
     return [Difference(f"in float32, {d.name}", d.what, d.kind) for d in found]
 
@@ -230,10 +232,10 @@ def _generation(judgement: Judgement, found: Generation | None) -> None:
     if found.comparison.differences:
         judgement.difference = found.comparison.differences[0]
         _different(judgement, found.comparison.differences)
-    elif found.error is not None and "type" in found.error:
+    elif isinstance(found.error, Failure):
         _failed(judgement, "behavioral", "generate fails", found.error)
     elif found.error is not None:
-        judgement.error, stage.result, stage.reason = found.error, Result.FAIL, f"in generate, {found.error['text']}"
+        judgement.error, stage.result, stage.reason = found.error, Result.FAIL, f"in generate, {found.error.text}"
         _conclude(judgement, VerdictKind.DIFFERENT, stage.reason)
 
 
@@ -242,9 +244,9 @@ def _different(judgement: Judgement, differences: list[Difference], causes: Sequ
     return _conclude(judgement, VerdictKind.DIFFERENT, "; ".join([*causes, describe(differences)]))
 
 
-def _failed(judgement: Judgement, stage: str, what: str, error: dict[str, Any]) -> Judgement:
+def _failed(judgement: Judgement, stage: str, what: str, error: Failure) -> Judgement:
     """An error on the JAX side: a failure of the conversion, or the reason why nothing can be said."""
-    text = f"{what}: {error['type']}: {error['message']}" if error["message"] else f"{what}: {error['type']}"
+    text = f"{what}: {error}"
     judgement.error = error
     reason = cannot_say(error)
     if reason is not None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from t2j_lsp.check.messages import Failure
 from t2j_lsp.check.process.worker import Kind
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import VerdictKind
@@ -30,7 +31,7 @@ def obstacle(
     if (reason := one_sided(met)) is not None:
         return f"{reason}; without it, {verdict.reason}"
     error, place, path = judgement.error, verdict.divergence, str(side.path)
-    if error is not None and (reason := failed_at_gap(side, error.get("frames", ()))) is not None:
+    if error is not None and (reason := failed_at_gap(side, error.frames)) is not None:
         return reason
     if place is not None and place.jax is not None and place.jax.file == path:
         found = unfinished(side.text, place.jax.line)
@@ -96,5 +97,5 @@ def gaps_in(side: Slicer, part: Mapping[str, Any], calls: bool = True) -> Iterat
 def _of_construction(judgement: Judgement) -> bool:
     """Whether what differs was made by the constructor, of which any statement may be the cause."""
     name = judgement.difference.name if judgement.difference is not None else ""
-    error = judgement.error or {}
-    return name.startswith("initial values") or error.get("type") == "WeightsError"
+    misfit = isinstance(judgement.error, Failure) and judgement.error.type == "WeightsError"
+    return name.startswith("initial values") or misfit

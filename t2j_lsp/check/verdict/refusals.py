@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
 
+from t2j_lsp.check.messages import Failure
 from t2j_lsp.check.process.worker import Kind
 
 _SIDES: dict[Kind, str] = {"torch": "PyTorch code", "jax": "converted code"}
@@ -14,12 +14,12 @@ _REFUSING = tuple(os.strerror(code) for code in (errno.EROFS, errno.EACCES, errn
 """As native code says it, too."""
 
 
-def refused(error: Mapping[str, Any]) -> bool:
+def refused(error: Failure) -> bool:
     """Whether an error of a worker says that a program may not do what it does."""
-    if "PermissionError" in error["bases"]:
+    if "PermissionError" in error.bases:
         return True
-    native = "OSError" in error["bases"] or error["type"] == "RuntimeError" or "XlaRuntimeError" in error["bases"]
-    return native and any(text in error["message"] for text in _REFUSING)
+    native = "OSError" in error.bases or error.type == "RuntimeError" or "XlaRuntimeError" in error.bases
+    return native and any(text in error.message for text in _REFUSING)
 
 
 def refusal(kind: Kind, text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from t2j_lsp.check.arguments import command_line
+from t2j_lsp.check.messages import Failure, Message
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 from t2j_lsp.check.workers.containment import guard, remains
 from t2j_lsp.check.workers.containment.folders import Folders
@@ -47,7 +48,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
             try:
                 parts = frame(tag, {"id": request["id"], **reply})
             except (TypeError, ValueError, RecursionError) as error:
-                parts = frame(tag, {"id": request["id"], "error": describe(error)})
+                parts = frame(tag, {"id": request["id"], "error": failure(error).to_plain()})
             write(send, parts)
 
 
@@ -77,9 +78,10 @@ def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: s
         folder = tempfile.mkdtemp(dir=scratch)
         os.chdir(folder)
         with guard.guarded():
-            return {"value": handlers[request["operation"]](request)}
+            value = handlers[request["operation"]](request)
+            return {"value": value.to_plain() if isinstance(value, Message) else value}
     except BaseException as error:  # noqa: BLE001 - the outermost guard: user code may raise anything, SystemExit too
-        return {"error": describe(error)}
+        return {"error": failure(error).to_plain()}
     finally:
         sys.path[:] = path
         os.environ.clear()
@@ -95,16 +97,16 @@ def raised(error: BaseException, file: str) -> Raised:
     return Raised(type(error).__name__, file, lines[-1] if lines else 0)
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """An error as plain data, with the places it went through: ``[file, line, function]``, outermost first."""
+def failure(error: BaseException) -> Failure:
+    """An error with the places it went through."""
     frames = traceback.extract_tb(error.__traceback__)
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - an exception class of the user's whose __str__ fails
         message = ""
-    return {
-        "type": type(error).__name__,
-        "bases": [c.__name__ for c in type(error).__mro__],
-        "message": message[:4000],
-        "frames": [[f.filename, f.lineno or 0, f.name] for f in frames],
-    }
+    return Failure(
+        type(error).__name__,
+        [c.__name__ for c in type(error).__mro__],
+        message[:4000],
+        [(f.filename, f.lineno or 0, f.name) for f in frames],
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from t2j_lsp.check.messages import CallTimes
 from t2j_lsp.check.workers.clock import median_of
 
 from .build import program
@@ -21,7 +22,7 @@ _OPTIMIZED: Options = {
 _NEVER = 1e9
 
 
-def clock(request: dict[str, Any]) -> dict[str, Any]:
+def clock(request: dict[str, Any]) -> CallTimes:
     """Seconds of calls with the request's ``inputs`` and torch's ``state``; the first one compiles."""
     config: Any = jax.config
     ready: Any = jax.block_until_ready
@@ -36,6 +37,6 @@ def clock(request: dict[str, Any]) -> dict[str, Any]:
         try:
             # What is kept on disk would be compiled in no time the next time.
             config.update("jax_persistent_cache_min_compile_time_secs", _NEVER)
-            return {"seconds": median_of(lambda arrays: ready(run(model, arrays)), lambda: session.arrays)}
+            return CallTimes(median_of(lambda arrays: ready(run(model, arrays)), lambda: session.arrays))
         finally:
             config.update("jax_persistent_cache_min_compile_time_secs", before)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
 from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import GenerateCall, JaxGenerated
 from t2j_lsp.check.protocol import plain
-from t2j_lsp.check.workers.serve import describe
+from t2j_lsp.check.workers.serve import failure
 
 from . import random as jax_random
 from .build import takes_rngs, to_array
@@ -18,34 +20,31 @@ if TYPE_CHECKING:
     from .observe import Session
 
 
-def generation(session: Session) -> dict[str, Any] | None:
-    """What ``generate`` returns for each of torch's calls, in ``observed``; ``reasons`` for what can't be called.
-
-    An error that it raises is in ``error``, with the name of the ``call``; ``draws`` are random draws that the torch
-    side did not make, by call. None where nothing is asked for, or the module itself fails.
-    """
-    calls: dict[str, Any] = session.request.get("generate") or {}
+def generation(session: Session) -> JaxGenerated | None:
+    """What ``generate`` returns for each of torch's calls; None where none is asked for, or the module itself fails."""
+    asked: dict[str, Any] = session.request.get("generate") or {}
+    calls = {name: GenerateCall.from_plain(call) for name, call in asked.items()}
     if not calls or session.errors:
         return None
-    found: dict[str, Any] = {"observed": {}, "draws": {}, "reasons": [], "error": None}
+    found = JaxGenerated()
     if not callable(getattr(session.model, "generate", None)):
-        return found | {"reasons": ["its conversion has none"]}
+        return JaxGenerated(reasons=["its conversion has none"])
     for name, call in calls.items():
-        session.take(Arguments.from_plain(call["inputs"]))
+        session.take(Arguments.from_plain(call.inputs))
         model = session.fresh(train=False)
         try:
             inspect.signature(model.generate).bind(*session.args, **_keywords(session, model))
         except TypeError as error:
-            found["reasons"].append(f"its conversion's takes other arguments: {error}")
+            found.reasons.append(f"its conversion's takes other arguments: {error}")
             continue
         try:
-            with jax_random.replaying(call["tape"], session.request["seed"]) as tape:
-                found["observed"][name] = plain(called(session, model), to_array)
+            with jax_random.replaying(call.tape, session.request["seed"]) as tape:
+                found.observed[name] = plain(called(session, model), to_array)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-            found["error"] = describe(error) | {"call": name}
+            found.error = replace(failure(error), call=name)
             break
         if tape is not None and tape.problems:
-            found["draws"][name] = tape.problems
+            found.draws[name] = tape.problems
     return found
 
 

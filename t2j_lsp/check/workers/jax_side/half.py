@@ -10,21 +10,23 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from t2j_lsp.check.messages import HalfCast
+
 HALF = ("float16", "bfloat16")
 
 
 @contextmanager
-def watched() -> Iterator[list[dict[str, Any]]]:
+def watched() -> Iterator[list[HalfCast]]:
     """The casts of wider floats and of integers to half precision while the context lasts, with their frames."""
-    found: list[dict[str, Any]] = []
+    found: list[HalfCast] = []
     cast = lax.convert_element_type_p
     original = cast.bind
 
     def bind(*args: Any, **parameters: Any) -> Any:
         name = np.dtype(parameters["new_dtype"]).name
         if name in HALF and not found:
-            frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_stack()]
-            found.append({"dtype": name, "frames": frames})
+            frames = [(f.filename, f.lineno or 0, f.name) for f in traceback.extract_stack()]
+            found.append(HalfCast(name, frames))
         return original(*args, **parameters)
 
     cast.bind = bind

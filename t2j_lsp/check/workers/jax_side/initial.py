@@ -10,6 +10,7 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import InitialValues
 from t2j_lsp.check.verdict.initial import picked
 from t2j_lsp.weights import torch_names
 
@@ -20,7 +21,7 @@ EAGER = 48
 _RNGS = "_t2j_rngs"
 
 
-def initial(request: dict[str, Any]) -> dict[str, Any]:
+def initial(request: dict[str, Any]) -> InitialValues:
     """``values`` as on the torch side, from ``count`` constructions."""
     init = Arguments.from_plain(request["init"])
     with program(request) as (module, target):
@@ -40,7 +41,7 @@ def initial(request: dict[str, Any]) -> dict[str, Any]:
 
         try:
             many = jax.jit(jax.vmap(sample))(jnp.arange(request["count"]))
-            return {"values": {name: np.asarray(array) for name, array in many.items()}}
+            return InitialValues({name: np.asarray(array) for name, array in many.items()})
         except Exception:  # noqa: BLE001 - a constructor that looks at values runs once for each seed
             samples = [sample(seed) for seed in range(min(request["count"], EAGER))]
-    return {"values": {name: np.stack([np.asarray(s[name]) for s in samples]) for name in samples[0]}}
+    return InitialValues({name: np.stack([np.asarray(s[name]) for s in samples]) for name in samples[0]})

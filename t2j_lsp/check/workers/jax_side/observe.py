@@ -12,11 +12,12 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, map_values
+from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast, JaxObserved
 from t2j_lsp.check.process.budget import NARROW, TRAINING, WIDER, Budget
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.protocol import leaves, plain
-from t2j_lsp.check.workers.serve import describe, raised
+from t2j_lsp.check.workers.serve import failure, raised
 
 from . import random as jax_random
 from .build import build, construct, program, realise, takes_rngs, to_array
@@ -36,11 +37,8 @@ _SHOWING_NAN: Options = {"xla_disable_hlo_passes": "algsimp,fusion"}
 """For the NaN among gradients: the simplifier makes 0 of 0 * inf, which the same code gives as NaN without ``jit``."""
 
 
-def observe(request: dict[str, Any]) -> dict[str, Any]:
+def observe(request: dict[str, Any]) -> JaxObserved:
     """What the torch side observed, computed here.
-
-    Each phase (``eval under jit``, ...) has its own observations in ``observed``, or its error in ``errors``; ``draws``
-    lists random draws that the torch side did not make. ``generate`` holds what this method returns.
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
@@ -69,7 +67,9 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
                 session.phase("train", mode, lambda: session.train(False))
             elif request["varies"] and module_class and session.affords("whether draws repeat", 1.0):
                 session.phase("draws", "", session.fresh_draws)
-        return session.result() | {"generate": generation(session), "ran": RAN.to_plain()}
+        found = session.result()
+        found.generate, found.ran = generation(session), RAN.to_plain()
+        return found
 
 
 class Session:
@@ -83,9 +83,9 @@ class Session:
         self.careful: bool = request.get("careful", False)
         self.model: Any = None
         self.observed: dict[str, dict[str, Any]] = {}
-        self.errors: dict[str, dict[str, Any]] = {}
-        self.halves: list[dict[str, Any]] = []
-        self.draws: dict[str, list[dict[str, Any]]] = {}
+        self.errors: dict[str, Failure] = {}
+        self.halves: list[HalfCast] = []
+        self.draws: dict[str, list[DrawProblem]] = {}
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
         self.slots: list[int] = []
@@ -106,27 +106,27 @@ class Session:
             with jax_random.replaying(self.request["tapes"].get(mode), self.request["seed"]) as tape:
                 self.observed[name] = work()
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is the result of this phase
-            self.errors[name] = describe(error)
+            self.errors[name] = failure(error)
         else:
             if tape is not None and tape.problems:
                 self.draws[name] = tape.problems
         self.seconds[name] = time.monotonic() - start
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> JaxObserved:
         """The answer to the request."""
-        return {
-            "observed": self.observed,
-            "errors": self.errors,
-            "draws": self.draws,
-            "seconds": self.seconds,
-            "halves": self.halves,
-            "left_out": self.budget.left_out,
-            "first": self.first,
-            "paired": hasattr(self.model, "t2j_pairs"),
-            "paired_by_order": getattr(self.model, "t2j_pairs_sure", True) is False,
-            "x64": jax.dtypes.canonicalize_dtype(np.float64) == np.float64,
-            "ran": RAN.to_plain(),
-        }
+        return JaxObserved(
+            observed=self.observed,
+            errors=self.errors,
+            draws=self.draws,
+            seconds=self.seconds,
+            halves=self.halves,
+            first=self.first,
+            paired=hasattr(self.model, "t2j_pairs"),
+            paired_by_order=getattr(self.model, "t2j_pairs_sure", True) is False,
+            x64=bool(jax.dtypes.canonicalize_dtype(np.float64) == np.float64),
+            left_out=self.budget.left_out,
+            ran=RAN.to_plain(),
+        )
 
     def create(self) -> Any:
         """The model as its constructor leaves it."""

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from t2j_lsp.check.messages import DrawKind, DrawProblem
 from t2j_lsp.check.workers import host_random
 
 
@@ -26,7 +27,7 @@ class Tape:
     def __init__(self, entries: list[dict[str, Any]]) -> None:
         self.entries = entries
         self.taken: set[int] = set()
-        self.problems: list[dict[str, Any]] = []
+        self.problems: list[DrawProblem] = []
         self.keys: list[Any] = []
 
     def rewind(self) -> None:
@@ -63,10 +64,10 @@ class Tape:
         if torch_p is not None and isinstance(p, int | float) and abs(torch_p - p) > 1e-6:
             self._report("probability", f"JAX keeps with probability {p:g}, and torch with {torch_p:g}")
 
-    def _report(self, kind: str, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:
-        if all(p["text"] != text for p in self.problems):
-            frames = [[f.filename, f.lineno or 0, f.name] for f in stack]
-            self.problems.append({"kind": kind, "text": text, "frames": frames})
+    def _report(self, kind: DrawKind, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:
+        if all(p.text != text for p in self.problems):
+            frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
+            self.problems.append(DrawProblem(kind, text, frames))
 
 
 def _same_key(one: Any, other: Any) -> bool:

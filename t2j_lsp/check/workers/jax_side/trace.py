@@ -17,8 +17,9 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
+from t2j_lsp.check.messages import Failure, Traced
 from t2j_lsp.check.protocol import plain
-from t2j_lsp.check.workers.serve import describe
+from t2j_lsp.check.workers.serve import failure
 
 from . import random as jax_random
 from .build import program, to_array
@@ -90,7 +91,7 @@ def _compiled(value: Any) -> bool:
     return any(type(leaf).__name__ == "DynamicJaxprTracer" for leaf in jax.tree.leaves(value))
 
 
-def trace(request: dict[str, Any]) -> dict[str, Any]:
+def trace(request: dict[str, Any]) -> Traced:
     """One call in ``mode`` with everything recorded, as on the torch side; ``error`` if it raised.
 
     Functions that the program compiles itself have no values to record: then it is called once more without compiling.
@@ -99,18 +100,18 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
     if compiled and any(re.search(r"\bjit\b", m["text"]) for m in request["slice"]["modules"]):
         with jax.disable_jit():
             again, _ = _trace(request)
-        if again["error"] is None or found["error"] is not None:
+        if again.error is None or found.error is not None:
             return again
     return found
 
 
-def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _trace(request: dict[str, Any]) -> tuple[Traced, bool]:
     """The trace, and whether there were values that could not be recorded."""
     tracer, recorder = Tracer(), Recorder(request.get("bytes", MAX_BYTES))
     with program(request, tracer, {NAME: recorder}) as (module, target):
         session = Session(request, vars(module), target)
         files = {s.file for s in tracer.sites}
-        error = None
+        error: Failure | None = None
         norms: list[Any] = []
         try:
             if request["construct"] and isinstance(target, type):
@@ -128,11 +129,10 @@ def _trace(request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
                 if request["gradients"]:
                     norms = [None] * before + _norms(session, recorder, mode)
         except Exception as raised:  # noqa: BLE001 - the user's code may raise anything; what came before counts
-            error = describe(raised)
+            error = failure(raised)
         norms += [None] * (len(recorder.events) - len(norms))
         events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
-        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "error": error, "full": recorder.full}
-        return found, recorder.compiled
+        return Traced([s.to_plain() for s in tracer.sites], events, recorder.full, error), recorder.compiled
 
 
 _names: dict[int, str] = {}

@@ -9,13 +9,14 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import CallTimes
 from t2j_lsp.check.workers.clock import median_of
 
 from .build import build, program, realise
 from .observe import set_state, state_of
 
 
-def clock(request: dict[str, Any]) -> dict[str, Any]:
+def clock(request: dict[str, Any]) -> CallTimes:
     """Seconds of calls with the request's ``inputs``, and the ``state`` with which they were made."""
     rng = np.random.default_rng(request["seed"])
     inputs = Arguments.from_plain(request["inputs"])
@@ -33,4 +34,4 @@ def clock(request: dict[str, Any]) -> dict[str, Any]:
             with torch.set_grad_enabled(not is_module):  # A function may train something.
                 model(*given[0], **given[1])
 
-        return {"seconds": median_of(call, arguments), "state": state_of(model)}
+        return CallTimes(median_of(call, arguments), state_of(model))

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, map_values
+from t2j_lsp.check.messages import GenerateCall, Tape, TorchGenerated
 from t2j_lsp.check.protocol import Opaque, leaves, plain
 
 from . import device as torch_device
@@ -50,8 +51,8 @@ class _NotCalled(Exception):
     """Why the method can't be called."""
 
 
-def generation(runs: Runs, request: dict[str, Any]) -> dict[str, Any] | None:
-    """What ``generate`` returns, in ``observed``; its ``calls`` by the same names, and ``reasons`` for what is missing.
+def generation(runs: Runs, request: dict[str, Any]) -> TorchGenerated | None:
+    """What ``generate`` returns, and the calls.
 
     ``generate`` in the request holds the calls to make: none are to be found out; None asks for nothing. None too
     where no class of the workspace defines the method. A call has its arguments in ``inputs`` and its draws in
@@ -61,23 +62,23 @@ def generation(runs: Runs, request: dict[str, Any]) -> dict[str, Any] | None:
     if asked is None or not isinstance(runs.model, nn.Module) or not _defined(type(runs.model), request):
         return None
     model = runs.model
-    found: dict[str, Any] = {"observed": {}, "calls": {}, "reasons": []}
+    found = TorchGenerated()
     try:
         with _limited(runs):
             for name, call in asked.items():
-                found["observed"][name], _ = _copied(runs, model, Arguments.from_plain(call["inputs"]))
+                found.observed[name], _ = _copied(runs, model, Arguments.from_plain(call["inputs"]))
             if not asked:
                 _search(runs, model, found)
     except _NotCalled as error:
-        found["reasons"].append(str(error))
+        found.reasons.append(str(error))
     except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-        found["reasons"].append(f"PyTorch's fails with small arguments: {type(error).__name__}: {error}"[:300])
+        found.reasons.append(f"PyTorch's fails with small arguments: {type(error).__name__}: {error}"[:300])
     finally:
         runs.model = model
     return found
 
 
-def called(runs: Runs, inputs: Arguments) -> tuple[Any, list[dict[str, Any]]]:
+def called(runs: Runs, inputs: Arguments) -> tuple[Any, Tape]:
     """What one call returns, as plain data, and its draws."""
     args = realise(inputs.args, runs.namespace, runs.wide)
     kwargs = realise(inputs.kwargs, runs.namespace, runs.wide)
@@ -88,7 +89,7 @@ def called(runs: Runs, inputs: Arguments) -> tuple[Any, list[dict[str, Any]]]:
     return output, tape.entries
 
 
-def _copied(runs: Runs, model: nn.Module, inputs: Arguments) -> tuple[Any, list[dict[str, Any]]]:
+def _copied(runs: Runs, model: nn.Module, inputs: Arguments) -> tuple[Any, Tape]:
     """As `called`, by a copy of the model: a cache that it keeps is not there in the next run."""
     try:
         runs.model = copy.deepcopy(model)
@@ -103,7 +104,7 @@ def _defined(cls: type, request: dict[str, Any]) -> bool:
     return owner is not None and owner.__module__ in own and inspect.isfunction(vars(owner)["generate"])
 
 
-def _search(runs: Runs, model: nn.Module, found: dict[str, Any]) -> None:
+def _search(runs: Runs, model: nn.Module, found: TorchGenerated) -> None:
     """Adds the first call that runs, and one with other settings. Raises what the very first try raised."""
     first: Exception | None = None
     for cut in (False, True):
@@ -122,26 +123,26 @@ def _search(runs: Runs, model: nn.Module, found: dict[str, Any]) -> None:
     raise first
 
 
-def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, found: dict[str, Any]) -> None:
+def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, found: TorchGenerated) -> None:
     try:
         _add(OTHER, runs, model, inputs, found)
     except Exception:  # noqa: BLE001 - it need not take settings that we made up
         return
 
 
-def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, found: dict[str, Any]) -> None:
+def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, found: TorchGenerated) -> None:
     """Adds a call, unless the tape does not hold all its randomness."""
     torch_device.seed(1)
     output, tape = _copied(runs, model, inputs)
     torch_device.seed(2)
     again, _ = _copied(runs, model, inputs)
     if not runs.same(output, again):
-        found["reasons"].append("its random numbers can't be replayed")
+        found.reasons.append("its random numbers can't be replayed")
     elif all(isinstance(leaf, Opaque) for _, leaf in leaves(output)):
-        found["reasons"].append("what it returns can't be compared")
+        found.reasons.append("what it returns can't be compared")
     else:
-        found["observed"][name] = output
-        found["calls"][name] = {"inputs": inputs.to_plain(), "tape": tape}
+        found.observed[name] = output
+        found.calls[name] = GenerateCall(inputs.to_plain(), tape)
 
 
 def _arguments(runs: Runs, model: nn.Module, cut: bool, sparing: bool, other: bool = False) -> Arguments:

@@ -8,13 +8,14 @@ import numpy as np
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import InitialValues
 from t2j_lsp.check.verdict.initial import MAX_ELEMENTS, constructions, picked
 
 from . import device as torch_device
 from .build import build, program, to_array
 
 
-def initial(request: dict[str, Any]) -> dict[str, Any]:
+def initial(request: dict[str, Any]) -> InitialValues:
     """``values``: by name, an array (constructions, elements); empty for a function or a large module."""
     init = Arguments.from_plain(request["init"])
     values: dict[str, list[Any]] = {}
@@ -36,4 +37,4 @@ def initial(request: dict[str, Any]) -> dict[str, Any]:
                 if isinstance(array, np.ndarray):
                     values.setdefault(name, []).append(picked(array))
             number += 1
-    return {"values": {name: np.stack(arrays) for name, arrays in values.items()}, "count": count}
+    return InitialValues({name: np.stack(arrays) for name, arrays in values.items()}, count)

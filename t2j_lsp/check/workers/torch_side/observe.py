@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
+from t2j_lsp.check.messages import Tape, TorchObserved
 from t2j_lsp.check.process.budget import Budget
 from t2j_lsp.check.program.digest import compact, digest
 from t2j_lsp.check.program.marks import RAN
@@ -28,7 +29,7 @@ REST = 30
 _HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
 
 
-def observe(request: dict[str, Any]) -> dict[str, Any]:
+def observe(request: dict[str, Any]) -> TorchObserved:
     """Everything the checker compares, for one set of arguments.
 
     The request holds ``slice``, ``init``, ``inputs`` (drawn), ``variants`` (other inputs by the name of the
@@ -42,26 +43,29 @@ def observe(request: dict[str, Any]) -> dict[str, Any]:
         if isinstance(model, nn.Module):
             set_state(model, request["state"], rng, request["wide"])
         runs = Runs(model, vars(module), request, rng)
-        result: dict[str, Any] = {"state": state_of(model), "parameters": _parameters(model)}
+        state, parameters = state_of(model), _parameters(model)
         # Before any call: a module that keeps what it computed can't be copied.
-        result["generate"] = generation(runs, request)
+        generated = generation(runs, request)
         observed = runs.forward() | runs.others(request["variants"])
         if isinstance(model, nn.Module):
             runs.check_control("train")
             observed |= runs.steps(request["steps"])
         else:
             observed |= runs.function_gradients()
-        return result | {
-            "observed": observed,
-            "cotangents": runs.cotangents,
-            "elements": runs.elements(),
-            "tapes": runs.tapes,
-            "halves": _mentions_half(request),
-            "uncontrolled": runs.uncontrolled,
-            "varies": runs.varies,
-            "left_out": runs.budget.left_out,
-            "ran": RAN.to_plain(),
-        }
+        return TorchObserved(
+            state=state,
+            parameters=parameters,
+            observed=observed,
+            cotangents=runs.cotangents,
+            elements=runs.elements(),
+            tapes=runs.tapes,
+            halves=_mentions_half(request),
+            uncontrolled=runs.uncontrolled,
+            varies=runs.varies,
+            generate=generated,
+            left_out=runs.budget.left_out,
+            ran=RAN.to_plain(),
+        )
 
 
 def set_state(model: nn.Module, state: dict[str, Any] | None, rng: np.random.Generator, wide: bool) -> None:
@@ -118,7 +122,7 @@ class Runs:
         self.seed: int = request["seed"]
         self.rng = rng
         self.cotangents: dict[str, Any] = dict(request["cotangents"] or {})
-        self.tapes: dict[str, list[dict[str, Any]]] = {}
+        self.tapes: dict[str, Tape] = {}
         self.uncontrolled: dict[str, bool] = {}
         self.varies = False
         self.fixed: set[int] = set()

@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, Plan, draw, map_values
+from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .build import build, program, realise, to_array
@@ -34,7 +35,7 @@ DRAWS, SMALL = 4, 20_000
 FAR = 512.0
 
 
-def prepare(request: dict[str, Any]) -> dict[str, Any]:
+def prepare(request: dict[str, Any]) -> Prepared:
     """The first plan that runs, with its inputs drawn; or why none does.
 
     The request holds ``slice``, ``plans``, ``seed``, ``wide``, ``seconds`` and ``small``: whether inputs are to be made
@@ -68,7 +69,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                     if guesser is not None:
                         guesser.failed(error)
                     if time.monotonic() > deadline:
-                        return {"problems": problems}
+                        return Prepared(problems=problems)
                     continue
                 found = parts.found()
                 change = _smaller(model, values, vars(module), request, deadline) if slow else None
@@ -79,16 +80,16 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
                 others = variants(model, inputs, plan, rng)
                 if time.monotonic() < deadline:
                     others |= _other_lengths(model, inputs, plan.source == "the t2j comment", vars(module), request)
-                return {
-                    "init": init.to_plain(),
-                    "inputs": drawn.to_plain(),
-                    "variants": {name: a.to_plain() for name, a in others.items()},
-                    "shown": f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
-                    "source": plan.source,
-                    "parts": found,
-                    "smaller": change[1] if change is not None else None,
-                }
-    return {"problems": problems}
+                return Prepared(
+                    init=init.to_plain(),
+                    inputs=drawn.to_plain(),
+                    variants={name: a.to_plain() for name, a in others.items()},
+                    shown=f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
+                    source=plan.source,
+                    parts=found,
+                    smaller=change[1] if change is not None else None,
+                )
+    return Prepared(problems=problems)
 
 
 def _smaller(

@@ -14,6 +14,7 @@ from torch import nn
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
 from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import Traced
 from t2j_lsp.check.protocol import Opaque, plain
 
 from .build import build, program, to_array
@@ -82,14 +83,13 @@ def _sum(sums: list[torch.Tensor]) -> torch.Tensor | None:
     return torch.stack([s.double() for s in sums]).sum() if sums else None
 
 
-def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """One call in ``mode`` with everything recorded: ``sites``, and ``events`` as ``(site, value, norms)``.
+def trace(request: dict[str, Any]) -> Traced:
+    """One call in ``mode`` with everything recorded.
 
     In the mode ``generate`` it is a call of this method, with ``inputs`` that are its own.
-    ``calls`` says from which line each submodule was called, and ``owners`` which attribute of which class of the
-    user's holds each submodule, parameter and buffer. The request is that of `observe`, with ``mode``, ``gradients``
+    The request is that of `observe`, with ``mode``, ``gradients``
     (whether norms are wanted), ``construct`` (whether the constructor is recorded too) and maybe ``bytes`` (of arrays
-    that are recorded, about). ``full`` says that the rest was left out.
+    that are recorded, about).
     """
     tracer, recorder = Tracer(), Recorder(request["gradients"], request.get("bytes", MAX_BYTES))
     rng = np.random.default_rng(request["seed"])
@@ -114,8 +114,8 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
         norms = _norms(recorder.events, {**parameters, **roots})
         events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
         owners = _owners(model, request) if isinstance(model, nn.Module) else {}
-        found = {"sites": [s.to_plain() for s in tracer.sites], "events": events, "calls": calls, "owners": owners}
-        return {**found, "full": recorder.full}
+        sites = [s.to_plain() for s in tracer.sites]
+        return Traced(sites, events, recorder.full, calls=calls, owners=owners)
 
 
 def owners(request: dict[str, Any]) -> dict[str, Any]:

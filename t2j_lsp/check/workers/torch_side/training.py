@@ -12,6 +12,7 @@ import torch
 
 from t2j_lsp.check.arguments.command_line import GIVEN
 from t2j_lsp.check.inputs import METRICS, OWN, PUSH, Arguments, map_values
+from t2j_lsp.check.messages import Told, TorchTrained
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
@@ -28,14 +29,10 @@ _LONGEST = 400
 """Counts of a schedule that are looked at, at most."""
 
 
-def train(request: dict[str, Any]) -> dict[str, Any]:
-    """What is ``observed`` in updates of a module with the request's state, and what the other side is ``told``.
+def train(request: dict[str, Any]) -> TorchTrained:
+    """What is observed in updates of a module with the request's state, and what the other side is told.
 
-    The request is one of ``observe`` with a ``recipe``. Told are ``target`` of the loss (None: the loss is the
-    distance from the cotangents), ``noise`` (elements of parameters whose gradient is only rounding, by name),
-    ``uniform`` (whether there is one learning rate for all), ``metric`` (whether the schedule is told the loss),
-    ``inputs``, ``cycled`` (whether it changes the momentum), ``counts`` of the schedule and the parameter that is
-    ``followed`` in them. ``problem`` says why the file's own can't be used.
+    The request is one of ``observe`` with a ``recipe``.
     """
     rng = np.random.default_rng(request["seed"])
     try:
@@ -45,7 +42,7 @@ def train(request: dict[str, Any]) -> dict[str, Any]:
             set_state(model, request["state"], rng, request["wide"])
             return Training(Runs(model, vars(module), request, rng), request["recipe"]).run(request["steps"])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the user's, run with values that we made up
-        return {"problem": f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]}
+        return TorchTrained(problem=f"{type(error).__name__}: {error}".strip().splitlines()[0][:200])
 
 
 class Training:
@@ -69,7 +66,7 @@ class Training:
         self.uniform = len({g["lr"] for g in self.optimizer.param_groups}) == 1
         self.metric = self.scheduler is not None and "metrics" in inspect.signature(self.scheduler.step).parameters
 
-    def run(self, count: int) -> dict[str, Any]:
+    def run(self, count: int) -> TorchTrained:
         """The observations, and what the other side is told."""
         named = dict(self.runs.model.named_parameters(remove_duplicate=False))
         largest = {name: torch.zeros_like(p) for name, p in named.items()}
@@ -114,13 +111,21 @@ class Training:
             found[f"after {count} steps {OWN}: learning rates"] = later
         if len(course):
             found[f"after {count} steps {OWN}: course of {followed}"] = course
-        told: dict[str, Any] = {"target": to_array(self.target), "noise": noise, "uniform": self.uniform}
-        told["inputs"] = self.runs.inputs.to_plain()
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
-        told |= {"followed": followed, "course": len(course)}
-        told["classes"] = {kind: type(one).__name__ for kind, one in both.items() if one is not None}
-        told |= {"metric": self.metric, "cycled": cycled, "counts": len(later), "command_line": [*GIVEN]}
-        return {"observed": found, "told": told, "ran": RAN.to_plain()}
+        told = Told(
+            inputs=self.runs.inputs.to_plain(),
+            target=to_array(self.target),
+            noise=noise,
+            uniform=self.uniform,
+            metric=self.metric,
+            cycled=cycled,
+            counts=len(later),
+            followed=followed,
+            course=len(course),
+            classes={kind: type(one).__name__ for kind, one in both.items() if one is not None},
+            command_line=[*GIVEN],
+        )
+        return TorchTrained(observed=found, told=told, ran=RAN.to_plain())
 
     def examples(self) -> None:
         """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""

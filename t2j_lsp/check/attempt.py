@@ -1,0 +1,384 @@
+"""One object's check: steps that add to the evidence until it decides, then where the two sides part, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t2j_lsp.check.arguments.plans import constructor
+from t2j_lsp.check.difference.experiment import Experiment
+from t2j_lsp.check.difference.explain import BYTES, Run, explanation
+from t2j_lsp.check.difference.localise import Alignment
+from t2j_lsp.check.difference.locate import Locator, is_wide
+from t2j_lsp.check.messages import JaxObserved, Observations, TorchObserved, Traced
+from t2j_lsp.check.process.budget import INITIAL, NARROW, Budget
+from t2j_lsp.check.process.budget import OWN_TRAINING as LONGER
+from t2j_lsp.check.process.worker import RemoteError, TimedOut
+from t2j_lsp.check.program.counterparts import Counterpart
+from t2j_lsp.check.program.objects import CheckedObject
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.training.comparison import OwnTraining
+from t2j_lsp.check.verdict.compare import Comparison, compare
+from t2j_lsp.check.verdict.generation import calls_of
+from t2j_lsp.check.verdict.initial import compare_initial
+from t2j_lsp.check.verdict.judge import Evidence, Judgement, cannot_say, judge
+from t2j_lsp.check.verdict.obstacles import failed_at_gap, obstacle
+from t2j_lsp.check.verdict.refusals import refusal
+from t2j_lsp.check.verdict.stages import aside
+from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
+
+from .inputs import OWN_TRAINING
+from .preparing import Preparation, Preparing, comment_wanted
+from .session import Session
+
+STEPS = 3
+PAIRED_BY_ORDER = (
+    "its parameters were paired with torch's by their order alone, which may be wrong; say which is which: "
+    '# t2j: weights={"w1": "fc1.weight.T"}'
+)
+DRAWS = 3
+"""Inputs drawn anew at most so often, where rounding alone makes torch differ from itself."""
+
+
+def unchecked(name: str, reason: str) -> ObjectVerdict:
+    """A verdict that says why there is none."""
+    return ObjectVerdict(name, VerdictKind.UNCHECKED, reason)
+
+
+class NoVerdictError(Exception):
+    """Why nothing can be said of an object."""
+
+
+class Attempt:
+    """The check of one object within a budget; with ``small``, of smaller inputs."""
+
+    def __init__(
+        self,
+        session: Session,
+        preparing: Preparing,
+        locator: Locator,
+        item: CheckedObject,
+        other: Counterpart,
+        budget: Budget,
+        small: bool = False,
+    ) -> None:
+        self.session, self.preparing, self.locator = session, preparing, locator
+        self.settings, self.requests = session.settings, session.requests
+        self.item, self.other = item, other
+        self.budget, self.small = budget, small
+        init = constructor(session.torch_side, session.torch_side.main, item.name) if item.is_class else None
+        self.pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+        self.optimizer_steps = STEPS if self.settings.stage == "behavioral" else 0
+
+    # --- the steps ------------------------------------------------------------------------------------------------
+
+    def verdict(self) -> ObjectVerdict:
+        """The verdict, with inputs drawn anew where the first decide nothing. Raises CommentError and WorkerError."""
+        try:
+            for seed in range(self.settings.seed, self.settings.seed + DRAWS):
+                self.evidence, self.careful = Evidence(), False
+                self.prepare(seed)
+                self.observe_torch()
+                try:
+                    for step in (
+                        self.observe_jax,
+                        self.ask_torch_what_rounding_does,
+                        self.compile_with_care,
+                        self.ask_torch_what_rounding_does,
+                        self.observe_narrow,
+                        self.compare_initial_values,
+                        self.compile_narrow_with_care,
+                    ):
+                        step()
+                except RemoteError as error:
+                    return self._not_loaded(error)
+                if not self.judgement.undecided or self.differs:
+                    self.find_the_place()
+                    self.train_with_its_own()
+                    break
+        except NoVerdictError as reason:
+            return unchecked(self.item.name, str(reason))
+        return self._concluded()
+
+    def prepare(self, seed: int) -> None:
+        """Finds arguments, and cuts both programs to what the object needs."""
+        try:
+            self.preparation = self.preparing.of(self.item, seed, small=self.small)
+        except RemoteError as error:
+            raise NoVerdictError(self.session.torch_failed("does not load", error)) from error
+        found = self.preparation.found
+        if found.problems is not None:
+            self.preparing.without_inputs.add(self.item.name)
+            met = self.session.pool.refused["torch"]
+            raise NoVerdictError(refusal("torch", met[0]) if met else comment_wanted(self.item, found.problems))
+        self.jax_slice = self._cut(self.session.jax_side)
+        self.budget.smaller = found.smaller
+        self.call: dict[str, Any] = {
+            "init": found.init,
+            "inputs": found.inputs,
+            "variants": found.variants,
+            "seed": seed,
+        }
+
+    def observe_torch(self) -> None:
+        """Torch in float64, then in float32 with the same state."""
+        try:
+            given: dict[str, Any] = {"state": None, "cotangents": None, "steps": self.optimizer_steps}
+            wide = self._observe_torch(given | {"generate": {} if self.optimizer_steps else None}, self.budget.left)
+            self.evidence.torch[64] = wide
+            self._leave_out(wide)
+            given = {"state": wide.state, "cotangents": wide.cotangents, "steps": 0, "generate": calls_of(wide)}
+            self.evidence.torch[32] = self.requests.observe_torch(
+                slice=self.preparation.torch_slice, wide=False, **given, **self.call
+            )
+        except RemoteError as error:
+            raise NoVerdictError(self.session.torch_failed("fails in float64", error)) from error
+        observed = {name: v for name, v in self.call["variants"].items() if name in wide.observed}
+        self.call = self.call | {"variants": observed}
+
+    def observe_jax(self) -> None:
+        """The conversion in float64, with torch's state, inputs and draws."""
+        self.evidence.jax[64] = found = self._jax(self.jax_slice, self.call, seconds=self.budget.left)
+        self.first_call = found.first
+        self._leave_out(found)
+        self._judge()
+
+    def ask_torch_what_rounding_does(self) -> None:
+        """Where steps part: torch once more from a state a little aside. It tells sooner than XLA compiles again."""
+        if self.judgement.steps_part and self.evidence.moved is None:
+            self.evidence.moved = self._moved()
+            self._judge()
+
+    def compile_with_care(self) -> None:
+        """Where XLA alone may be why the two differ, JAX once more."""
+        if self._doubtful(64):
+            self.careful = True
+            self.evidence.jax[64] = self._jax(self.jax_slice, self.call, careful=True)
+            self._judge()
+
+    def observe_narrow(self) -> None:
+        """The conversion in the user's precision."""
+        wide = self.evidence.jax[64]
+        if self.differs or wide.errors or not self.budget.affords("float32", NARROW * self.first_call):
+            return
+        self.evidence.jax[32] = found = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
+        self._leave_out(found)
+        self._judge()
+
+    def compare_initial_values(self) -> None:
+        """The distributions of initial values, where parameters have names."""
+        torch, wide = self.evidence.torch[64], self.evidence.jax[64]
+        if self.differs_in_float64 or not (self.settings.initial and torch.state) or wide.paired:
+            return
+        if self.budget.affords("distributions of initial values", INITIAL * self.first_call):
+            self.evidence.initial = self._initial()
+            self._judge()
+
+    def compile_narrow_with_care(self) -> None:
+        """Where XLA alone may be why the two differ in the user's precision, JAX once more."""
+        narrow = 32 in self.evidence.jax and not self.differs_in_float64
+        if narrow and not self.careful and not self.evidence.initial and self._doubtful(32):
+            self.evidence.jax[32] = self._jax_narrow(self.jax_slice, self.call, careful=True)
+            self._judge()
+
+    def find_the_place(self) -> None:
+        """Where the two part, why as far as that can be found, and the values if asked for."""
+        torch = self.evidence.torch[64]
+        given = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes, "varies": torch.varies}
+        given |= {**self.call, "steps": 0, "eager": False, "careful": self.careful, "generate": calls_of(torch)}
+        self.torch_request = {"slice": self.preparation.torch_slice, **given}
+        self.jax_request = {"slice": self.jax_slice, "pairing": self.pairing, **given}
+        try:
+            alignment = self.locator.locate(self.judgement, self.torch_request, self.jax_request, torch.observed)
+            if self.settings.causes and self.judgement.verdict.divergence is not None:
+                sides = (self.session.torch_side, self.session.jax_side)
+                Experiment(*sides, self.judgement, alignment, self._run_edited, self._judge_edited).run()
+            if self.settings.explain:
+                self._explain(alignment)
+        except TimedOut:
+            self.budget.left_out.append("where the two part")
+
+    def train_with_its_own(self) -> None:
+        """The file's own optimizer, schedule and loss, where all else agrees."""
+        verdict = self.judgement.verdict.verdict
+        if not self.optimizer_steps or not self.item.is_class or verdict is not VerdictKind.EQUIVALENT:
+            return
+        code = self.preparation.code, [*shared_names(self.preparation), *self.other.init]
+        sides = (self.session.torch_side, self.session.jax_side)
+        own = OwnTraining(*sides, self.item, self.other.name, self.requests, code)
+        self.session.limit = self.settings.timeout
+        if own.found.torch is None or self.budget.affords(OWN_TRAINING, LONGER * self.first_call):
+            own.judge(self.judgement, self.evidence.torch[64], self.torch_request, self.jax_request)
+        for kind in self.session.marks:
+            self.session.marks[kind] |= own.marks[kind]
+
+    # --- what they rest on ----------------------------------------------------------------------------------------
+
+    @property
+    def differs(self) -> bool:
+        """Whether the evidence so far says `different`."""
+        return self.judgement.verdict.verdict is VerdictKind.DIFFERENT
+
+    def _judge(self) -> None:
+        self.judgement = judge(self.item.name, self.settings.stage, self.evidence)
+        if 32 not in self.evidence.jax and self.evidence.initial is None:
+            self.differs_in_float64 = self.differs
+
+    def _leave_out(self, found: TorchObserved | JaxObserved) -> None:
+        """Notes what a run left out: one that repeats it with more care has no more time."""
+        self.budget.left_out += found.left_out
+        left = {n: v for n, v in self.call["variants"].items() if n not in found.left_out}
+        self.call = self.call | {"variants": left}
+
+    def _observe_torch(self, given: dict[str, Any], seconds: float | None = None) -> TorchObserved:
+        part = self.preparation.torch_slice
+        return self.requests.observe_torch(slice=part, wide=True, seconds=seconds, **given, **self.call)
+
+    def _moved(self) -> Observations:
+        """What torch observes from a state a little aside, in float64."""
+        torch = self.evidence.torch[64]
+        given = {"state": aside(torch.state), "cotangents": torch.cotangents, "steps": self.optimizer_steps}
+        moved = self._observe_torch(given | {"generate": calls_of(torch)})
+        return moved.observed | (moved.generate.observed if moved.generate else {})
+
+    def _doubtful(self, bits: int) -> bool:
+        """Whether XLA alone may be why the two differ: on the CPU, unless they do so without ``jit``, too."""
+        torch, jax = self.evidence.torch[bits], self.evidence.jax[bits]
+        if not self.differs or jax.errors or self.session.pool.device_name != "cpu":
+            return False
+        eager = jax.observed.get("eval")
+        if eager is None:
+            return True
+        without_jit = Comparison()
+        compare("eval output", torch.observed["eval output"], eager["eval output"], without_jit)
+        return not without_jit.differences
+
+    def _jax(
+        self,
+        part: Any,
+        call: dict[str, Any],
+        steps: int | None = None,
+        seconds: float | None = None,
+        careful: bool = False,
+    ) -> JaxObserved:
+        torch = self.evidence.torch[64]
+        steps = self.optimizer_steps if steps is None else steps
+        given: dict[str, Any] = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
+        given |= {
+            "varies": torch.varies,
+            "wide": True,
+            "eager": self.settings.eager,
+            "gradients": True,
+            "steps": steps,
+            "careful": careful,
+        }
+        given |= {"seconds": seconds, "generate": calls_of(torch) if steps else None}
+        return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)
+
+    def _jax_narrow(
+        self, part: Any, call: dict[str, Any], careful: bool = False, seconds: float | None = None
+    ) -> JaxObserved:
+        torch = self.evidence.torch[64]
+        given: dict[str, Any] = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
+        given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
+        given |= {"careful": careful, "seconds": seconds}
+        return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)
+
+    def _initial(self) -> list[Any] | None:
+        """Differences between initial values; None where they can't be compared."""
+        try:
+            given = {"init": self.call["init"], "wide": True}
+            torch = self.requests.initial("torch", slice=self.preparation.torch_slice, **given)
+            if not torch.values:
+                return None
+            jax = self.requests.initial("jax", slice=self.jax_slice, count=torch.count, **given)
+        except RemoteError:
+            return None
+        return compare_initial(torch.values, jax.values)
+
+    def _cut(self, side: Slicer) -> dict[str, Any]:
+        """What the object's counterpart needs, and what its arguments name, of a JAX text."""
+        return cut_jax(side, self.other, self.preparation)
+
+    # --- where and why --------------------------------------------------------------------------------------------
+
+    def _judge_edited(self, text: str) -> Judgement:
+        """The judgement on an edited conversion, without optimizer steps."""
+        part = self._cut(self.session.jax_side.edited(text))
+        evidence = Evidence(self.evidence.torch)
+        evidence.jax[64] = self._jax(part, self.call, steps=0, careful=self.careful)
+        if not evidence.jax[64].errors:
+            evidence.jax[32] = self._jax_narrow(part, self.call, self.careful)
+        return judge(self.judgement.verdict.name, "numeric", evidence)
+
+    def _run_edited(self, text: str) -> Traced:
+        """One run of an edited conversion."""
+        request = self.locator.request(self.judgement, self.torch_request)
+        part = self._cut(self.session.jax_side.edited(text))
+        return self.requests.trace("jax", **{**self.jax_request, **request, "slice": part})
+
+    def _explain(self, alignment: Alignment | None) -> None:
+        """Adds the values of both sides to the verdict."""
+        alignment = alignment or self.locator.aligned(self.judgement, self.torch_request, self.jax_request, BYTES)
+        if alignment is not None:
+            self.judgement.verdict.explanation = self._explained(alignment)
+
+    def _explained(self, alignment: Alignment) -> Explanation:
+        """The values of both sides, as they were in the run that shows the difference."""
+        name = self.judgement.difference.name if self.judgement.difference else ""
+        bits = 64 if is_wide(name) else 32
+        observed = self.evidence.jax[bits].observed.values() if bits in self.evidence.jax else ()
+        found = Run(
+            self.locator.request(self.judgement, self.torch_request)["mode"],
+            is_wide(name),
+            (_lines(self.torch_request), _lines(self.jax_request)),
+            self.judgement.verdict.divergence,
+            tuple(self.judgement.differences),
+            self.evidence.torch[bits].observed,
+            next((tree for tree in observed if any(n in name for n in tree)), None),
+            alignment.error is not None,
+            self.locator.place(alignment.error.frames) if alignment.error is not None else None,
+        )
+        return explanation(alignment, found)
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def _concluded(self) -> ObjectVerdict:
+        judgement, name = self.judgement, self.item.name
+        _add(judgement.verdict.stages["numeric"], self.budget.said())
+        if self.differs and self.evidence.jax[64].paired_by_order:
+            return unchecked(name, f"{PAIRED_BY_ORDER}; so paired, {judgement.verdict.reason}")
+        reason = obstacle(judgement, self.session.refused, self.session.jax_side, self.jax_slice)
+        return judgement.verdict if reason is None else unchecked(name, reason)
+
+    def _not_loaded(self, error: RemoteError) -> ObjectVerdict:
+        """The verdict where the converted file can't even be imported."""
+        failure, name = error.failure, self.item.name
+        reason = cannot_say(failure) or failed_at_gap(self.session.jax_side, failure.frames)
+        if reason is None and "Exception" not in failure.bases:
+            reason = f"the converted code ended the run: {error}"
+        if reason is not None:
+            return unchecked(name, reason)
+        verdict = ObjectVerdict(name, VerdictKind.DIFFERENT, f"the converted code does not load: {error}")
+        verdict.stages["spec"] = StageResult(Result.FAIL, verdict.reason)
+        verdict.divergence = Divergence(*self.locator.loading(failure.frames), str(error))
+        return verdict
+
+
+def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> dict[str, Any]:
+    """What a counterpart needs of a JAX text, and what its arguments name."""
+    return side.cut(other.name, [*shared_names(preparation), *other.init]).to_plain()
+
+
+def shared_names(preparation: Preparation) -> list[str]:
+    """What an object's arguments name that both files have."""
+    return [text for text in preparation.code if "get_" not in text]
+
+
+def _lines(request: dict[str, Any]) -> dict[str, list[str]]:
+    """The lines of the files that a request runs, by path."""
+    return {m["path"]: m["text"].splitlines() for m in request["slice"]["modules"]}
+
+
+def _add(stage: StageResult, text: str | None) -> None:
+    """Says something more of a stage."""
+    stage.reason = "; ".join(filter(None, [stage.reason, text])) or None

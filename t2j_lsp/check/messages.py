@@ -1,0 +1,294 @@
+"""What workers answer, as values with names: built by the worker, sent as plain data, read by the checker.
+
+Observations themselves stay what they are, trees of arrays by the name of the observation (`protocol.plain`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, Self
+
+Tree = Any
+"""A tree of arrays and plain values, as `protocol.plain` makes it."""
+Observations = dict[str, Tree]
+"""Trees by the name of the observation: ``eval output``, ``gradient of parameter: fc.weight``, ``step 2: loss``."""
+Tape = list[dict[str, Any]]
+"""Random draws in their order, as `host_random` records them."""
+DrawKind = Literal["kind", "shape", "probability", "reuse"]
+Frame = tuple[str, int, str]
+"""A place that an error went through: file, line, function."""
+
+
+class Message:
+    """A dataclass that crosses the border as a dict of its fields."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The fields by name, messages among them too."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {f.name: _plain(getattr(self, f.name)) for f in fields}
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> Self:
+        """The message again. A field that the other side left out has its default; KeyError where it has none."""
+        kinds = _kinds(cls)  # type: ignore[arg-type]
+        unknown = data.keys() - kinds.keys()
+        if unknown:
+            raise KeyError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
+        return cls(**{name: _typed(kinds[name], value) for name, value in data.items()})
+
+
+@cache
+def _kinds(cls: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.to_plain()
+    if type(value) is list and value and isinstance(value[0], Message | list):
+        return [_plain(v) for v in value]
+    if type(value) is dict and any(isinstance(v, Message | list) for v in value.values()):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """A plain value as its field's type says: only messages have to be made again."""
+    if isinstance(kind, type) and issubclass(kind, Message):
+        return kind.from_plain(value)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        inner = [k for k in arguments if k is not type(None)]
+        return None if value is None else _typed(inner[0], value)
+    if origin is list and _holds_messages(arguments[0]):
+        return [_typed(arguments[0], v) for v in value]
+    if origin is dict and _holds_messages(arguments[1]):
+        return {k: _typed(arguments[1], v) for k, v in value.items()}
+    return value
+
+
+def _holds_messages(kind: Any) -> bool:
+    if isinstance(kind, type) and issubclass(kind, Message):
+        return True
+    return any(_holds_messages(k) for k in typing.get_args(kind))
+
+
+@dataclass(frozen=True)
+class Failure(Message):
+    """What a program raised."""
+
+    type: str
+    bases: list[str]
+    """The names of the classes that its class is made of, itself first."""
+    message: str
+    frames: list[Frame]
+    """Outermost first."""
+    call: str = ""
+    """The call of ``generate`` that raised it; empty for another."""
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True)
+class DrawProblem(Message):
+    """A random draw of the JAX side that is not one of torch's."""
+
+    kind: DrawKind
+    """``reuse``: one key for two draws, which are not independent."""
+    text: str
+    frames: list[Frame] = field(default_factory=list)
+    call: str = ""
+
+
+@dataclass(frozen=True)
+class HalfCast(Message):
+    """A cast to half precision that the JAX side made."""
+
+    dtype: str
+    frames: list[Frame]
+
+
+Trouble = Failure | DrawProblem | HalfCast
+"""What, besides a difference of values, makes a conversion differ, with the frames of its place."""
+
+
+@dataclass(frozen=True)
+class GenerateCall(Message):
+    """A call of ``generate``: its arguments, and torch's draws in it."""
+
+    inputs: dict[str, Any]
+    tape: Tape
+
+
+@dataclass
+class TorchGenerated(Message):
+    """What torch's ``generate`` returned, by the name of the call."""
+
+    observed: Observations = field(default_factory=dict)
+    calls: dict[str, GenerateCall] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    """Why something was not called, or is not to be compared."""
+
+
+@dataclass
+class JaxGenerated(Message):
+    """What the conversion's ``generate`` returned for each of torch's calls."""
+
+    observed: Observations = field(default_factory=dict)
+    draws: dict[str, list[DrawProblem]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    error: Failure | None = None
+
+
+@dataclass
+class TorchObserved(Message):
+    """What torch computed for one set of arguments."""
+
+    state: dict[str, Any]
+    parameters: dict[str, bool]
+    """Tied ones under each of their names; whether they are trained."""
+    observed: Observations
+    cotangents: dict[str, Any]
+    elements: int
+    """Elements of the largest input."""
+    tapes: dict[str, Tape]
+    """Random draws, by mode."""
+    halves: bool
+    """Whether the program may compute in half precision."""
+    uncontrolled: dict[str, bool]
+    """By mode, whether there is randomness that the tape doesn't hold."""
+    varies: bool
+    """Whether other draws give other outputs."""
+    generate: TorchGenerated | None = None
+    left_out: list[str] = field(default_factory=list)
+    ran: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class JaxObserved(Message):
+    """What JAX computed with torch's state, inputs and draws, phase by phase: ``eval``, ``train under jit``, ..."""
+
+    observed: dict[str, Observations]
+    errors: dict[str, Failure]
+    draws: dict[str, list[DrawProblem]]
+    seconds: dict[str, float]
+    halves: list[HalfCast]
+    first: float
+    """Seconds of the first call under ``jit``, with its compilation."""
+    paired: bool
+    """Whether the user said which parameter is which."""
+    paired_by_order: bool
+    """Whether parameters were paired by nothing but their order."""
+    x64: bool
+    generate: JaxGenerated | None = None
+    left_out: list[str] = field(default_factory=list)
+    ran: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Prepared(Message):
+    """Arguments with which a torch object runs; or ``problems``, what was tried without success."""
+
+    init: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, Any] = field(default_factory=dict)
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Other inputs by the name of their observation."""
+    shown: str = ""
+    source: str = ""
+    """Where the arguments come from."""
+    parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """How the run built and called other classes, as plans."""
+    smaller: str | None = None
+    """Which inputs became smaller, from what to what."""
+    problems: list[str] | None = None
+
+
+@dataclass
+class Told(Message):
+    """What torch says of a training with a file's own optimizer, for JAX to repeat it."""
+
+    inputs: dict[str, Any]
+    target: Any
+    """The loss's target; None where the loss is the distance from the cotangents."""
+    noise: dict[str, Any]
+    """Elements of parameters whose gradient is only rounding."""
+    uniform: bool
+    """Whether there is one learning rate for all."""
+    metric: bool
+    """Whether the schedule is told the loss."""
+    cycled: bool
+    """Whether the schedule changes the momentum."""
+    counts: int
+    """Further learning rates of the schedule that were looked at."""
+    followed: str
+    """The parameter that is followed as the optimizer goes on,"""
+    course: int
+    """and for so many updates."""
+    classes: dict[str, str]
+    """The class of the optimizer and of the schedule that were made."""
+    command_line: list[str]
+    each_update: bool = False
+    """Whether torch's schedule goes on with every update."""
+
+
+@dataclass
+class TorchTrained(Message):
+    """A training with a file's own optimizer on the torch side; or ``problem``, why there is none."""
+
+    observed: Observations = field(default_factory=dict)
+    told: Told | None = None
+    problem: str | None = None
+    ran: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class JaxTrained(Message):
+    """The same training on the JAX side, or what it raised; or ``problem``, why it can't be repeated."""
+
+    observed: Observations = field(default_factory=dict)
+    error: Failure | None = None
+    problem: str | None = None
+    loss: bool = False
+    """Whether the problem is that of the loss."""
+    ran: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Traced(Message):
+    """One run with everything recorded."""
+
+    sites: list[Any]
+    """The statements that reported, as `trace.Site` gives them."""
+    events: list[Any]
+    """``(site, value, norms)``, in order."""
+    full: bool
+    """Whether something was left out because there was too much."""
+    error: Failure | None = None
+    calls: dict[str, list[Any]] = field(default_factory=dict)
+    """On the torch side, from which line each submodule was called."""
+    owners: dict[str, list[str]] = field(default_factory=dict)
+    """On the torch side, which attribute of which class of the user's holds each submodule, parameter and buffer."""
+
+
+@dataclass
+class InitialValues(Message):
+    """Samples of how a module starts, by name."""
+
+    values: dict[str, Any]
+    count: int = 0
+    """The number of samples that the other side is to draw."""
+
+
+@dataclass
+class CallTimes(Message):
+    """Seconds of calls: ``first`` and ``median``."""
+
+    seconds: dict[str, float]
+    state: dict[str, Any] = field(default_factory=dict)

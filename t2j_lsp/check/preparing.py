@@ -1,0 +1,104 @@
+"""Arguments for the objects of one file, where the check of one tells how to call the next."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from t2j_lsp.check.arguments.plans import plans_for
+from t2j_lsp.check.messages import Prepared
+from t2j_lsp.check.process.worker import RemoteError
+from t2j_lsp.check.program.objects import CheckedObject, find_objects
+from t2j_lsp.contract import ObjectVerdict, VerdictKind
+
+from .inputs import Plan
+from .session import Session
+
+SECONDS = 20.0
+"""Spent at most on finding inputs, and no more than a third of the time limit."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A torch object's slice, the texts in it that build its arguments, and the arguments."""
+
+    torch_slice: dict[str, Any]
+    code: list[str]
+    found: Prepared
+
+
+@dataclass
+class Preparing:
+    """What is known of the arguments of all objects."""
+
+    session: Session
+    seen: dict[str, list[Plan]] = field(default_factory=dict)
+    users: dict[str, str] = field(default_factory=dict)
+    """For a class that was called in the check of another: that other's name."""
+    without_inputs: set[str] = field(default_factory=set)
+
+    def of(self, item: CheckedObject, seed: int, retry: bool = True, small: bool = False) -> Preparation:
+        """The first of the plans that runs, if need be one that the check of another class has shown.
+
+        Raises CommentError, WorkerError, and RemoteError where the PyTorch code does not load.
+        """
+        side = self.session.torch_side
+        plans = plans_for(side, item, self.seen)
+        code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
+        part = side.cut(item.name, code).to_plain()
+        found = self._ask(part, plans, seed, small)
+        if found.problems is not None and retry and self._through_others(item):
+            return self.of(item, seed, retry=False, small=small)
+        self._remember(item.name, found.parts)
+        return Preparation(part, code, found)
+
+    def _through_others(self, item: CheckedObject) -> bool:
+        """Runs other classes in ways that name this one, to see how it is called: ``ResNet(Bottleneck, ...)``."""
+        side = self.session.torch_side
+        for other in find_objects(side, None):
+            if not item.is_class or not other.is_class or other.name == item.name:
+                continue
+            plans = [p for p in plans_for(side, other, self.seen) if _mentions(p, item.name) or other.uses(item.name)]
+            if not plans:
+                continue
+            part = side.cut(other.name, [text for p in plans for text in p.init.code]).to_plain()
+            with contextlib.suppress(RemoteError):
+                self._remember(other.name, self._ask(part, plans, self.session.settings.seed).parts)
+            if self.seen.get(item.name):
+                return True
+        return False
+
+    def _ask(self, part: Any, plans: list[Plan], seed: int, small: bool = False) -> Prepared:
+        seconds = min(SECONDS, self.session.settings.timeout / 3)
+        given = {"plans": [p.to_plain() for p in plans], "seed": seed, "wide": False}
+        return self.session.requests.prepare(slice=part, seconds=seconds, small=small, **given)
+
+    def _remember(self, name: str, parts: Mapping[str, list[dict[str, Any]]]) -> None:
+        for part, plans in parts.items():
+            self.users.setdefault(part, name)
+            self.seen.setdefault(part, [Plan.from_plain(p) for p in plans])
+
+    def settle(self, verdicts: dict[str, ObjectVerdict]) -> None:
+        """A class without inputs of its own that ran inside a checked one has that one's verdict, where it agreed."""
+        for name in self.without_inputs & set(self.users):
+            user = verdicts.get(self.users[name])
+            if user is not None and user.verdict is VerdictKind.EQUIVALENT:
+                verdicts[name] = ObjectVerdict(
+                    name, VerdictKind.EQUIVALENT, f"checked as part of {user.name}", dict(user.stages)
+                )
+
+
+def _mentions(plan: Plan, name: str) -> bool:
+    return any(re.search(rf"\b{name}\b", text) for text in plan.init.code)
+
+
+def comment_wanted(item: CheckedObject, problems: list[str]) -> str:
+    """Why an object has no inputs, and the comment that would give them."""
+    names = [a.arg for a in item.parameters]
+    shown = ", ".join(f"{n}=f32[2, 3, 17, 19]" if i == 0 else f"{n}=..." for i, n in enumerate(names)) or "x=f32[2, 3]"
+    init = "args=(...), " if item.is_class and item.has_parameters else ""
+    tried = f" (tried: {problems[0]})" if problems else ""
+    return f"no working inputs were found; write above it: # t2j: {init}{shown}{tried}"

@@ -1,0 +1,91 @@
+"""Workers' answers cross as plain data and are the same values again."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from t2j_lsp.check.messages import (
+    DrawProblem,
+    Failure,
+    GenerateCall,
+    HalfCast,
+    JaxGenerated,
+    JaxObserved,
+    Message,
+    Prepared,
+    Told,
+    TorchGenerated,
+    TorchObserved,
+    TorchTrained,
+    Traced,
+)
+from t2j_lsp.check.protocol import pack, unpack
+
+FAILURE = Failure("ValueError", ["ValueError", "Exception"], "no", [("/a.py", 3, "f")])
+DRAW = DrawProblem("reuse", "twice", [("/a.py", 4, "g")])
+MESSAGES: tuple[Message, ...] = (
+    FAILURE,
+    TorchObserved(
+        state={"fc.weight": [1.0]},
+        parameters={"fc.weight": True},
+        observed={"eval output": [1.0, {"a": (2, None)}]},
+        cotangents={},
+        elements=12,
+        tapes={"eval": [{"kind": "normal"}]},
+        halves=False,
+        uncontrolled={"eval": False},
+        varies=True,
+        generate=TorchGenerated({"generate": [3]}, {"generate": GenerateCall({"args": []}, [{"kind": "uniform"}])}, []),
+    ),
+    JaxObserved(
+        observed={"eval under jit": {"eval output": 1.0}},
+        errors={"eval": FAILURE},
+        draws={"eval": [DRAW]},
+        seconds={"eval": 0.5},
+        halves=[HalfCast("bfloat16", [("/a.py", 5, "h")])],
+        first=0.25,
+        paired=False,
+        paired_by_order=False,
+        x64=True,
+        generate=JaxGenerated(draws={"generate": [DRAW]}, error=FAILURE),
+    ),
+    Prepared(problems=["with nothing: no"]),
+    TorchTrained(told=Told({}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, [])),
+    Traced([["/a.py", 3, "f", "x", []]], [(0, 1.0, None)], False, FAILURE),
+)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+def test_a_message_is_the_same_behind_the_border(message: Message) -> None:
+    text, buffers = pack(message.to_plain())
+    assert type(message).from_plain(unpack(text, b"".join(buffers))) == message
+
+
+def test_arrays_are_not_copied_into_lists() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    told = Told({}, array, {}, True, False, False, 0, "", 0, {}, [])
+    text, buffers = pack(told.to_plain())
+    again = Told.from_plain(unpack(text, b"".join(buffers))).target
+    assert isinstance(again, np.ndarray)
+    assert again.dtype == array.dtype
+    assert (again == array).all()
+
+
+def test_what_is_no_such_message_is_not_taken_for_one() -> None:
+    with pytest.raises(KeyError, match="surplus"):
+        Failure.from_plain({**FAILURE.to_plain(), "surplus": 1})
+    missing = FAILURE.to_plain()
+    del missing["frames"]
+    with pytest.raises(TypeError, match="frames"):
+        Failure.from_plain(missing)
+
+
+def test_every_field_of_a_message_has_a_type_that_can_be_read() -> None:
+    """What holds messages says so by a list, a dict or an option of them: nothing else is made again."""
+    for message in MESSAGES:
+        again = type(message).from_plain(message.to_plain())
+        for field in dataclasses.fields(again):  # type: ignore[arg-type]
+            assert type(getattr(again, field.name)) is type(getattr(message, field.name)), field.name

@@ -23,7 +23,7 @@ from t2j_lsp.check.verdict.initial import compare_initial
 from t2j_lsp.check.verdict.judge import Evidence, Judgement, cannot_say, judge
 from t2j_lsp.check.verdict.obstacles import failed_at_gap, obstacle
 from t2j_lsp.check.verdict.refusals import refusal
-from t2j_lsp.check.verdict.stages import aside
+from t2j_lsp.check.verdict.stages import perturbed
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .inputs import OWN_TRAINING
@@ -143,7 +143,7 @@ class Attempt:
         self._judge()
 
     def ask_torch_what_rounding_does(self) -> None:
-        """Where steps part: torch once more from a state a little aside. It tells sooner than XLA compiles again."""
+        """Where steps part: torch once more from a perturbed state. It tells sooner than XLA compiles again."""
         if self.judgement.steps_part and self.evidence.moved is None:
             self.evidence.moved = self._moved()
             self._judge()
@@ -234,9 +234,9 @@ class Attempt:
         return self.requests.observe_torch(slice=part, wide=True, seconds=seconds, **given, **self.call)
 
     def _moved(self) -> Observations:
-        """What torch observes from a state a little aside, in float64."""
+        """What torch observes from a perturbed state, in float64."""
         torch = self.evidence.torch[64]
-        given = {"state": aside(torch.state), "cotangents": torch.cotangents, "steps": self.optimizer_steps}
+        given = {"state": perturbed(torch.state), "cotangents": torch.cotangents, "steps": self.optimizer_steps}
         moved = self._observe_torch(given | {"generate": calls_of(torch)})
         return moved.observed | (moved.generate.observed if moved.generate else {})
 

@@ -211,7 +211,7 @@ class Prepared(Message):
 
 
 @dataclass
-class Told(Message):
+class TrainingReference(Message):
     """What torch says of a training with a file's own optimizer, for JAX to repeat it."""
 
     inputs: dict[str, Any]
@@ -243,7 +243,7 @@ class TorchTrained(Message):
     """A training with a file's own optimizer on the torch side; or ``problem``, why there is none."""
 
     observed: Observations = field(default_factory=dict)
-    told: Told | None = None
+    reference: TrainingReference | None = None
     problem: str | None = None
     ran: list[Any] = field(default_factory=list)
 

@@ -16,11 +16,11 @@ from t2j_lsp.check.messages import (
     JaxObserved,
     Message,
     Prepared,
-    Told,
     TorchGenerated,
     TorchObserved,
     TorchTrained,
     Traced,
+    TrainingReference,
 )
 from t2j_lsp.check.protocol import pack, unpack
 
@@ -53,7 +53,9 @@ MESSAGES: tuple[Message, ...] = (
         generate=JaxGenerated(draws={"generate": [DRAW]}, error=FAILURE),
     ),
     Prepared(problems=["with nothing: no"]),
-    TorchTrained(told=Told({}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, [])),
+    TorchTrained(
+        reference=TrainingReference({}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, [])
+    ),
     Traced([["/a.py", 3, "f", "x", []]], [(0, 1.0, None)], False, FAILURE),
 )
 
@@ -66,9 +68,9 @@ def test_a_message_is_the_same_behind_the_border(message: Message) -> None:
 
 def test_arrays_are_not_copied_into_lists() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    told = Told({}, array, {}, True, False, False, 0, "", 0, {}, [])
-    text, buffers = pack(told.to_plain())
-    again = Told.from_plain(unpack(text, b"".join(buffers))).target
+    reference = TrainingReference({}, array, {}, True, False, False, 0, "", 0, {}, [])
+    text, buffers = pack(reference.to_plain())
+    again = TrainingReference.from_plain(unpack(text, b"".join(buffers))).target
     assert isinstance(again, np.ndarray)
     assert again.dtype == array.dtype
     assert (again == array).all()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from t2j_lsp.check.arguments.recipes import CRITERION, OPTIMIZER, SCHEDULER
-from t2j_lsp.check.messages import Failure, JaxTrained, Observations, Told, TorchObserved, TorchTrained
+from t2j_lsp.check.messages import Failure, JaxTrained, Observations, TorchObserved, TorchTrained, TrainingReference
 from t2j_lsp.check.process.requests import Requests
 from t2j_lsp.check.process.worker import Cancelled, RemoteError, WorkerError
 from t2j_lsp.check.program.marks import Mark, marks_of
@@ -19,9 +19,9 @@ from t2j_lsp.check.verdict.compare import exact, scale_of
 from t2j_lsp.check.verdict.judge import Judgement, cannot_say
 from t2j_lsp.check.verdict.stages import (
     CARRIED,
-    aside,
     compare_all,
     describe,
+    perturbed,
     stage_of,
     stage_result,
     together,
@@ -37,7 +37,7 @@ _WORDS = {OPTIMIZER: "optimizer", SCHEDULER: "schedule", CRITERION: "loss"}
 _MOVES = 3
 """So many times torch's state is moved: what Adam makes of rounding goes one way or the other by chance."""
 _MOST = 1e-4
-"""As much of the scale as torch's own steps may make of a move of `ASIDE`: a program's own optimizer may divide small
+"""As much of the scale as torch's own steps may make of `PERTURBATION`: a program's own optimizer may divide small
 gradients by their own size, where the checker's is kept from it. Where they make more of it, nothing is compared."""
 
 
@@ -64,7 +64,9 @@ class OwnTraining:
         self.marks: dict[str, set[Mark]] = {"torch": set(), "jax": set()}
         """What ran on each side, where the training was compared."""
 
-    def judge(self, judgement: Judgement, torch: TorchObserved, here: dict[str, Any], there: dict[str, Any]) -> None:
+    def judge(
+        self, judgement: Judgement, torch: TorchObserved, torch_request: dict[str, Any], jax_request: dict[str, Any]
+    ) -> None:
         """Adds to an equivalent verdict what the training shows.
 
         ``torch`` is what torch observed, and ``here`` and ``there`` are requests to observe it once more.
@@ -74,35 +76,37 @@ class OwnTraining:
             _only_adam(behavioral, self.found.problem)
             return
         line = self.found.torch.lines[OPTIMIZER]
-        ours = self._torch(here)
-        if ours.told is None:
-            _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {ours.problem}")
+        torch_run = self._torch(torch_request)
+        if torch_run.reference is None:
+            _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {torch_run.problem}")
             return
-        self._choose(ours.told.classes)
-        theirs = self._jax(there, ours.told)
-        if theirs.loss and CRITERION in self.found.torch.names:
+        self._choose(torch_run.reference.classes)
+        jax_run = self._jax(jax_request, torch_run.reference)
+        if jax_run.loss and CRITERION in self.found.torch.names:
             self.found = self.found.without_loss()
-            return self.judge(judgement, torch, here, there)
-        if theirs.problem:
-            _only_adam(behavioral, f"the optimizer in line {line} was not compared: {theirs.problem}")
+            return self.judge(judgement, torch, torch_request, jax_request)
+        if jax_run.problem:
+            _only_adam(behavioral, f"the optimizer in line {line} was not compared: {jax_run.problem}")
             return
-        if theirs.error is not None:
-            self._failed(judgement, theirs.error)
+        if jax_run.error is not None:
+            self._failed(judgement, jax_run.error)
             return
-        self._compare(judgement, ours, theirs.observed, here)
-        self.marks = {"torch": marks_of(ours.ran), "jax": marks_of(theirs.ran)}
+        self._compare(judgement, torch_run, jax_run.observed, torch_request)
+        self.marks = {"torch": marks_of(torch_run.ran), "jax": marks_of(jax_run.ran)}
 
-    def _compare(self, judgement: Judgement, ours: TorchTrained, theirs: Observations, here: dict[str, Any]) -> None:
-        verdict, observed = judgement.verdict, ours.observed
+    def _compare(
+        self, judgement: Judgement, torch_run: TorchTrained, jax: Observations, torch_request: dict[str, Any]
+    ) -> None:
+        verdict, observed = judgement.verdict, torch_run.observed
         allowed: Callable[[str, NdArray, float], float] = _clipped if self.found.clips_without_divisor else exact
-        if compare_all(observed, theirs, (), allowed).differences:
+        if compare_all(observed, jax, (), allowed).differences:
             for seed in range(_MOVES):
-                moved = self._torch({**here, "state": aside(here["state"], seed)}).observed
+                moved = self._torch({**torch_request, "state": perturbed(torch_request["state"], seed)}).observed
                 chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
                 observed = {name: tree for name, tree in observed.items() if name not in chaotic}
                 allowed = trajectory(allowed, observed, moved, CARRIED * _MOST)
         for stage in ("numeric", "behavioral"):
-            found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, theirs, (), allowed)
+            found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, jax, (), allowed)
             if found.observed:
                 verdict.stages[stage] = together(verdict.stages[stage], stage_result(found))
             if found.differences and judgement.difference is None:
@@ -111,8 +115,8 @@ class OwnTraining:
                 (file, line), (other_file, other_line) = self.found.place(found.differences[0].name)
                 places = Location(file, line), Location(other_file, other_line)
                 verdict.divergence = Divergence(*places, verdict.reason)
-        assert ours.told is not None
-        verdict.stages["behavioral"].observed.append(self._with(ours.told))
+        assert torch_run.reference is not None
+        verdict.stages["behavioral"].observed.append(self._with(torch_run.reference))
 
     def _choose(self, classes: dict[str, str]) -> None:
         """Notes which of several optimizers and schedules the run made."""
@@ -124,13 +128,13 @@ class OwnTraining:
             torch = replace(torch, calls={**torch.calls, kind: called})
         self.found = replace(self.found, torch=torch, jax=jax)
 
-    def _with(self, told: Told) -> str:
+    def _with(self, reference: TrainingReference) -> str:
         """What the training was done with: ``its own optimizer SGD (line 12), schedule StepLR (line 13)``."""
         assert self.found.torch is not None
         recipe = self.found.torch
-        used = [k for k in recipe.lines if k != CRITERION or told.target is not None]
+        used = [k for k in recipe.lines if k != CRITERION or reference.target is not None]
         text = ", ".join(f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used)
-        line = f", with the command line `{' '.join(told.command_line)}`" if told.command_line else ""
+        line = f", with the command line `{' '.join(reference.command_line)}`" if reference.command_line else ""
         return f"its own {text}{line}" + "".join(f", without {what}" for what in self.found.left_out)
 
     def _torch(self, request: dict[str, Any]) -> TorchTrained:
@@ -145,11 +149,11 @@ class OwnTraining:
             found.problem = re.sub(r"'self_(\w+)'", r"'self.\1'", found.problem)
         return found
 
-    def _jax(self, request: dict[str, Any], told: Told) -> JaxTrained:
+    def _jax(self, request: dict[str, Any], reference: TrainingReference) -> JaxTrained:
         assert self.found.jax is not None
         part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
-        plain = replace(told, each_update=self.found.each_update).to_plain()
-        more = {"slice": part, "recipe": self.found.jax.to_plain(), "told": plain, "wide": True, "steps": STEPS}
+        plain = replace(reference, each_update=self.found.each_update).to_plain()
+        more = {"slice": part, "recipe": self.found.jax.to_plain(), "reference": plain, "wide": True, "steps": STEPS}
         try:
             return self.requests.train_jax(**{**request, **more})
         except (RemoteError, WorkerError) as error:

@@ -30,7 +30,7 @@ class Generation:
 def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Observations | None) -> Generation | None:
     """The two sides' calls of ``generate`` compared in float64; None where there are none.
 
-    ``moved`` is what torch observed from a state a little aside. Tokens that it changes, or that torch in float32 has
+    ``moved`` is what torch observed from a perturbed state. Tokens that it changes, or that torch in float32 has
     otherwise, decide nothing.
     """
     ours, theirs = torch[64].generate, jax.generate

@@ -68,7 +68,7 @@ class Evidence:
     initial: list[Difference] | None = None
     """Differences between initial values; None where these were not compared."""
     moved: Observations | None = None
-    """What torch observed from a state a little aside, which says how far optimizer steps carry rounding."""
+    """What torch observed from a perturbed state, which says how far optimizer steps carry rounding."""
 
 
 def judge(name: str, last: str, evidence: Evidence) -> Judgement:

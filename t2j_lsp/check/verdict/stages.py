@@ -128,7 +128,7 @@ class Conditioning:
         return each
 
 
-ASIDE = 1e-12
+PERTURBATION = 1e-12
 """How far torch's state is moved, relative to each value, to see what optimizer steps make of rounding."""
 CARRIED = 10
 _MOST_CARRIED = 1e-6
@@ -143,7 +143,7 @@ def trajectory(
     """The bound after optimizer steps, in float64: that of ``meaning``, or what steps make of rounding.
 
     Gradients that agree to 1e-13 part on the way where Adam divides a small one by its own size. ``moved`` is what
-    torch observes from a state that is `ASIDE` away: what that makes of a parameter, rounding may make of it too.
+    torch observes from a state that is `PERTURBATION` away: what that makes of a parameter, rounding may make of it.
     """
     carried: dict[str, float] = {}
     for name in observed.keys() & moved.keys():
@@ -164,10 +164,10 @@ def is_float(array: Any) -> bool:
     return array.dtype in (np.float32, np.float64)
 
 
-def aside(state: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
-    """A state whose floats are moved by up to `ASIDE` of themselves."""
+def perturbed(state: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
+    """A state whose floats are moved by up to `PERTURBATION` of themselves."""
     rng = np.random.default_rng(seed)
-    return {name: array * (1 + ASIDE * rng.uniform(-1, 1, array.shape)) if is_float(array) else array
+    return {name: array * (1 + PERTURBATION * rng.uniform(-1, 1, array.shape)) if is_float(array) else array
             for name, array in state.items()}  # fmt: skip
 
 

@@ -215,8 +215,8 @@ class Session:
         showing_nan = self.compiled(function, _SHOWING_NAN)
 
         def run(model: Any, arrays: list[Any]) -> Any:
-            aside = nnx.clone(model) if isinstance(model, nnx.Module) else model
-            shown = showing_nan(aside, arrays)
+            copied = nnx.clone(model) if isinstance(model, nnx.Module) else model
+            shown = showing_nan(copied, arrays)
             return jax.tree.map(_with_nan, values(model, arrays), shown)
 
         return run

@@ -11,7 +11,7 @@ import optax  # type: ignore[import-untyped]
 from flax import nnx
 
 from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PUSH, Arguments
-from t2j_lsp.check.messages import JaxTrained, Told
+from t2j_lsp.check.messages import JaxTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
@@ -24,7 +24,7 @@ from .pairing import names_of, value_of
 def train(request: dict[str, Any]) -> JaxTrained:
     """What the torch side observed, computed here.
 
-    The request is one of ``observe`` with a ``recipe`` and what torch ``told``.
+    The request is one of ``observe`` with a ``recipe`` and torch's ``reference``.
     """
     try:
         with program(request) as (module, target):
@@ -36,7 +36,9 @@ def train(request: dict[str, Any]) -> JaxTrained:
 
             def work() -> dict[str, Any]:
                 try:
-                    return Training(session, request["recipe"], Told.from_plain(request["told"])).run(request["steps"])
+                    return Training(session, request["recipe"], TrainingReference.from_plain(request["reference"])).run(
+                        request["steps"]
+                    )
                 except NotConverted as error:
                     problems.append((str(error), isinstance(error, NoLoss)))
                     return {}
@@ -65,12 +67,12 @@ def _widen_counts(optimizer: nnx.Optimizer[Any]) -> None:
 
 
 class Training:
-    """What a recipe made for the session's model; ``told`` is what the torch side says of its own run."""
+    """What a recipe made for the session's model; ``reference`` is what the torch side says of its own run."""
 
-    def __init__(self, session: Session, recipe: dict[str, Any], told: Told) -> None:
+    def __init__(self, session: Session, recipe: dict[str, Any], reference: TrainingReference) -> None:
         self.session = session
-        self.told = told
-        session.take(Arguments.from_plain(told.inputs))
+        self.reference = reference
+        session.take(Arguments.from_plain(reference.inputs))
         self.model = session.fresh(train=True)
         try:
             found = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
@@ -88,8 +90,8 @@ class Training:
         if session.wide:
             _widen_counts(self.optimizer)
         self.recipe = recipe
-        self.target = None if told.target is None else to_jax(told.target, session.wide)
-        if self.scheduler is not None and not hasattr(self.scheduler, "step") and not told.each_update:
+        self.target = None if reference.target is None else to_jax(reference.target, session.wide)
+        if self.scheduler is not None and not hasattr(self.scheduler, "step") and not reference.each_update:
             raise NotConverted("torch's schedule goes on once an epoch, and its own with every update")
         if self.target is not None and self.criterion is None:
             raise NoLoss("it has no loss function of the same name")
@@ -136,7 +138,7 @@ class Training:
             if (rate := self.rate()) is not None:
                 found[f"step {step} {OWN}: learning rate"] = rate
             momenta = self.hyperparameters("momentum") or self.hyperparameters("b1")
-            if self.told.cycled and momenta:
+            if self.reference.cycled and momenta:
                 found[f"step {step} {OWN}: momentum"] = np.asarray(momenta[0])
             value = run(self.model, self.optimizer, session.arrays)
             if step == 1 and self.target is not None:
@@ -145,11 +147,11 @@ class Training:
             self.step(float(value))
         for name, entry in names_of(self.model).items():
             if entry.kind == "parameter":
-                here = np.where(self.told.noise.get(name, False), 0, value_of(entry))
+                here = np.where(self.reference.noise.get(name, False), 0, value_of(entry))
                 found[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
         found |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
-        followed = self.told.followed
-        if self.told.course and not hasattr(self.scheduler, "step"):
+        followed = self.reference.followed
+        if self.reference.course and not hasattr(self.scheduler, "step"):
             found[f"after {count} steps {OWN}: course of {followed}"] = self.course(followed)
         later = self.rates_later()
         if later is not None:
@@ -159,12 +161,12 @@ class Training:
     def step(self, loss: float) -> None:
         """One count further, where the schedule is not inside the optimizer."""
         if hasattr(self.scheduler, "step"):
-            self.scheduler.step(*((loss,) if self.told.metric else ()))
+            self.scheduler.step(*((loss,) if self.reference.metric else ()))
 
     def rate(self) -> Any:
         """The least and the largest learning rate, where the optimizer's state or a schedule tells."""
         every = self.hyperparameters("learning_rate")
-        telling = every and (self.told.uniform or len(every) > 1)
+        telling = every and (self.reference.uniform or len(every) > 1)
         return np.asarray([min(every), max(every)]) if telling else None
 
     def hyperparameters(self, name: str) -> list[float]:
@@ -186,7 +188,7 @@ class Training:
 
         run = nnx.jit(push)
         found = []
-        for _ in range(self.told.course):
+        for _ in range(self.reference.course):
             run(self.model, self.optimizer, [])
             found.append(float(np.mean(value_of(entry))))
         return np.asarray(found)
@@ -194,9 +196,9 @@ class Training:
     def rates_later(self) -> Any:
         """As many further learning rates as torch gave; None where there is no telling."""
         found = []
-        for number in range(self.told.counts):
+        for number in range(self.reference.counts):
             if not hasattr(self.scheduler, "step"):
                 return None
-            self.step(METRICS[number] if self.told.metric else 0.0)
+            self.step(METRICS[number] if self.reference.metric else 0.0)
             found.append(self.rate())
         return np.asarray(found).reshape(-1, 2) if found and found[0] is not None else None

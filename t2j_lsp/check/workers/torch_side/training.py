@@ -12,7 +12,7 @@ import torch
 
 from t2j_lsp.check.arguments.command_line import GIVEN
 from t2j_lsp.check.inputs import METRICS, OWN, PUSH, Arguments, map_values
-from t2j_lsp.check.messages import Told, TorchTrained
+from t2j_lsp.check.messages import TorchTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
@@ -30,7 +30,7 @@ _LONGEST = 400
 
 
 def train(request: dict[str, Any]) -> TorchTrained:
-    """What is observed in updates of a module with the request's state, and what the other side is told.
+    """What is observed in updates of a module with the request's state, and what the other side needs for reference.
 
     The request is one of ``observe`` with a ``recipe``.
     """
@@ -67,7 +67,7 @@ class Training:
         self.metric = self.scheduler is not None and "metrics" in inspect.signature(self.scheduler.step).parameters
 
     def run(self, count: int) -> TorchTrained:
-        """The observations, and what the other side is told."""
+        """The observations, and what the other side needs for reference."""
         named = dict(self.runs.model.named_parameters(remove_duplicate=False))
         largest = {name: torch.zeros_like(p) for name, p in named.items()}
         found: dict[str, Any] = {}
@@ -112,7 +112,7 @@ class Training:
         if len(course):
             found[f"after {count} steps {OWN}: course of {followed}"] = course
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
-        told = Told(
+        reference = TrainingReference(
             inputs=self.runs.inputs.to_plain(),
             target=to_array(self.target),
             noise=noise,
@@ -125,7 +125,7 @@ class Training:
             classes={kind: type(one).__name__ for kind, one in both.items() if one is not None},
             command_line=[*GIVEN],
         )
-        return TorchTrained(observed=found, told=told, ran=RAN.to_plain())
+        return TorchTrained(observed=found, reference=reference, ran=RAN.to_plain())
 
     def examples(self) -> None:
         """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""

@@ -212,7 +212,7 @@ class Session:
         values = self.jitted(function)
         if not self.careful:
             return values
-        showing_nan = self.compiled(function, _SHOWING_NAN)
+        showing_nan = self.compiled(function, _SHOWING_NAN | usual_loops())
 
         def run(model: Any, arrays: list[Any]) -> Any:
             copied = nnx.clone(model) if isinstance(model, nnx.Module) else model

@@ -72,7 +72,7 @@ class Similar:
         return {name: _weights(getattr(place, name) for place in self._places) for name in _FIELDS}
 
     def similar(self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[Found]:
-        """The pairs that are really like a case, best first; none where none is."""
+        """The pairs that are really like a case, the user's own first, then the best; none where none is."""
         place = _place(case)
         likeness, least = self._likeness(case, place)
         found = []
@@ -81,7 +81,7 @@ class Similar:
                 score = likeness(place, known)
                 if score >= least and not but(pair):
                     found.append(Found(pair, score))
-        return sorted(found, key=lambda one: -one.score)[:limit]
+        return sorted(found, key=_order)[:limit]
 
     def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[Found]:
         """Pairs that are about one qualified torch name, one of each root cause.
@@ -172,10 +172,15 @@ def _any(first: Words, second: Words) -> float:
     return float(bool(first & second))
 
 
+def _order(one: Found) -> tuple[bool, float]:
+    """What the user mended before comes first, then what is most alike."""
+    return one.pair.bug.origin != "captured", -one.score
+
+
 def _distinct(found: list[Found], limit: int) -> list[Found]:
     """The best ones, one of each root cause."""
     by_cause: dict[str, Found] = {}
-    for one in sorted(found, key=lambda one: -one.score):
+    for one in sorted(found, key=_order):
         by_cause.setdefault(one.pair.bug.root_cause, one)
     return list(by_cause.values())[:limit]
 

@@ -91,7 +91,10 @@ function bundleServer(to) {
   }
 }
 
-/** Put libcst into a folder, with its compiled parser for each Python and platform: their names differ. */
+/**
+ * Put libcst into a folder, with its compiled parser for each Python and platform: their names differ. A line says for which
+ * there was none to be had: there the interpreter has to have libcst.
+ */
 function bundleLibcst(to) {
   const scratch = mkdtempSync(join(tmpdir(), "t2j-libcst-"));
   try {
@@ -100,7 +103,12 @@ function bundleLibcst(to) {
       for (const platform of PLATFORMS) {
         const made = join(scratch, version, platform);
         const where = ["--only-binary", ":all:", "--platform", platform, "--python-version", version];
-        pip("install", ...pipFlags, ...where, "--no-deps", "--no-compile", "--target", made, wanted);
+        try {
+          pip("install", ...pipFlags, ...where, "--no-deps", "--no-compile", "--target", made, wanted);
+        } catch {
+          console.warn(`packaged without libcst's parser for Python ${version} on ${platform}`);
+          continue;
+        }
         if (!wanted.includes("==")) {
           const info = readdirSync(made).find((name) => name.endsWith(".dist-info"));
           wanted = `libcst==${info.slice("libcst-".length, -".dist-info".length)}`;
@@ -113,6 +121,7 @@ function bundleLibcst(to) {
         }
       }
     }
+    readdirSync(to); // There is one at least.
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -218,16 +219,19 @@ def test_an_explained_difference_comes_with_fixed_bugs_like_it(
     wrong.write_text(WRONG.replace("relu(x) * 3", "gelu(x) * 2"))
     report = tmp_path / "report.json"
     assert main(["check", str(source), str(wrong), "--json", str(report)]) == 1
-    assert "f: 1 mistake like this was fixed (--explain shows them)\n" in capsys.readouterr().out
+    assert re.search(
+        r"^f: \d mistakes? like this (was|were) fixed \(--explain shows them\)$", capsys.readouterr().out, re.M
+    )
     (one,) = json.loads(report.read_text())["objects"]
-    (row,) = one["similar"]
-    assert row["Root_cause"] == "gelu-approximation" and row["score"] > 0.45
-    assert {"Error_Code", "Error", "Fix_info", "Fixed_Code", "Category", "Origin"} <= row.keys()
+    assert one["similar"]
+    for row in one["similar"]:
+        assert row["Root_cause"] == "gelu-approximation" and row["score"] > 0.45
+        assert {"Error_Code", "Error", "Fix_info", "Fixed_Code", "Category", "Origin"} <= row.keys()
 
     assert main(["check", str(source), str(wrong), "--explain"]) == 1
     shown = capsys.readouterr().out
-    assert "f: 1 mistake like this was fixed:\n\ngelu approximation (" in shown
-    assert "Pass\n`approximate=False`." in shown
+    assert re.search(r"f: \d mistakes? like this (was|were) fixed:\n\ngelu approximation \(", shown)
+    assert "approximate=False" in shown
 
 
 def test_a_difference_like_no_fixed_bug_is_offered_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,16 +10,18 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import libcst
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CAT = "import torch\n\n\ndef f(a: torch.Tensor):\n    return torch.cat([a, a], dim=1)\n"
 
 EDITABLE = "import sys; from hatchling.build import build_editable; print(build_editable(sys.argv[1]))"
-# -S leaves out site-packages: the folder under test and the standard library are all there is.
+# -S leaves out site-packages: the folder under test, libcst and the standard library are all there is.
 CONVERT = """
 import site, sys
 site.addsitedir(sys.argv[1])
+sys.path.append(sys.argv[3])
 import t2j_lsp
 from t2j_lsp import plugins
 from t2j_lsp.cli import main
@@ -63,10 +65,13 @@ def installed(wheel: Path, target: Path) -> Path:
 
 
 def converts_from(target: Path, scratch: Path) -> str:
-    """Convert a file with nothing but ``target`` installed; where the package was loaded from."""
+    """Convert a file with nothing but ``target`` and libcst installed; where the package was loaded from."""
     source = scratch / "cat.py"
     source.write_text(CAT)
-    done = run(sys.executable, "-I", "-S", "-c", CONVERT, target, source)
+    needed = scratch / "needed"
+    needed.mkdir()
+    (needed / "libcst").symlink_to(Path(libcst.__file__).parent)
+    done = run(sys.executable, "-I", "-S", "-c", CONVERT, target, source, needed)
     assert "jnp.concatenate([a, a], axis=1)" in done.stdout
     return done.stderr.splitlines()[0]
 

@@ -31,7 +31,7 @@ from .narrowing import Narrowing
 from .operators import OperatorFacts
 from .state import Env, State
 from .subscripts import SubscriptFacts
-from .test_files import is_test_file
+from .unit_test_files import is_test_file
 
 MAX_IMPORT_DEPTH = 3
 """How far imports of imports are read."""

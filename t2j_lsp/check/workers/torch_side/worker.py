@@ -9,7 +9,6 @@ import torch
 
 from t2j_lsp.check.workers.serve import Handler
 
-from . import compiler
 from . import device as torch_device
 from . import exact as torch_exact
 from . import random as torch_random
@@ -43,7 +42,6 @@ def settings() -> tuple[Any, ...]:
     )
 
 
-compiler.install()
 torch_device.install()
 torch_random.install()
 torch_ties.install()

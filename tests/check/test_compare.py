@@ -10,7 +10,7 @@ import pytest
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.protocol import Opaque, RawArray, Record
 from t2j_lsp.check.verdict.compare import Comparison, compare
-from t2j_lsp.check.verdict.stages import Conditioning, aside, compare_all, compare_dtypes, trajectory
+from t2j_lsp.check.verdict.stages import Conditioning, compare_all, compare_dtypes, perturbed, trajectory
 
 A = np.array([[1.0, -2.0], [0.0, 4.0]])
 
@@ -124,6 +124,6 @@ def test_after_steps_as_much_is_allowed_as_rounding_is_carried() -> None:
 
 def test_a_state_is_moved_in_its_floats_alone() -> None:
     state = {"w": np.ones(3), "count": np.array(3), "mask": np.array([True])}
-    moved = aside(state)
+    moved = perturbed(state)
     assert 0 < np.abs(moved["w"] - 1).max() <= 1e-12
     assert moved["count"] is state["count"] and moved["mask"] is state["mask"]

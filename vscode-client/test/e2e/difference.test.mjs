@@ -19,7 +19,10 @@ test("the panel shows where the values part, as text and as a plot", { timeout: 
     await panel.locator("details.first code", { hasText: "gelu" }).first().waitFor();
     await panel.locator("details.first svg rect.torch").first().waitFor();
     await panel.locator("details.agree").first().waitFor();
-    await panel.getByText(/\d mistakes? like this (was|were) fixed/).first().click();
+    await panel
+      .getByText(/\d mistakes? like this (was|were) fixed/)
+      .first()
+      .click();
     const fix = panel.locator("section.fix", { hasText: "gelu approximation" }).first();
     await fix.locator("td", { hasText: "approximate=False" }).first().waitFor();
     await code.shot("explain difference");

@@ -65,8 +65,7 @@ class Attempt:
         self.settings, self.requests = session.settings, session.requests
         self.item, self.other = item, other
         self.budget, self.small = budget, small
-        init = constructor(session.torch_side, session.torch_side.main, item.name) if item.is_class else None
-        self.pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+        self.pairing = pairing_of(session.torch_side, item, other)
         self.optimizer_steps = STEPS if self.settings.stage == "behavioral" else 0
 
     # --- the steps ------------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ class Attempt:
     def find_the_place(self) -> None:
         """Where the two part, why as far as that can be found, and the values if asked for."""
         torch = self.evidence.torch[64]
-        given = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes, "varies": torch.varies}
+        given = _replayed(torch) | {"varies": torch.varies}
         given |= {**self.call, "steps": 0, "eager": False, "careful": self.careful, "generate": calls_of(torch)}
         self.torch_request = {"slice": self.preparation.torch_slice, **given}
         self.jax_request = {"slice": self.jax_slice, "pairing": self.pairing, **given}
@@ -262,8 +261,7 @@ class Attempt:
     ) -> JaxObserved:
         torch = self.evidence.torch[64]
         steps = self.optimizer_steps if steps is None else steps
-        given: dict[str, Any] = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
-        given |= {
+        given = _replayed(torch) | {
             "varies": torch.varies,
             "wide": True,
             "eager": self.settings.eager,
@@ -277,8 +275,7 @@ class Attempt:
     def _jax_narrow(
         self, part: Any, call: dict[str, Any], careful: bool = False, seconds: float | None = None
     ) -> JaxObserved:
-        torch = self.evidence.torch[64]
-        given: dict[str, Any] = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
+        given = _replayed(self.evidence.torch[64])
         given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
         given |= {"careful": careful, "seconds": seconds}
         return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)
@@ -362,6 +359,17 @@ class Attempt:
         verdict.stages["spec"] = StageResult(Result.FAIL, verdict.reason)
         verdict.divergence = Divergence(*self.locator.loading(failure.frames), str(error))
         return verdict
+
+
+def pairing_of(torch_side: Slicer, item: CheckedObject, other: Counterpart) -> dict[str, Any]:
+    """Which of the counterpart's parameters are which of the object's, as the JAX worker is told."""
+    init = constructor(torch_side, torch_side.main, item.name) if item.is_class else None
+    return other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+
+
+def _replayed(torch: TorchObserved) -> dict[str, Any]:
+    """What of torch's run the other side's starts from: its state, its cotangents, its random draws."""
+    return {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
 
 
 def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> dict[str, Any]:

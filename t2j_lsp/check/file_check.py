@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from t2j_lsp.check.arguments.plans import constructor
 from t2j_lsp.check.difference.locate import Locator
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.budget import SHARE, Budget
@@ -18,7 +17,7 @@ from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.coverage import Covered
 from t2j_lsp.contract import ObjectVerdict, SourceMapEntry
 
-from .attempt import Attempt, cut_jax, unchecked
+from .attempt import Attempt, cut_jax, pairing_of, unchecked
 from .inputs import CommentError
 from .preparing import Preparing
 from .session import Session, Settings
@@ -87,8 +86,7 @@ class FileCheck:
         if found.problems is not None:
             return None
         call = {"init": found.init, "inputs": found.inputs, "seed": session.settings.seed, "wide": False}
-        init = constructor(session.torch_side, session.torch_side.main, item.name) if item.is_class else None
-        pairing = other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+        pairing = pairing_of(session.torch_side, item, other)
         torch = session.requests.clock("torch", slice=preparation.torch_slice, **call)
         part = cut_jax(session.jax_side, other, preparation)
         jax = session.requests.clock("jax", slice=part, pairing=pairing, state=torch.state, **call)

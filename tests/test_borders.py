@@ -352,6 +352,20 @@ def test_a_conversion_loads_neither_torch_nor_jax() -> None:
     assert not loaded & {"torch", "jax", "jaxlib", "flax", "optax", "safetensors", "openai", "pygls", "numpy"}
 
 
+SERVER_ONLY = """
+import sys
+from t2j_lsp.lsp.serving import server_with_features
+server_with_features()
+print(*(name for name in sys.modules if name.startswith(("t2j_lsp.assist", "t2j_lsp.translate", "libcst", "numpy"))))
+"""
+
+
+def test_the_server_starts_without_what_its_children_do() -> None:
+    run = subprocess.run([sys.executable, "-c", SERVER_ONLY], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
+
+
 OWN_MODULE = re.compile(rf"{PACKAGE}(\.\w+)+")
 BY_STRING = {
     ("t2j_lsp.check", "t2j_lsp.api"): "the package is called as a function: t2j_lsp.check(...)",

@@ -9,13 +9,15 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from t2j_lsp.assist.judging import Failure, failure_of
 from t2j_lsp.contract import Divergence, Finding, Location, ObjectVerdict, SourceError, VerdictKind
 from t2j_lsp.files.sources import read_source
 
 from .record import Case, Found, Pair, statement_lines
+
+if TYPE_CHECKING:
+    from t2j_lsp.assist.judging import Failure
 
 LIMIT = 3
 NARROWEST = 60
@@ -29,6 +31,8 @@ def counted(number: int) -> str:
 
 def failure(form: dict[str, Any]) -> Failure | None:
     """How an object failed, by its verdict in the JSON form of `ObjectVerdict`; None unless it is ``different``."""
+    from t2j_lsp.assist.judging import failure_of  # the server counts offers, and starts without the model lane
+
     place = form["divergence"] or {}
     torch, jax = (Location(**place[side]) if place.get(side) else None for side in ("torch", "jax"))
     divergence = Divergence(torch, jax, place["what"]) if place else None

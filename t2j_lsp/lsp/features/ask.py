@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from t2j_lsp.assist.model import Endpoint, key_from_environment
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import T2JError, VerdictKind
 from t2j_lsp.files.merge import Merged
@@ -97,6 +96,8 @@ class Question:
 
 def host_of(settings: Settings) -> str:
     """Where the models of these settings are."""
+    from t2j_lsp.assist.model import Endpoint  # the server starts without the model lane
+
     return Endpoint("", settings.model_url or None).host
 
 
@@ -202,6 +203,8 @@ async def _ask(server: Server, question: Question, agreed: str | None) -> dict[s
 
 
 async def _asked(server: Server, question: Question) -> dict[str, Any]:
+    from t2j_lsp.assist.model import key_from_environment
+
     conversion, request = await _request(server, question)
     key = server.model_keys.get(question.host) or key_from_environment()
     what = question.name or question.path.name

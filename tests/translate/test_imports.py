@@ -50,3 +50,61 @@ def test_imports_that_are_there_are_not_added_again() -> None:
     code = translate(source).code
     assert code.count("import jax.numpy as jnp") == 1
     assert "import torch" not in code
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("from flax import serialization  # why", "from flax import nnx, serialization  # why"),
+        ("from flax import (serialization)", "from flax import nnx, serialization"),
+        (
+            "from flax import (\n    serialization,  # why\n    training,\n)",
+            "from flax import (\n    nnx,\n    serialization,  # why\n    training,\n)",
+        ),
+        (
+            "from flax import (  # all\n    linen,  # one\n    io,  # two\n)",
+            "from flax import (  # all\n    linen,  # one\n    io,  # two\n    nnx,\n)",
+        ),
+        (
+            "from flax import (linen,\n                  io)",
+            "from flax import (linen,\n                  io,\n                  nnx)",
+        ),
+        ("from flax import (\n    io\n)", "from flax import (\n    io,\n    nnx,\n)"),
+        (
+            "from flax import (\n    linen, core,\n    io,\n)",
+            "from flax import (\n    linen, core,\n    io,\n)\nfrom flax import nnx",
+        ),
+        ("from flax import (\n    io  # why\n)", "from flax import (\n    io,  # why\n    nnx,\n)"),
+    ],
+)
+def test_a_name_joins_the_import_of_its_module(source: str, wanted: str) -> None:
+    code = translate(f"import torch\n{source}\n\nlayer = torch.nn.ReLU()\n").code
+    assert f"{wanted}\n\n" in code
+    assert code.count("from flax import") == wanted.count("from flax import")
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("from torch import ones, save_it, Tensor", "from torch import save_it"),
+        ("from torch import (\n    ones,\n    save_it,\n)", "from torch import save_it"),
+        (
+            "from torch import (\n    ones,  # one\n    save_it,  # two\n)",
+            "from torch import (\n    save_it,  # two\n)",
+        ),
+        (
+            "from torch import (\n    save_it,  # two\n    ones,  # one\n)",
+            "from torch import (\n    save_it,  # two\n)",
+        ),
+        (
+            "from torch import (\n    save_it as kept,  # two\n    ones\n)",
+            "from torch import (\n    save_it as kept,  # two\n)",
+        ),
+    ],
+)
+def test_the_names_that_stay_keep_their_comments(source: str, wanted: str) -> None:
+    name = "kept" if "kept" in source else "save_it"
+    for indent in ("", "    "):
+        text = f"{source}\nx = {name}(ones(2))".replace("\n", f"\n{indent}")
+        code = translate(f"{'if True:' if indent else ''}\n{indent}{text}\n").code
+        assert indent + wanted.replace("\n", f"\n{indent}") + "\n" in code

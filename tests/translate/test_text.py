@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from t2j_lsp.contract import SourceError
@@ -65,11 +67,59 @@ def test_wrapping_keeps_the_source_map_on_the_statement() -> None:
     assert "self.after" in lines[entry.line - 1]
 
 
-def test_wrap_gives_up_on_a_line_without_brackets() -> None:
-    import ast
+def wrapped(code: str, source: str = "") -> str:
+    return wrap_long_lines(code, source, ast.parse(code), [], "\n")[0]
 
+
+def test_wrap_gives_up_on_a_line_without_brackets() -> None:
     code = "x = " + " + ".join(["name"] * 40)
-    assert wrap_long_lines(code, "", ast.parse(code), [], "\n")[0] == code
+    assert wrapped(code) == code
+
+
+def test_wrap_breaks_a_comprehension_at_its_clauses() -> None:
+    code = "x = tuple(length * factor for length, factor in zip(all_lengths, factors_of_axes, strict=True) if factor)"
+    assert wrapped(code).splitlines() == [
+        "x = tuple(",
+        "    length * factor",
+        "    for length, factor in zip(all_lengths, factors_of_axes, strict=True)",
+        "    if factor",
+        ")",
+    ]
+
+
+def test_wrap_gives_each_argument_of_a_line_its_own() -> None:
+    line = "    first_argument, (1,) * lead + kernel, (1,) * lead + strides, [(0, 0)] * lead + padding, dtype"
+    assert wrapped(f"f(\n{line}\n)").splitlines() == [
+        "f(",
+        "    first_argument,",
+        "    (1,) * lead + kernel,",
+        "    (1,) * lead + strides,",
+        "    [(0, 0)] * lead + padding,",
+        "    dtype,",
+        ")",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'value = combine(f"{first(a, b)} and {second[c]}", "a, (bracket", \'another, "one\', and_the_last_one)',
+        "value = combine(lambda first, second: first + second, [one for one, other in pairs], {'key': value})  # why",
+        "async def step(model: nnx.Module, batch: tuple[jax.Array, jax.Array], *args: int, **more: bool) -> None: ...",
+        "with first_context(some_argument, another_one) as first, second_context(some_argument, another_one): pass",
+        "result = [await value async for name, value in stream_of_values(some_argument, another_argument) if name]",
+        "@decorate(first_argument=1, second_argument=2, third_argument=3, fourth_argument=4, fifth=5)\ndef f(): pass",
+        "\ufeffvalue = combine(first_argument, second_argument, third_argument, fourth_argument, fifth_argument)",
+        "a = 1; value = combine(first_argument, second_argument, third_argument, fourth_argument, fifth_argument)",
+    ],
+)
+def test_wrap_changes_no_meaning(line: str) -> None:
+    tree = ast.parse(line.removeprefix("\ufeff"))
+    code, _ = wrap_long_lines(line, "", tree, [], "\n")
+    assert code != line
+    assert code.startswith(line[:5])
+    assert max(map(len, code.splitlines())) <= 88
+    assert ast.dump(ast.parse(code.removeprefix("\ufeff"))) == ast.dump(tree)
 
 
 def test_every_statement_is_in_the_source_map() -> None:

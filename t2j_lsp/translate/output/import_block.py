@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.heads import head_end
-
-LINE_LENGTH = 120
+from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names
 
 
 def insert_imports(ctx: Context, lines: list[str]) -> None:
@@ -101,22 +100,12 @@ def _join(ctx: Context, line: str, peers: list[ast.Import | ast.ImportFrom]) -> 
     if not line.startswith("from ") or " as " in names:
         return False
     for node in peers:
-        if isinstance(node, ast.ImportFrom) and _module(node) == module and node.end_lineno == node.lineno:
-            have = [a.name + (f" as {a.asname}" if a.asname else "") for a in node.names]
-            every = sorted({*have, *names.split(", ")}, key=_name_key)
-            text = f"from {module} import {', '.join(every)}"
-            if len(text) > LINE_LENGTH or "*" in have:
-                return False
-            if every != sorted(have, key=_name_key):
-                ctx.edits.replace(node, text)
-            return True
+        if isinstance(node, ast.ImportFrom) and _module(node) == module:
+            joined = with_names(import_node(ctx.source, node), names.split(", "))
+            if joined is not None:
+                ctx.edits.replace(node, import_code(ctx.source, node, joined))
+                return True
     return False
-
-
-def _name_key(name: str) -> tuple[int, str]:
-    """Constants, then classes, then functions: the order that isort and ruff keep."""
-    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
-    return kind, name
 
 
 def _among(ctx: Context, lines: list[str], peers: list[ast.Import | ast.ImportFrom]) -> None:

@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.heads import head_end, import_block_end
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
+from t2j_lsp.translate.source.imported_names import import_code, import_node, with_only
 
 from .import_block import insert_imports
 
@@ -148,20 +149,16 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
 
 def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) -> None:
     torch_from = isinstance(node, ast.ImportFrom) and node.level == 0 and is_torch(node.module or "")
-    kept: list[ast.alias] = []
-    for alias in node.names:
+    kept: list[int] = []
+    for index, alias in enumerate(node.names):
         torch = torch_from or (isinstance(node, ast.Import) and is_torch(alias.name))
         bound = alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
         if not torch or alias.name == "*" and _star_needed(ctx) or used[bound] > 0:
-            kept.append(alias)
-    if len(kept) == len(node.names):
-        return
+            kept.append(index)
     if not kept:
         ctx.edits.delete(node)
-        return
-    names = ", ".join(a.name + (f" as {a.asname}" if a.asname else "") for a in kept)
-    head = f"from {node.module} import " if isinstance(node, ast.ImportFrom) else "import "
-    ctx.edits.replace(node, head + names)
+    elif len(kept) < len(node.names):
+        ctx.edits.replace(node, import_code(ctx.source, node, with_only(import_node(ctx.source, node), kept)))
 
 
 def _star_needed(ctx: Context) -> bool:

@@ -116,7 +116,7 @@ def _place(ctx: Context, node: ast.expr | ast.stmt, name: str) -> Place | None:
         return Place(span, name, owner, part, part)
     head = _from_lines(ctx, first, header_end(owner))
     if child in decorators:
-        at = ctx.source.text.rindex("@", 0, ctx.source.span(child)[0])
+        at = ctx.source.concrete.decorators[ctx.source.span(child)[0]]
         line = ctx.source.line_of(at)
         span = Span(line, at - ctx.source.starts[line - 1], span.end_line, span.end_column)
         return Place(span, name, owner, head, _from_lines(ctx, line, span.end_line))

@@ -7,167 +7,192 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import attrgetter
 
 from t2j_lsp.contract import SourceMapEntry
+from t2j_lsp.translate.source.concrete import Bracket, Concrete, Unreadable
 
 MIN_WIDTH, MAX_WIDTH = 88, 120
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 def wrap_long_lines(
     code: str, source: str, tree: ast.Module, entries: list[SourceMapEntry], newline: str
 ) -> tuple[str, list[SourceMapEntry]]:
     """The code with its new long lines broken, and the source map for it."""
-    lines = re.split(r"\r\n|\r|\n", code)
-    known = set(re.split(r"\r\n|\r|\n", source))
+    bom = code[: len(code) - len(code.removeprefix("\ufeff"))]
+    lines = _LINE_BREAK.split(code.removeprefix(bom))
+    known = set(_LINE_BREAK.split(source))
     limit = min(
         MAX_WIDTH, max([MIN_WIDTH, *(len(line) for line in known if not line.lstrip().startswith(("#", '"', "'")))])
     )
-    if all(len(line) <= limit or line in known for line in lines):
+    long = [number for number, line in enumerate(lines, 1) if len(line) > limit and line not in known]
+    if not long:
         return code, entries
-    frozen = _string_lines(tree)
+    broken = dict(_broken_lines(lines, long, tree, limit))
     out: list[str] = []
     moved = [0]
     for number, line in enumerate(lines, 1):
-        if len(line) <= limit or line in known or number in frozen:
-            out.append(line)
-        else:
-            out.extend(_broken(line, limit))
+        out.extend(broken.get(number, [line]))
         moved.append(len(out))
-    wrapped = newline.join(out)
-    try:
-        ast.parse(wrapped.lstrip("\ufeff"))
-    except SyntaxError:
-        return code, entries
-    return wrapped, [
+    return bom + newline.join(out), [
         replace(e, line=moved[e.line - 1] + 1, end_line=moved[min(e.end_line, len(lines))]) for e in entries
     ]
 
 
-def _string_lines(tree: ast.Module) -> set[int]:
-    """Lines that a string literal of several lines touches."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
-            found.update(range(node.lineno, (node.end_lineno or 0) + 1))
-    return found
-
-
-def _broken(line: str, limit: int) -> list[str]:
-    """One physical line as several, or as it was if it has no bracket to break at."""
-    code, comment = _comment(line)
-    pairs = _pairs(code)
-    if len(code.rstrip()) <= limit or pairs is None:
-        return [line]
-    top = [(a, b) for a, b, depth in pairs if depth == 0 and b > a + 1]
-    calls = [(a, b) for a, b in top if code[a] == "("]
-    choice = calls or [(a, b) for a, b in top if code[a] == "[" and not re.search(r"[\w)\]]$", code[:a])]
-    if not choice:
-        return [line]
-    is_def = re.match(r"\s*(async\s+)?(def|class)\b", code) is not None
-    start, end = choice[0] if is_def else choice[-1]
-    indent = code[: len(code) - len(code.lstrip())]
-    inner = indent + "    "
-    head, content, tail = code[: start + 1].rstrip(), code[start + 1 : end].strip(), code[end:].rstrip()
-    items = _split(content)
-    tail += f"  {comment}" if comment else ""
-    if len(inner + content) <= limit and not content.endswith(","):
-        return [head, inner + content, indent + tail]
-    if len(items) == 1 and not content.endswith(",") and len(clauses := _clauses(content)) > 1:
-        return [head, *(inner + clause for clause in clauses), indent + tail]
-    if len(items) == 1 and not content.endswith(","):
-        deeper = _broken(inner + content, limit)
-        return [head, *deeper, indent + tail] if len(deeper) > 1 else [line]
-    body: list[str] = []
-    for item in items:
-        body.extend(_broken(inner + item + ("" if item.startswith("**") and is_def else ","), limit))
-    return [head, *body, indent + tail]
-
-
-def _scan(text: str) -> list[tuple[int, str]] | None:
-    """Positions of the characters that stand outside strings; None if a string doesn't end."""
-    out: list[tuple[int, str]] = []
-    index = 0
-    while index < len(text):
-        char = text[index]
-        if char in "\"'":
-            quote = text[index : index + 3] if text[index : index + 3] in ('"""', "'''") else char
-            index += len(quote)
-            while not text.startswith(quote, index):
-                if index >= len(text):
-                    return None
-                index += 2 if text[index] == "\\" else 1
-            index += len(quote)
+def _broken_lines(lines: list[str], long: list[int], tree: ast.Module, limit: int) -> Iterator[tuple[int, list[str]]]:
+    """The lines, by number, that become several. Only the statements that they stand in are parsed by libcst."""
+    for first, last in _units(tree):
+        inside = [number for number in long if first <= number <= last]
+        if not inside:
             continue
-        out.append((index, char))
-        index += 1
-    return out
+        try:
+            unit = _Unit("\n".join(lines[first - 1 : last]), limit)
+        except Unreadable:
+            continue
+        for number in inside:
+            yield number, unit.broken(number - first)
 
 
-def _comment(line: str) -> tuple[str, str]:
-    """The code and the comment of a line."""
-    for index, char in _scan(line) or []:
-        if char == "#":
-            return line[:index].rstrip(), line[index:]
-    return line, ""
+def _units(tree: ast.Module) -> list[tuple[int, int]]:
+    """The first and last lines of the top-level statements; those that share a line are one."""
+    units: list[tuple[int, int]] = []
+    for node in tree.body:
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        first, last = min([node.lineno, *(d.lineno for d in decorators)]), node.end_lineno or node.lineno
+        if units and units[-1][1] == first:
+            first, _ = units.pop()
+        units.append((first, last))
+    return units
 
 
-def _pairs(text: str) -> list[tuple[int, int, int]] | None:
-    """Bracket pairs as (start, end, depth); None if the line isn't balanced in itself."""
-    scanned = _scan(text)
-    if scanned is None or text.rstrip().endswith("\\"):
-        return None
-    stack: list[int] = []
-    found: list[tuple[int, int, int]] = []
-    for index, char in scanned:
-        if char in _CLOSING:
-            stack.append(index)
-        elif char in _CLOSING.values():
-            if not stack or _CLOSING[text[stack[-1]]] != char:
-                return None
-            start = stack.pop()
-            found.append((start, index, len(stack)))
-    return None if stack else sorted(found)
+@dataclass(frozen=True)
+class _Part:
+    """``text[start:end]`` of a unit on a line of its own, with the indentation it gets and what follows it."""
+
+    indent: str
+    start: int
+    end: int
+    suffix: str = ""
+
+    def __len__(self) -> int:
+        return len(self.indent) + self.end - self.start + len(self.suffix)
 
 
-def _clauses(content: str) -> list[str]:
-    """A comprehension as its element and its ``for`` and ``if`` clauses."""
-    cuts: list[int] = [0]
-    depth = 0
-    for index, char in _scan(content) or []:
-        if char in _CLOSING:
-            depth += 1
-        elif char in _CLOSING.values():
-            depth -= 1
-        elif (
-            depth == 0
-            and char == " "
-            and content.startswith(" for ", index)
-            or depth == 0
-            and len(cuts) > 1
-            and content.startswith(" if ", index)
-        ):
-            cuts.append(index + 1)
-    return [content[a:b].strip() for a, b in zip(cuts, [*cuts[1:], len(content)], strict=True)]
+class _Unit:
+    """A statement of the output with its concrete tree. Raises Unreadable."""
 
+    def __init__(self, text: str, limit: int) -> None:
+        self.text = text
+        self.limit = limit
+        self.concrete = Concrete(text)
+        self.starts = [0, *(match.end() for match in _LINE_BREAK.finditer(text)), len(text) + 1]
+        self.strings = self.concrete.strings
+        self.brackets = [
+            one for _, one in sorted(self.concrete.brackets.items()) if not self._in_string(one.start, one.end)
+        ]
 
-def _split(content: str) -> list[str]:
-    """Split at the commas that stand outside brackets and strings."""
-    items: list[str] = []
-    depth = last = 0
-    lambdas = 0
-    for index, char in _scan(content) or []:
-        if char in _CLOSING:
-            depth += 1
-        elif char in _CLOSING.values():
-            depth -= 1
-        elif depth == 0 and content.startswith("lambda", index):
-            lambdas += 1
-        elif depth == 0 and char == ":" and lambdas:
-            lambdas -= 1
-        elif depth == 0 and char == "," and not lambdas:
-            items.append(content[last:index].strip())
-            last = index + 1
-    items.append(content[last:].strip())
-    return [item for item in items if item]
+    def _starting_in(self, start: int, end: int) -> list[Bracket]:
+        """The brackets that open in a range."""
+        place = attrgetter("start")
+        return self.brackets[bisect_left(self.brackets, start, key=place) : bisect_left(self.brackets, end, key=place)]
+
+    def _in_string(self, start: int, end: int) -> bool:
+        """Whether a range stands in a string literal: in the expression of an f-string."""
+        at = bisect_right(self.strings, (start, len(self.text))) - 1
+        return at >= 0 and self.strings[at][0] < start and end <= self.strings[at][1]
+
+    def broken(self, line: int) -> list[str]:
+        """A line (from 0) as several, or as it was if it has no bracket to break at."""
+        start, end = self.starts[line], self.starts[line + 1] - 1
+        whole = [self.text[start:end]]
+        if any(a < end and b > start and "\n" in self.text[a:b] for a, b in self.strings):
+            return whole
+        comment = next((text for at, text in self.concrete.comments if start <= at < end), "")
+        code = self.text[start : end - len(comment)].rstrip()
+        if any((start <= one.start < end) != (start < one.end <= end) for one in self.brackets) or code.endswith("\\"):
+            return whole
+        indent = code[: len(code) - len(code.lstrip())]
+        part = _Part(indent, start + len(indent), start + len(code))
+        parts = self._arguments(part) if len(part) > self.limit else [part]
+        out = [new for one in parts for new in self._lines(one)]
+        if len(out) > 1 and comment:
+            out[-1] += f"  {comment}"
+        return out if len(out) > 1 else whole
+
+    def _arguments(self, part: _Part) -> list[_Part]:
+        """A line of a bracket that began above it, cut between the arguments on it."""
+        around = [one for one in self.brackets if one.start < part.start and part.end < one.end]
+        if not around or around[-1].clauses:
+            return [part]
+        cuts = [at + 1 for at in around[-1].commas if part.start <= at < part.end]
+        *others, last = self._pieces(part.indent, part.start, part.end, cuts)
+        if cuts and self.concrete.next_code(part.end) == around[-1].end - 1 and self.text[last.end - 1] != ",":
+            last = replace(last, suffix=",")
+        return [*others, last]
+
+    def _lines(self, part: _Part) -> list[str]:
+        """A part as several lines, where it is too long and has a bracket to break at."""
+        whole = [self._line(part)]
+        bracket = self._chosen(part) if len(part) > self.limit else None
+        if bracket is None:
+            return whole
+        head = part.indent + self.text[part.start : bracket.start + 1]
+        tail = part.indent + self.text[bracket.end - 1 : part.end] + part.suffix
+        inner = part.indent + "    "
+        cuts = bracket.clauses or [at + 1 for at in bracket.commas]
+        pieces = self._pieces(inner, bracket.start + 1, bracket.end - 1, cuts)
+        content = _Part(inner, pieces[0].start, pieces[-1].end)
+        trailing = self.text[content.end - 1] == ","
+        if len(content) <= self.limit and not trailing:
+            return [head, self._line(content), tail]
+        if bracket.clauses:
+            return [head, *map(self._line, pieces), tail]
+        if bracket.commas:
+            defines = self._defines(part)
+            return [head, *(line for one in pieces for line in self._lines(self._item(one, defines))), tail]
+        deeper = self._lines(content)
+        return [head, *deeper, tail] if len(deeper) > 1 else whole
+
+    def _line(self, part: _Part) -> str:
+        return part.indent + self.text[part.start : part.end] + part.suffix
+
+    def _item(self, item: _Part, in_definition: bool) -> _Part:
+        """An argument with its comma, which Python 3.5 does not allow behind ``**options`` of a definition."""
+        end = item.end - 1 if self.text[item.end - 1] == "," else item.end
+        last = in_definition and self.text.startswith("**", item.start)
+        return replace(item, end=end, suffix="" if last else ",")
+
+    def _pieces(self, indent: str, start: int, end: int, cuts: Sequence[int]) -> list[_Part]:
+        """A range cut at some places."""
+        bounds = [start, *cuts, end]
+        texts = ((at, self.text[at:end]) for at, end in pairwise(bounds))
+        return [
+            _Part(indent, at + len(text) - len(text.lstrip()), at + len(text.rstrip()))
+            for at, text in texts
+            if text.strip()
+        ]
+
+    def _defines(self, part: _Part) -> bool:
+        return re.match(r"(async\s+)?(def|class)\b", self.text[part.start : part.end]) is not None
+
+    def _chosen(self, part: _Part) -> Bracket | None:
+        """The bracket to break at: of a definition the first, else the last call or, without one, the last list."""
+        top: list[Bracket] = []
+        for one in self._starting_in(part.start, part.end):
+            if one.end <= part.end and one.start >= (top[-1].end if top else 0):
+                top.append(one)
+        filled = [one for one in top if one.end > one.start + 2]
+        calls = [one for one in filled if self.text[one.start] == "("]
+        lists = [one for one in filled if self.text[one.start] == "[" and not self._subscript(part, one)]
+        choice = calls or lists
+        if not choice:
+            return None
+        return choice[0] if self._defines(part) else choice[-1]
+
+    def _subscript(self, part: _Part, bracket: Bracket) -> bool:
+        return re.search(r"[\w)\]]$", self.text[part.start : bracket.start]) is not None

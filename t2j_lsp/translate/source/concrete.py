@@ -63,6 +63,7 @@ class ReplacementField:
 class Statement:
     """Where a statement stands, and the comments that belong to it."""
 
+    node: cst.CSTNode
     start: int
     """Its first character, which is the ``@`` of its first decorator."""
     end: int
@@ -102,15 +103,34 @@ class Concrete:
         """Every pair of brackets by where it starts."""
         self.fields: tuple[ReplacementField, ...] = tuple(sorted(made.fields, key=lambda one: one.start))
 
+    @cached_property
+    def strings(self) -> tuple[Range, ...]:
+        """Every string literal, in order, without those in the expressions of f-strings."""
+        kinds = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
+        found: list[Range] = []
+        for one in sorted(span for node, span in self.spans.items() if isinstance(node, kinds)):
+            if not found or one[0] >= found[-1][1]:
+                found.append(one)
+        return tuple(found)
+
+    @cached_property
+    def decorators(self) -> dict[int, int]:
+        """Where the ``@`` of each decorator stands, by where its expression starts."""
+        return {
+            self.spans[node.decorator][0]: start
+            for node, (start, _) in self.spans.items()
+            if isinstance(node, cst.Decorator)
+        }
+
     def around(self, start: int, end: int) -> Bracket | None:
         """The brackets that hold nothing but ``text[start:end]``, white space and comments aside."""
         before = self._skipped_back(start)
         bracket = self.brackets.get(before - 1) if before else None
         if bracket is None or bracket.end - 1 < end:
             return None
-        return bracket if self._skipped(end) == bracket.end - 1 else None
+        return bracket if self.next_code(end) == bracket.end - 1 else None
 
-    def _skipped(self, at: int) -> int:
+    def next_code(self, at: int) -> int:
         """The first index from ``at`` on with neither white space nor a comment."""
         while True:
             while at < len(self.text) and self.text[at] in " \t\f\r\n\\":
@@ -157,7 +177,7 @@ class Concrete:
             start, end = self.spans[node]
             first = min([start, *(self.spans[d][0] for d in getattr(node, "decorators", ()))])
             behind = self._last_comment(node)
-            yield start, Statement(first, end, self._header(node), True, None, _texts(node.leading_lines), behind)
+            yield start, Statement(node, first, end, self._header(node), True, None, _texts(node.leading_lines), behind)
             yield from self._inside(node)
 
     def _inside(self, node: cst.CSTNode) -> Iterator[tuple[int, Statement]]:
@@ -189,6 +209,7 @@ class Concrete:
             yield (
                 start,
                 Statement(
+                    node,
                     start,
                     end,
                     end,

@@ -223,6 +223,33 @@ for t in range(10):
     )
 
 
+def test_a_string_of_several_lines_moves_as_it_is() -> None:
+    source = """\
+import torch
+import torch.nn.functional as F
+
+
+def train(model: torch.nn.Module, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        # the prediction
+        out = named(model(x), \'\'\'first
+  second
+    third\'\'\')
+        loss = F.mse_loss(out, y)  # the mean
+        assert out.shape == y.shape, f\'\'\'{out.shape} is
+not
+      {y.shape}\'\'\'
+        loss.backward()
+        optimizer.step()
+"""
+    code = translate(source).code
+    assert "        # the prediction\n        out = named(model(x), '''first\n  second\n    third''')\n" in code
+    assert "  # the mean\n" in code
+    assert "        assert out.shape == y.shape, f'''{out.shape} is\nnot\n      {y.shape}'''\n" in code
+
+
 def test_nothing_is_detached_that_no_gradient_reaches() -> None:
     assert "stop_gradient" not in converted("distill").code
     assert "stop_gradient" not in converted("transfer").code

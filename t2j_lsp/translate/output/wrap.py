@@ -45,17 +45,31 @@ def wrap_long_lines(
 
 
 def _broken_lines(lines: list[str], long: list[int], tree: ast.Module, limit: int) -> Iterator[tuple[int, list[str]]]:
-    """The lines, by number, that become several. Only the statements that they stand in are parsed by libcst."""
+    """The lines, by number, that become several. Only the statements around them are parsed."""
+    outline = list(lines)
     for first, last in _units(tree):
         inside = [number for number in long if first <= number <= last]
         if not inside:
             continue
+        _shorten(outline, [node for node in tree.body if first <= node.lineno <= last], long)
         try:
-            unit = _Unit("\n".join(lines[first - 1 : last]), limit)
+            unit = _Unit("\n".join(outline[first - 1 : last]), limit)
         except Unreadable:
             continue
         for number in inside:
             yield number, unit.broken(number - first)
+
+
+def _shorten(lines: list[str], nodes: list[ast.stmt], long: list[int]) -> None:
+    """Put ``pass`` in the place of every statement that has its lines for itself, and no long one among them."""
+    for node in (n for one in nodes for n in ast.walk(one)):
+        if not isinstance(node, ast.stmt) or hasattr(node, "body") or node.end_lineno is None:
+            continue
+        first, last = node.lineno, node.end_lineno
+        before = lines[first - 1].encode()[: node.col_offset].decode()
+        behind = lines[last - 1].encode()[node.end_col_offset :].decode().lstrip()
+        if bisect_left(long, first) == bisect_right(long, last) and not before.strip() and behind[:1] in ("", "#"):
+            lines[first - 1 : last] = [f"{before}pass", *[""] * (last - first)]
 
 
 def _units(tree: ast.Module) -> list[tuple[int, int]]:

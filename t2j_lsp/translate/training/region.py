@@ -142,11 +142,8 @@ class Region:
 
     def _trailing(self, statement: ast.stmt) -> list[str]:
         """The comment behind a statement, on its last line."""
-        source = self.ctx.source
-        end = source.span(statement)[1]
-        assert statement.end_lineno is not None
-        stop = source.starts[statement.end_lineno - 1] + len(source.line_text(statement.end_lineno))
-        return list(source.comments_between(end, stop))
+        behind = self.ctx.source.statement(statement).behind
+        return [self.ctx.source.text[slice(*behind)]] if behind is not None else []
 
     def _item(self, index: int, statements: StatementRewriter, steps: list[Step], pending: list[str]) -> list[str]:
         """What stands in the place of an item."""

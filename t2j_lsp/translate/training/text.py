@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.scope import CurrentStatement
+from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.text import Source, apply_edits
 
 
@@ -22,7 +25,7 @@ def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> li
     text = apply_edits(ctx.source.text, inside, start, end)
     reasons = [r for at in list(ctx.report.todos) if start <= at <= end for r in ctx.report.todos.pop(at)]
     width = len(ctx.source.indent(node.lineno))
-    lines = dedented(text, width, _inner_string_lines(text, node))
+    lines = dedented(text, width)
     return [f"# TODO(t2j): {reason}" for reason in dict.fromkeys(reasons)] + lines
 
 
@@ -44,30 +47,24 @@ def span_of_lines(source: Source, node: ast.stmt) -> tuple[int, int]:
     return source.starts[first - 1], source.starts[node.end_lineno - 1] + len(source.line_text(node.end_lineno))
 
 
-def dedented(text: str, width: int, fixed: set[int]) -> list[str]:
-    """Lines with ``width`` columns less of indentation; ``fixed`` are the indices of lines inside string literals."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+def dedented(text: str, width: int) -> list[str]:
+    """Statements as lines with ``width`` columns less of indentation.
+
+    A line break inside a string literal ends no line: what is behind it is the string's, and is indented no more.
+    """
+    head = "if 1:\n" if text[:1].isspace() else ""
+    try:
+        strings = [(start - len(head), end - len(head)) for start, end in Concrete(head + text).strings]
+    except Unreadable:
+        strings = []  # nothing but comments is left of it
+    ends = [0]
+    for found in re.finditer(r"\r\n|\r|\n|$", text):
+        if not any(start < found.start() < end for start, end in strings):
+            ends.append(found.end())
+    lines = [text[start:end].rstrip("\r\n") for start, end in pairwise(ends)]
     while lines and not lines[-1].strip():
         lines.pop()
-    out = []
-    for index, line in enumerate(lines):
-        cut = min(width, len(line) - len(line.lstrip()))
-        out.append(line if index in fixed else line[cut:])
-    return out
-
-
-def _inner_string_lines(text: str, node: ast.stmt) -> set[int]:
-    """Indices of lines that begin inside a string literal of the new text."""
-    try:
-        tree = ast.parse("if 1:\n" + text if text[:1].isspace() else "\n" + text)
-    except SyntaxError:
-        return set()
-    found: set[int] = set()
-    for inner in ast.walk(tree):
-        if isinstance(inner, ast.JoinedStr) or isinstance(inner, ast.Constant) and isinstance(inner.value, str | bytes):
-            if (inner.end_lineno or 0) > inner.lineno:
-                found |= set(range(inner.lineno - 1, (inner.end_lineno or 0) - 1))
-    return found
+    return [line[min(width, len(line) - len(line.lstrip())) :] for line in lines]
 
 
 def indented(lines: Sequence[str], indent: str) -> list[str]:
@@ -84,9 +81,4 @@ def lead_lines(source: Source, node: ast.stmt, previous: int) -> list[str]:
 
 def lead_comments(source: Source, node: ast.stmt) -> list[str]:
     """The comments that stand on lines of their own directly above a statement."""
-    line = node.lineno - 1
-    found: list[str] = []
-    while line >= 1 and source.line_text(line).lstrip().startswith("#"):
-        found.insert(0, source.line_text(line).strip())
-        line -= 1
-    return found
+    return list(source.statement(node).above)

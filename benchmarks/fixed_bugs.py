@@ -2,11 +2,13 @@
 
     python -m benchmarks.fixed_bugs [EXAMPLE ...] [--sample N] [--seed N] [--jobs N]
     python -m benchmarks.fixed_bugs --record [EXAMPLE ...]
+    python -m benchmarks.fixed_bugs --terms
 
 Runs the examples of ``retrieval/fixed_bugs.jsonl`` (all, those named, or a sample) and prints what does not hold, the
 counts by category, and the time per pair; exit code 1 where something does not hold. ``--record`` reads the pages in
 ``retrieval/programs``, runs them, and writes ``fixed_bugs.jsonl`` with the messages that appeared. Only pages that
-changed since are run, unless they are named.
+changed since are run, unless they are named. It also writes ``terms.jsonl``, the words that pairs are found by, which
+``--terms`` does alone.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict
 from t2j_lsp.fixes.record import Example, FixedBug, Verification, to_jsonl
-from t2j_lsp.retrieval import dataset
+from t2j_lsp.retrieval import dataset, terms
 from t2j_lsp.retrieval.authoring import PageError, read_page
 
 HOME = Path(__file__).resolve().parents[1] / "retrieval"
@@ -143,6 +145,11 @@ def record(names: Sequence[str], jobs: int) -> bool:
     return good
 
 
+def write_terms() -> None:
+    text = terms.to_lines(pair for example in dataset() for pair in example.pairs)
+    (HOME / terms.FILE).write_text(text, encoding="utf-8")
+
+
 def summary(examples: Sequence[Example], bad: int, seconds: float) -> None:
     bugs: list[FixedBug] = [bug for example in examples for bug in example.errors]
     outcomes = Counter(bug.verification.outcome for bug in bugs if bug.verification)
@@ -158,6 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="EXAMPLE")
     parser.add_argument("--record", action="store_true", help="run the pages that changed and write the data")
+    parser.add_argument("--terms", action="store_true", help="write the words that pairs are found by, and end")
     parser.add_argument("--sample", type=int, metavar="N", help="as many bugs, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
@@ -165,8 +173,12 @@ def main() -> int:
     if arguments.record:
         good = record(arguments.names, arguments.jobs)
         dataset.cache_clear()
+        write_terms()
         summary(dataset(), 0, sum(b.verification.seconds for e in dataset() for b in e.errors if b.verification))
         return 0 if good else 1
+    if arguments.terms:
+        write_terms()
+        return 0
     examples = [e for e in programs(dataset()) if not arguments.names or e.program in arguments.names]
     pairs = [pair for example in examples for pair in example.pairs]
     if arguments.sample:

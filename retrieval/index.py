@@ -15,6 +15,7 @@ from t2j_lsp.fixes.record import Example, Found, Pair, Query, chosen, from_jsonl
 from . import features
 from .edits import NO_COUNTERPART, edits, forms
 from .flow import unused
+from .terms import terms_of
 
 WEIGHTS = {
     "source": 0.3, "names": 0.5, "structure": 0.3, "differences": 0.2, "edits": 0.5, "forms": 0.2, "flow": 2.0,
@@ -43,7 +44,7 @@ class Index:
         self._lock = threading.Lock()
         self._sqlite = sqlite3.connect(":memory:", check_same_thread=False)
         self._common: dict[str, Counter[str]] = {}
-        rows = [_pair_terms(pair) for pair in self.pairs]
+        rows = [terms_of(pair) for pair in self.pairs]
         for field in WEIGHTS:
             texts = [[_token(term) for term in row[field]] for row in rows]
             self._common[field] = Counter(term for text in texts for term in set(text))
@@ -86,25 +87,6 @@ class Index:
         with self._lock:
             rows = self._sqlite.execute(asked, (" OR ".join(known),)).fetchall()
         return [(number, self.weights[field] * score) for number, score in rows]
-
-
-def _pair_terms(pair: Pair) -> dict[str, list[str]]:
-    """What a pair is found by; free words of a search also find its names and its message."""
-    bug, example = pair.bug, pair.example
-    row = {
-        "source": features.names(example.input_code),
-        "names": features.names(bug.error_code),
-        "structure": features.structure(bug.error_code),
-        "differences": features.differences(bug.fixed_code, bug.error_code),
-        "edits": edits(example.fix_output, pair.faulty, pair.lines),
-        "forms": sorted(forms(bug.error_code) - forms(bug.fixed_code)),
-        "flow": list((Counter(unused(pair.faulty)) - Counter(unused(example.fix_output))).elements()),
-        "error": features.message(bug.error),
-    }
-    row["names"] += features.names(bug.fixed_code)
-    about = features.message(f"{bug.root_cause.replace('-', ' ')} {bug.category} {bug.fix_info}")
-    row["words"] = [*about, *row["error"], *row["names"]]
-    return row
 
 
 def _terms(query: Query) -> dict[str, list[str]]:

@@ -94,7 +94,7 @@ def test_the_wheel_holds_the_package_with_rules_and_retrieval_inside_and_nothing
     assert {name.split("/")[0] for name in names - info} == {"t2j_lsp"}
     assert {"t2j_lsp/rules/__init__.py", "t2j_lsp/retrieval/__init__.py", "t2j_lsp/plugins.py"} <= names
     assert any(name.startswith("t2j_lsp/rules/helpers/") for name in names)
-    assert "t2j_lsp/retrieval/fixed_bugs.jsonl" in names
+    assert {"t2j_lsp/retrieval/fixed_bugs.jsonl", "t2j_lsp/retrieval/terms.jsonl"} <= names
     kinds = (".py", ".html", ".jsonl", "py.typed")
     own_tests = ("/tests/", "conftest", "/test_")
     assert not [n for n in names - info if any(part in n for part in own_tests) or not n.endswith(kinds)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from importlib import resources
 
 import pytest
 
 from benchmarks.fixed_bugs import PAGES, bare, programs
 from t2j_lsp.fixes.record import CATEGORIES, Example, FixedBug, from_jsonl, planted, to_jsonl
-from t2j_lsp.retrieval import dataset
+from t2j_lsp.retrieval import dataset, terms
 from t2j_lsp.retrieval.authoring import PageError, read_page, read_pages
 
 EXAMPLES = dataset()
@@ -82,3 +83,8 @@ def test_a_page_without_an_explanation_is_refused(tmp_path) -> None:  # type: ig
 
 def test_no_message_holds_a_path_of_the_machine_that_it_was_recorded_on() -> None:
     assert [pair.id for pair in PAIRS if re.search(r"(?<![\w.:/])/\S*/[\w.-]+\.py", pair.bug.error)] == []
+
+
+def test_the_words_that_pairs_are_found_by_are_those_that_would_be_worked_out() -> None:
+    """If this fails: python -m benchmarks.fixed_bugs --terms"""
+    assert (resources.files("t2j_lsp.retrieval") / terms.FILE).read_text(encoding="utf-8") == terms.to_lines(PAIRS)

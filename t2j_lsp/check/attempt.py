@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from t2j_lsp.check.arguments.plans import constructor
 from t2j_lsp.check.difference.experiment import Experiment
 from t2j_lsp.check.difference.explain import BYTES, Run, explanation
@@ -16,11 +18,12 @@ from t2j_lsp.check.process.worker import RemoteError, TimedOut
 from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.protocol import as_float64
 from t2j_lsp.check.training.comparison import OwnTraining
-from t2j_lsp.check.verdict.compare import Comparison, compare
+from t2j_lsp.check.verdict.compare import Comparison, arrays_of, compare, kind_of
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
-from t2j_lsp.check.verdict.judge import Evidence, Judgement, cannot_say, judge
+from t2j_lsp.check.verdict.judge import FORM, Evidence, Judgement, cannot_say, judge
 from t2j_lsp.check.verdict.obstacles import failed_at_gap, obstacle
 from t2j_lsp.check.verdict.refusals import refusal
 from t2j_lsp.check.verdict.stages import perturbed
@@ -240,16 +243,33 @@ class Attempt:
         return moved.observed | (moved.generate.observed if moved.generate else {})
 
     def _doubtful(self, bits: int) -> bool:
-        """Whether XLA alone may be why the two differ: on the CPU, unless they do so without ``jit``, too."""
+        """Whether XLA alone may be why values differ: on the CPU, unless they do so without ``jit``, too."""
         torch, jax = self.evidence.torch[bits], self.evidence.jax[bits]
-        if not self.differs or jax.errors or self.session.pool.device_name != "cpu":
+        difference = self.judgement.difference
+        if not self.differs or jax.errors or difference is None or difference.kind in FORM:
             return False
-        eager = jax.observed.get("eval")
+        if self.session.pool.device_name != "cpu":
+            return False
+        if bits == 32:
+            return True
+        eager = jax.observed.get("eval") or self._without_jit()
         if eager is None:
             return True
         without_jit = Comparison()
         compare("eval output", torch.observed["eval output"], eager["eval output"], without_jit)
         return not without_jit.differences
+
+    def _without_jit(self) -> Observations | None:
+        """What the conversion computes in evaluation mode without ``jit``: sooner had than by compiling with care."""
+        found = self._jax(self.jax_slice, self.call | {"variants": {}}, steps=0, seconds=self.budget.left, jit=False)
+        return found.observed.get("eval")
+
+    def _has_nan(self) -> bool:
+        """Whether any observation of either side in float64 holds NaN."""
+        jax = self.evidence.jax[64].observed.values() if 64 in self.evidence.jax else ()
+        trees = [tree for observed in (self.evidence.torch[64].observed, *jax) for tree in observed.values()]
+        arrays = [array for tree in trees for array in arrays_of(tree).values()]
+        return any(np.isnan(as_float64(a)).any() for a in arrays if kind_of(a) in ("floating", "complex"))
 
     def _jax(
         self,
@@ -258,6 +278,7 @@ class Attempt:
         steps: int | None = None,
         seconds: float | None = None,
         careful: bool = False,
+        jit: bool = True,
     ) -> JaxObserved:
         torch = self.evidence.torch[64]
         steps = self.optimizer_steps if steps is None else steps
@@ -268,6 +289,8 @@ class Attempt:
             "gradients": True,
             "steps": steps,
             "careful": careful,
+            "nan": careful and (part is not self.jax_slice or self._has_nan()),
+            "jit": jit,
         }
         given |= {"seconds": seconds, "generate": calls_of(torch) if steps else None}
         return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)

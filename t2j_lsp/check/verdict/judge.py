@@ -26,7 +26,8 @@ from .stages import (  # fmt: skip
     trajectory,
 )
 
-_FORM = ("structure", "shape", "dtype")
+FORM = ("structure", "shape", "dtype")
+"""Kinds of differences that values have no part in."""
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
 
 
@@ -91,7 +92,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     behavioral = _compared("behavioral", torch[64], result, skip, allowed)
     numeric.differences[:0] = _not_trained(torch[64], result.observed)
     _set_aside(judgement, numeric, conditioning)
-    form = [d for d in numeric.differences if d.kind in _FORM]
+    form = [d for d in numeric.differences if d.kind in FORM]
     _spec(verdict, form, initial)
     if form:
         judgement.difference = form[0]
@@ -185,7 +186,7 @@ def _uncontrolled(torch: TorchObserved) -> tuple[set[str], list[str]]:
 
 def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Conditioning) -> None:
     """Takes away differences where torch's own float32 and float64 part: there rounding alone may decide a branch."""
-    doubtful = [d for d in comparison.differences if d.kind not in _FORM and conditioning.is_ill(d.name)]
+    doubtful = [d for d in comparison.differences if d.kind not in FORM and conditioning.is_ill(d.name)]
     if doubtful:
         comparison.differences = [d for d in comparison.differences if d not in doubtful]
         doubtful = [d for d in doubtful if not is_variant(d.name)]

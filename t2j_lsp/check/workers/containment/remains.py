@@ -49,9 +49,10 @@ class Remains:
                     continue
                 return f"{getattr(owner, '__name__', owner)}.{name}"
             if isinstance(owner, type):
-                for name, _ in _code_of(owner):
+                for name, (value, _) in _code_of(owner):
                     # What a class inherited before: ``torch.Tensor.add = ...``.
-                    if name not in names and any(name in vars(base) for base in owner.__mro__[1:]):
+                    inherited = [vars(base)[name] for base in owner.__mro__[1:] if name in vars(base)]
+                    if name not in names and inherited and not _wraps(value, inherited[0]):
                         return f"{owner.__name__}.{name}"
         self._note()
         return None

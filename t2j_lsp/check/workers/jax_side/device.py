@@ -20,9 +20,10 @@ _held: list[jax.Array] = []
 
 
 Options = dict[str, str | bool]
-_PLAIN_LOOPS, _KNOWN_TO = "--xla_cpu_use_fusion_emitters=false", ("0.10.",)
-"""A flag with which XLA compiles for the CPU in two thirds of the time, and the versions of jaxlib that are known to
-have it: others end the process over a flag that they don't know."""
+_PLAIN_LOOPS, _IN_ONE_PART = "--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"
+_KNOWN_TO = ("0.10.",)
+"""Flags with which XLA compiles for the CPU in a third of the time (each part of a program costs a start of LLVM), and
+the versions of jaxlib that are known to have them: others end the process over a flag that they don't know."""
 
 
 def install() -> None:
@@ -33,7 +34,7 @@ def install() -> None:
     if os.environ.get(DEVICE) == "gpu":
         jax.devices()
     elif version("jaxlib").startswith(_KNOWN_TO):
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_PLAIN_LOOPS}".strip()
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_PLAIN_LOOPS} {_IN_ONE_PART}".strip()
 
 
 def usual_loops() -> Options:

@@ -42,8 +42,10 @@ def observe(request: dict[str, Any]) -> JaxObserved:
 
     The request holds ``slice``, ``init``, ``inputs``, ``wide``, ``seed``, ``steps``, ``eager``, ``gradients``, and of
     the torch side's result ``state``, ``cotangents``, ``tapes`` and ``varies``; ``variants`` are other inputs by the
-    name of the observation. With ``careful``, XLA compiles so that a difference is none of its own. What repeats the
-    rest is left out where it is not done within ``seconds``; ``left_out`` names it.
+    name of the observation. With ``careful``, XLA compiles so that a difference is none of its own; with ``nan``, also
+    that NaN among gradients stays, where there was any. What repeats the
+    rest is left out where it is not done within ``seconds``; ``left_out`` names it. Where ``jit`` is false, nothing but
+    evaluation mode without it.
     """
     with program(request) as (module, target), watched() as halves:
         session = Session(request, vars(module), target)
@@ -51,6 +53,9 @@ def observe(request: dict[str, Any]) -> JaxObserved:
         session.phase("construct", "", session.construct)
         if not session.errors:
             module_class = isinstance(session.model, nnx.Module)
+            if not request.get("jit", True):
+                session.phase("eval", "eval", lambda: session.evaluate(False))
+                return session.result()
             session.phase("eval under jit", "eval", lambda: session.evaluate(True))
             raising = any(name.startswith(RAISING) for name in request["variants"])
             eager = request["eager"] and session.affords("without jit", WIDER)
@@ -210,7 +215,7 @@ class Session:
     def differentiated(self, function: Run) -> Run:
         """As `jitted`, for a function that returns gradients."""
         values = self.jitted(function)
-        if not self.careful:
+        if not self.careful or not self.request.get("nan"):
             return values
         showing_nan = self.compiled(function, _SHOWING_NAN | usual_loops())
 

@@ -20,6 +20,7 @@ from t2j_lsp.check.protocol import RawArray, leaves, plain
 from t2j_lsp.check.workers.serve import raised
 
 from . import device as torch_device
+from .adam import Adam
 from .build import build, program, randomise, realise, to_array, to_tensor
 from .generate import generation
 from .random import recording
@@ -297,7 +298,7 @@ class Runs:
         """Training steps: outputs and gradients of the first, the course of all, parameters at the end."""
         named = dict(self.model.named_parameters(remove_duplicate=False))
         trained = [p for p in self.model.parameters() if p.requires_grad]
-        optimizer = torch.optim.Adam(trained, lr=1e-2, betas=(0.9, 0.999), eps=1e-3) if trained and count else None
+        optimizer = Adam(trained) if count else None
         found: dict[str, Any] = {}
         for step in range(1, max(count, 1) + 1):
             output, roots = self.differentiated("train")

@@ -48,11 +48,11 @@ METHOD_TABLES = {
     ("output/places.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
-    ("inference/results.py", "_RESULTS"): "the words of a record's result=",
+    ("inference/library_calls.py", "_RESULTS"): "the words of a record's result=",
     ("rule/names.py", "_NOT_SAME_ON_ARRAYS"): "methods of arrays: NumPy's meaning, not torch's",
     ("rule/record.py", "IGNORED"): "names of arguments",
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",
-    ("training/gate.py", "ATTRIBUTES"): "attributes that only training code has: words of its protocol",
+    ("training/gate.py", "TRAINING"): "attributes that only training code has: words of its protocol",
     ("training/jittable.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
     ("training/jittable.py", "BUILTINS"): "Python's own functions",
 }

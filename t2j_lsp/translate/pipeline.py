@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import ast
+import gc
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from t2j_lsp.contract import Finding, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.contract import Needs as ContractNeeds
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Plan
 from t2j_lsp.translate.expressions.needs import Known, Needs
-from t2j_lsp.translate.expressions.plan import Plan
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.scope import CurrentStatement
+from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.rngs import plan_rngs
-from t2j_lsp.translate.inference.shared_storage import shared_writes
-from t2j_lsp.translate.layout.plan import plan_layout
+from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes
 from t2j_lsp.translate.output.rewrites import effective, rewrites
-from t2j_lsp.translate.output.wrap import wrap_long_lines
+from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.findings import once
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
+from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.plan import plan_training, refine
 
 
@@ -36,8 +39,24 @@ def translate(source: str, options: Options | None = None) -> Translation:
 
     A text without torch comes back unchanged. Raises SourceError if the text isn't Python.
     """
-    options = options or Options()
     load_rules()
+    with _no_garbage():
+        return _translated(source, options or Options())
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Trees live as long as their translation: looking for garbage among them meanwhile costs a fifth of its time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _translated(source: str, options: Options) -> Translation:
     try:
         if "torch" not in source:
             parse(source.removeprefix("\ufeff"))
@@ -48,7 +67,8 @@ def translate(source: str, options: Options | None = None) -> Translation:
         inference = Inference(parsed, options.resolve)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
-        inference = refine(inference)
+        if inference.holds_tests or inference.has(LOSSES):
+            inference = refine(inference)
         known = Known()
         while (translation := _convert(inference, options, known)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
@@ -63,10 +83,16 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     for info in inference.functions.values():
         if info.node in known.drawing:
             info.draws, info.seeds = True, False
-    plan_rngs(inference)
-    plan = Plan(plan_layout(inference), shared_writes(inference), inference.factory_dicts)
+    if inference.draws:
+        plan_rngs(inference)
+    plan = Plan(factory_dicts=inference.factory_dicts)
+    if inference.has(layout.NEEDS):
+        plan.layout = layout.plan_layout(inference)
+    if inference.has(shared_storage.NEEDS):
+        plan.shared_writes = shared_storage.shared_writes(inference)
     context = Context.of(inference, options, plan, known.drawing)
-    plan_training(context)
+    if inference.assumed or inference.has(TRAINING):
+        plan_training(context)
     plan.freeze()
     needs = Needs(helper_names(), known)
     renderer = Renderer(context, needs)
@@ -75,23 +101,25 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     _make_fixture(context, renderer)
     if known.size > before:
         return None
-    output = _drop_unread(context, _parse(context))
+    read = _read_names(context)
     if options.helpers == "inline":
-        needs.claim_copied(closure(copied_names(context, output, needs)), context)
+        needs.claim_copied(closure(copied_names(context, read, needs)), context)
         if known.size > before:
             return None
-    report_leftovers(context, needs.claimed)
+    if not inference.torch_names.isdisjoint(read):
+        report_leftovers(context, needs.claimed)
     _mark_todos(context)
     _keep_comments(context)
     own = frozenset(context.edits.made)
-    imports, _, copied = edit_imports(context, output, needs)
+    imports, _, copied = edit_imports(context, read, needs)
     code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
     outcomes = Outcomes(context, own, tree)
-    count = len(source_map)
-    code, moved = wrap_long_lines(code, parsed.text, tree, [*source_map, *outcomes.entries], parsed.newline)
+    count, moved = len(source_map), [*source_map, *outcomes.entries]
+    if any(len(line) > MIN_WIDTH for line in code.split("\n")):
+        code, moved = wrap_long_lines(code, parsed.text, tree, moved, parsed.newline)
     findings = once(context.report.findings, context.report.refused_calls)
     forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(
@@ -189,7 +217,7 @@ def _mark_todos(context: Context) -> None:
 def _keep_comments(context: Context) -> None:
     """Comments inside replaced code that the new code doesn't have go above the statement."""
     source = context.source
-    starts = sorted({s.lineno for s in ast.walk(source.tree) if isinstance(s, ast.stmt)})
+    starts = sorted({s.lineno for s in source.nodes if isinstance(s, ast.stmt)})
     lost: dict[int, list[str]] = {}
     for edit in list(context.edits.made):
         if edit.end <= edit.start:
@@ -224,11 +252,16 @@ class InternalError(SourceError):
         self.code = code
 
 
-def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
-    """Remove assignments (``device = ...``, an unused seed) that nothing in the output reads."""
-    if not context.edits.removable:
-        return output
-    read = loads(output)
+def _read_names(context: Context) -> Counter[str]:
+    """What the output reads, after what nothing in it reads was removed."""
+    read = loads(_parse(context))
+    if context.edits.removable and _drop_unread(context, read):
+        read = loads(_parse(context))
+    return read
+
+
+def _drop_unread(context: Context, read: Counter[str]) -> bool:
+    """Remove assignments (``device = ...``, an unused seed) that the output doesn't read; whether there were any."""
     changed = False
     for node, name in context.edits.removable.items():
         if read[name] == 0:
@@ -253,4 +286,4 @@ def _drop_unread(context: Context, output: ast.Module) -> ast.Module:
                     "JAX places arrays on its default device; this name is kept because the file still reads it",
                 )
             )
-    return _parse(context) if changed else output
+    return changed

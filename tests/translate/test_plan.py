@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from t2j_lsp.translate.expressions.plan import Plan
+from t2j_lsp.translate.expressions.context import Plan
 
 
 def test_no_handler_comes_once_writing_has_begun() -> None:

@@ -22,7 +22,7 @@ from t2j_lsp.contract import Translation
 from t2j_lsp.symbols import FunctionNode, Scope, Symbols, imported, scopes_around
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.expressions.needs import MEANINGS
-from t2j_lsp.translate.expressions.site import TAKEN
+from t2j_lsp.translate.expressions.rngs import TAKEN
 from t2j_lsp.translate.source.helpers import helper_names
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2j_lsp.translate.expressions.site import TAKEN
+from t2j_lsp.translate.expressions.rngs import TAKEN
 
 from .convert import body, expect_same, run
 

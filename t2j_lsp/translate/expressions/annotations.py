@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -20,29 +18,25 @@ class Annotations:
     def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
         self.ctx = context
         self.renderer = renderer
-        self.inside = False
-        """Whether the expression at hand stands in an annotation."""
 
-    @contextmanager
-    def within(self) -> Iterator[None]:
-        """While what stands in an annotation is rendered."""
-        saved, self.inside = self.inside, True
-        try:
-            yield
-        finally:
-            self.inside = saved
+    def piece(self, node: ast.expr) -> Piece | None:
+        """What an expression in an annotation becomes, where it is a qualifier or a string."""
+        match node:
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Constant(value=str() as text):
+                return self._string(node, text)
+            case _:
+                return None
 
-    def subscript(self, node: ast.Subscript) -> Piece | None:
+    def _subscript(self, node: ast.Subscript) -> Piece | None:
         """``torch.jit.Final[bool]`` is ``bool``."""
-        fact = self.ctx.fact(node.value) if self.inside else None
+        fact = self.ctx.fact(node.value)
         plain = isinstance(fact, Qual) and fact.name in names_with(Trait.PLAIN_ANNOTATION)
         return self.renderer.render(node.slice) if plain else None
 
-    def string(self, node: ast.Constant) -> Piece | None:
+    def _string(self, node: ast.Constant, text: str) -> Piece | None:
         """``"torch.Tensor"``: a type that is written as a string."""
-        if not self.inside or not isinstance(node.value, str):
-            return None
-        text = node.value
         for name, new in (("torch.Tensor", "jax.Array"), ("nn.Module", "nnx.Module")):
             if text in (name, f"Optional[{name}]"):
                 root = new.partition(".")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from t2j_lsp.translate.inference.shared_storage import works_in_place
 from t2j_lsp.translate.rule.facts import (
@@ -41,7 +42,7 @@ from .torch_only import stays_torch
 
 
 class Calls:
-    """What calls become."""
+    """What calls become. The parts that know a kind of call are made where they are first asked."""
 
     def __init__(
         self,
@@ -49,10 +50,10 @@ class Calls:
         renderer: ExpressionRenderer,
         copier: Copier,
         rules: RuleApplication,
-        in_place: InPlace,
-        layers: Layers,
-        methods: ModuleMethods,
-        tensors: TensorMethods,
+        in_place: Callable[[], InPlace],
+        layers: Callable[[], Layers],
+        methods: Callable[[], ModuleMethods],
+        tensors: Callable[[], TensorMethods],
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -66,10 +67,11 @@ class Calls:
     def call(self, node: ast.Call) -> Piece | None:
         """What a call becomes; None where only its arguments may change."""
         fact = self.ctx.fact(node.func)
-        if (stays := stays_torch(self.ctx, node)) is not None:
+        torch = isinstance(fact, Qual) and is_torch(fact.name)
+        if not torch and (stays := stays_torch(self.ctx, node)) is not None:
             self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
         if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
-            return self.in_place.call(
+            return self.in_place().call(
                 node, node.args[0], lambda: self._called(node, fact) or self.copier.copy_arguments(node)
             )
         return self._called(node, fact)
@@ -106,7 +108,7 @@ class Calls:
     def _function_call(self, node: ast.Call, rngs: bool = True) -> Piece | None:
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr == "forward" and is_module(self.ctx.fact(func.value)):
-            return self.methods.forward_call(node, func)
+            return self.methods().forward_call(node, func)
         return self.copier.append_rngs(node) if rngs else None
 
     def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:
@@ -117,12 +119,12 @@ class Calls:
 
     def _torch_call(self, node: ast.Call, name: str) -> Piece | None:
         if name in LAYERS:
-            return self.layers.call(node, LAYERS[name])
+            return self.layers().call(node, LAYERS[name])
         rule = REGISTRY.get(name)
         if rule is None and name.endswith("_") and REGISTRY.get(name[:-1]) is not None and node.args:
             base = REGISTRY.get(name[:-1])
             assert base is not None
-            return self.in_place.call(node, node.args[0], lambda: self.rules.apply(base, node, None))
+            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(base, node, None))
         if rule is None or rule.emit is None:
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
@@ -141,11 +143,11 @@ class Calls:
     def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         owner = self.ctx.fact(func.value)
         if _is_super(func.value):
-            return self.methods.super_call(node, func)
+            return self.methods().super_call(node, func)
         if isinstance(owner, Tensor):
-            return self.tensors.method(node, func, owner)
+            return self.tensors().method(node, func, owner)
         if is_module(owner):
-            return self.methods.method(node, func, owner)
+            return self.methods().method(node, func, owner)
         if isinstance(owner, Shape) and func.attr == "numel":
             return Piece(f"{self.renderer.need('math')}.prod({self.renderer.render(func.value).text})")
         if isinstance(owner, ListOf | Tuple | Qual | Class | Instance | Layer | AnyModule | Shape):
@@ -156,8 +158,8 @@ class Calls:
             and not isinstance(owner, Scalar | Object)
         ):
             if func.attr in MODULE_ONLY and not node.args:
-                return self.methods.method(node, func, AnyModule())
-            return self.tensors.unknown(node, func)
+                return self.methods().method(node, func, AnyModule())
+            return self.tensors().unknown(node, func)
         return None
 
     def _bound_elsewhere(self, owner: Fact) -> bool:
@@ -171,7 +173,7 @@ class Calls:
         piece = self.rules.apply(rule, node, None, skip=out)
         if piece is None:
             return self.copier.copy_arguments(node)
-        return self.in_place.assign_to(target, piece, node) or self.copier.copy_arguments(node)
+        return self.in_place().assign_to(target, piece, node) or self.copier.copy_arguments(node)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""What the passes of one translation are handed: the source and its facts, the plan, and who writes what."""
+"""What the passes of one translation are handed: the source, its facts, the plan, where they are, who writes what."""
 
 from __future__ import annotations
 
@@ -9,16 +9,129 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from t2j_lsp.contract import Options
+from t2j_lsp.contract import Finding, Options, Severity, Span
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo
+from t2j_lsp.translate.layout.marks import Layout
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, FunctionInfo
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.edits import Edits
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.text import Source
 
-from .plan import Plan
-from .report import Report
-from .scope import Scope
+from .handlers import ExpressionHandler, StatementHandler
+
+
+@dataclass
+class Plan:
+    """What the planners of layout and training decided. Nothing is added once writing has begun."""
+
+    layout: Layout = field(default_factory=Layout)
+    shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that write into storage which another name shares."""
+    factory_dicts: set[ast.Assign] = field(default_factory=set)
+    """Assignments of dicts that hold nothing but a device and a dtype."""
+    statement_handlers: dict[ast.stmt, StatementHandler] = field(default_factory=dict)
+    """What is done with statements that are part of training code, instead of rewriting them one by one."""
+    expression_handlers: dict[ast.expr, ExpressionHandler] = field(default_factory=dict)
+    """What expressions of training code become; None for their usual rewriting."""
+    kept: set[ast.AST] = field(default_factory=set)
+    """Classes, functions, statements and expressions that stay PyTorch on purpose, such as data pipelines."""
+    optimizers: dict[ast.expr, OptimizerPlan] = field(default_factory=dict)
+    """What is known of the optimizer that a constructor call makes."""
+    train_steps: dict[ast.stmt, str] = field(default_factory=dict)
+    """The statements that moved into a compiled function, and its name."""
+    undifferentiated: set[ast.AST] = field(default_factory=set)
+    """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
+    frozen: bool = False
+
+    def on_statement(self, node: ast.stmt, handler: StatementHandler) -> None:
+        """Have a statement written by ``handler``, in place of an earlier one."""
+        assert not self.frozen, "plans are made before anything is written"
+        self.statement_handlers[node] = handler
+
+    def on_expression(self, node: ast.expr, handler: ExpressionHandler) -> None:
+        """Have an expression rendered by ``handler``, in place of an earlier one."""
+        assert not self.frozen, "plans are made before anything is written"
+        self.expression_handlers[node] = handler
+
+    def freeze(self) -> None:
+        """Writing begins."""
+        self.frozen = True
+
+
+@dataclass
+class CurrentStatement:
+    """The statement that is being rewritten: what its expressions put in front of it."""
+
+    node: ast.stmt
+    before: list[str] = field(default_factory=list)
+    """Lines to put in front (hoisted arguments), without indentation."""
+    hoistable: bool = True
+    """Whether an expression here is evaluated exactly once, right after what is put in front."""
+
+
+@dataclass
+class Scope:
+    """What stands around the code that is being rewritten. The pass over statements sets it."""
+
+    class_info: ClassInfo | None = None
+    functions: list[FunctionInfo] = field(default_factory=list)
+    """The functions around the current statement, innermost last."""
+    statement: CurrentStatement | None = None
+    renamed: dict[ast.expr, str] = field(default_factory=dict)
+    """What values are called inside the train step that is being written: ``self.model`` is ``model``."""
+    annotation: bool = False
+    """Whether the expression at hand stands in an annotation."""
+
+    @property
+    def function(self) -> FunctionInfo | None:
+        return self.functions[-1] if self.functions else None
+
+
+class Report:
+    """The findings of one translation."""
+
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source = source
+        self.scope = scope
+        self.findings: list[Finding] = []
+        self.refused_calls: set[Span] = set()
+        self.todos: dict[int, list[str]] = {}
+        """Reasons to write above the statement that starts at a text index."""
+        self.converted = 0
+        self.quiet = 0
+        """While positive, nothing is reported: the text being rendered may be thrown away."""
+        self._reported: set[Finding] = set()
+
+    def gap(self, node: ast.AST, name: str, code: str, reason: str) -> None:
+        """Report code that stays as it was, and mark it above its statement."""
+        if self.quiet:
+            return
+        finding = Finding(self.source.contract_span(node), name, code, Severity.GAP, reason)
+        if not self._report(finding):
+            return
+        if code == "refused" and isinstance(node, ast.Call):
+            self.refused_calls.add(finding.span)
+        statement = self.scope.statement
+        if statement is not None:
+            start = self.source.statement(statement.node).start
+            reasons = self.todos.setdefault(start, [])
+            if reason not in reasons:
+                reasons.append(reason)
+
+    def note(self, node: ast.AST, name: str, code: str, reason: str) -> None:
+        """Report something worth knowing about code that was converted."""
+        if self.quiet:
+            return
+        self._report(Finding(self.source.contract_span(node), name, code, Severity.NOTE, reason))
+
+    def _report(self, finding: Finding) -> bool:
+        """Add a finding; whether it is new."""
+        if finding in self._reported:
+            return False
+        self._reported.add(finding)
+        self.findings.append(finding)
+        return True
 
 
 class Names:

@@ -1,13 +1,14 @@
-"""The source text of an expression with what was rewritten in it put in place."""
+"""The source text of an expression, or of a statement's head, with what was rewritten in it put in place."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
 from t2j_lsp.translate.rule.precedence import (
+    ANY,
     ARGUMENT,
     ATOM,
     Piece,
@@ -20,14 +21,14 @@ from t2j_lsp.translate.rule.precedence import (
 
 from .context import Context
 from .handlers import ExpressionRenderer
-from .site import rngs_expression
+from .rngs import rngs_expression
 from .variables import Variables
 
 
 class Copier:
     """Copies expressions with their rewritten children."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Callable[[], Variables]) -> None:
         self.ctx = context
         self.renderer = renderer
         self.variables = variables
@@ -75,7 +76,7 @@ class Copier:
         if not isinstance(child, ast.Attribute):
             return piece
         if isinstance(getattr(child, "ctx", None), ast.Load) and self._value_wanted(parent, field, child):
-            return self.variables.value(child, piece)
+            return self.variables().value(child, piece)
         return piece
 
     def _einops_call(self, node: ast.AST) -> bool:
@@ -184,6 +185,40 @@ class Copier:
         if isinstance(argument, ast.Starred):
             return self.generic(argument).text
         return bracket(self.renderer.argument(argument), 1)
+
+
+class Headers:
+    """Rewrites the expressions of a statement."""
+
+    def __init__(self, context: Context, copier: Copier) -> None:
+        self.ctx = context
+        self.copier = copier
+
+    def expressions(self, node: ast.AST) -> None:
+        """Render every expression that belongs to the statement itself."""
+        for parent, field, child in children(node):
+            self.expression(parent, field, child)
+
+    def expression(self, parent: ast.AST, field: str, child: ast.expr) -> None:
+        """Rewrite one expression of a statement."""
+        piece = self.copier.render_in(parent, field, child)
+        if piece.text != self.ctx.source.segment(child):
+            text = piece.text
+            start, end = self.ctx.source.span(child)
+            if breaks_line(text) and self.ctx.source.concrete.around(start, end) is None:
+                text = bracket(piece, ATOM) if piece.precedence < ATOM else text
+            # A call that became an assignment takes the place of the whole statement, with any brackets around it.
+            self.ctx.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
+
+    def annotation(self, node: ast.expr | None) -> None:
+        """Rewrite an annotation."""
+        if node is None:
+            return
+        saved, self.ctx.scope.annotation = self.ctx.scope.annotation, True
+        try:
+            self.expression(ast.Module([], []), "annotation", node)
+        finally:
+            self.ctx.scope.annotation = saved
 
 
 def children(node: ast.AST) -> Iterator[tuple[ast.AST, str, ast.expr]]:

@@ -9,10 +9,9 @@ from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
 
-from .context import Context
+from .context import Context, CurrentStatement
 from .copying import Copier
 from .handlers import ExpressionRenderer
-from .scope import CurrentStatement
 from .subscripts import Subscripts
 from .variables import Variables
 

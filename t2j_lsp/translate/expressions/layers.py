@@ -16,7 +16,8 @@ from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
-from .site import Sites, rngs_expression
+from .rngs import rngs_expression
+from .rule_application import Sites
 
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 

@@ -12,12 +12,11 @@ from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .annotations import Annotations
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .rngs import rngs_expression
 from .rule_application import RuleApplication
-from .site import rngs_expression
 
 
 class LibraryObjects:
@@ -29,17 +28,11 @@ class LibraryObjects:
         renderer: ExpressionRenderer,
         copier: Copier,
         rules: RuleApplication,
-        annotations: Annotations,
     ) -> None:
         self.ctx = context
         self.renderer = renderer
         self.copier = copier
         self.rules = rules
-        self.annotations = annotations
-
-    def name(self, node: ast.Name) -> Piece | None:
-        """A name that is read."""
-        return self.value(node) if isinstance(node.ctx, ast.Load) else None
 
     def value(self, node: ast.Name | ast.Attribute) -> Piece | None:
         """A library object used as a value, a base class, an annotation."""
@@ -50,12 +43,12 @@ class LibraryObjects:
             return None
         name = fact.name
         known = CLASSES.get(name, TorchClass())
-        becomes = (known.annotation if self.annotations.inside else None) or known.value
+        becomes = (known.annotation if self.ctx.scope.annotation else None) or known.value
         if becomes is not None:
             return Piece(self.renderer.need(becomes))
         layer = LAYERS.get(name)
         if layer is not None:
-            asked = self.annotations.inside or self._in_isinstance(node)
+            asked = self.ctx.scope.annotation or self._in_isinstance(node)
             shared = shared_base(name, self.ctx.inference)
             return Piece(self.renderer.need((shared or layer.base) if asked else layer.helper))
         rule = REGISTRY.get(name)
@@ -78,7 +71,7 @@ class LibraryObjects:
             parent, ast.Call | ast.keyword | ast.BoolOp | ast.IfExp | ast.Return | ast.List | ast.Tuple
         ):
             return None
-        if self.ctx.scope.function is None or self.annotations.inside:
+        if self.ctx.scope.function is None or self.ctx.scope.annotation:
             return None
         if isinstance(parent, ast.Call) and any(k.arg == "rngs" for k in parent.keywords):
             return None  # an earlier conversion wrote this partial

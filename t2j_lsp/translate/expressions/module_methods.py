@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Fact, Object, Qual, is_module, is_module_base
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
@@ -13,9 +14,12 @@ from t2j_lsp.translate.rule.values import WALKS
 from .context import Context
 from .copying import Copier, arguments_only
 from .handlers import ExpressionRenderer
-from .site import rngs_expression
+from .rngs import rngs_expression
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
+
+FIRST = Gate(words=frozenset({"next"}))
+"""A call for the first of a module's parameters."""
 
 
 class ModuleMethods:

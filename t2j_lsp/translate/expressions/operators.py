@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.precedence import NOT, UNARY, Piece, bracket, precedence, slot
 
 from .context import Context
@@ -14,6 +16,9 @@ from .fold import fold
 from .handlers import ExpressionRenderer
 
 _DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
+
+KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
+"""Calls whose value is known."""
 
 
 class Operators:

@@ -1,18 +1,122 @@
-"""Applies rules: binds the arguments, asks the rule, and says so where it is not sure."""
+"""Applies rules: binds the arguments, asks the rule, which sees the place of the call, and says where it isn't sure."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
 from .context import Context
 from .handlers import ExpressionRenderer
-from .site import Sites
+from .needs import Needs
+from .rngs import rngs_expression
+from .variables import Variables
+
+
+class CallSite:
+    """Implements ``rule.Site`` for one call node."""
+
+    def __init__(
+        self, context: Context, needs: Needs, variables: Callable[[], Variables], node: ast.expr, name: str
+    ) -> None:
+        self.ctx = context
+        self._needs = needs
+        self._variables = variables
+        self.node = node
+        self.name = name
+
+    @property
+    def x64(self) -> bool:
+        return self.ctx.options.x64
+
+    @property
+    def renames(self) -> Mapping[str, str]:
+        return self._needs.renames
+
+    def claim(self, names: frozenset[str]) -> None:
+        """Use a template's free names here."""
+        self._needs.claim(names, self.ctx)
+
+    @property
+    def statement(self) -> bool:
+        current = self.ctx.scope.statement
+        return current is not None and isinstance(current.node, ast.Expr) and current.node.value is self.node
+
+    @property
+    def unpacked(self) -> int:
+        current = self.ctx.scope.statement
+        if current is not None and isinstance(current.node, ast.Assign) and current.node.value is self.node:
+            target = current.node.targets[0]
+            if isinstance(target, ast.Tuple | ast.List) and len(current.node.targets) == 1:
+                return len(target.elts)
+        return 0
+
+    @property
+    def index(self) -> int | str | None:
+        """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
+        parent = self.ctx.source.parents.get(self.node)
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+            return used_of_pair(parent.targets[0])
+        if isinstance(parent, ast.Subscript) and parent.value is self.node:
+            index = parent.slice
+            if isinstance(index, ast.Constant) and isinstance(index.value, int):
+                return index.value
+        if isinstance(parent, ast.Attribute) and parent.value is self.node:
+            return parent.attr
+        return None
+
+    @property
+    def in_module(self) -> bool:
+        """Whether the call stands in a method of an nn.Module."""
+        return self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
+
+    @property
+    def optimizer(self) -> OptimizerPlan | None:
+        """What the file does with the optimizer that this call makes."""
+        return self.ctx.plan.optimizers.get(self.node)
+
+    def fact(self, node: ast.expr) -> Fact:
+        """What is known of any expression."""
+        return self.ctx.fact(node)
+
+    def note(self, reason: str) -> None:
+        self.ctx.report.note(self.node, self.name, "note", reason)
+
+    def fresh(self, hint: str) -> str:
+        return self.ctx.names.fresh(hint)
+
+    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+        current = self.ctx.scope.statement
+        if current is None or not current.hoistable:
+            return None
+        name = self.ctx.names.fresh(hint)
+        current.before.append(f"{name} = {piece.text}")
+        return Piece(name)
+
+    def rngs(self) -> str:
+        return rngs_expression(self.ctx)
+
+    def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
+        """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
+        return self._variables().parameter(node, constant)
+
+
+Sites = Callable[[ast.expr, str], CallSite]
+"""Makes the site of a call, under the name that findings have."""
+
+
+def used_of_pair(target: ast.expr) -> int | None:
+    """Which of two names is used in ``_, indices = f(x)``; None if both are, or if it isn't such a pair."""
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return None
+    ignored = [isinstance(e, ast.Name) and e.id == "_" for e in target.elts]
+    return ignored.index(False) if sum(ignored) == 1 else None
 
 
 class RuleApplication:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
@@ -22,8 +23,8 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.names import canonical
 
 from .bodies import Bodies
+from .declarations import Imports
 from .evidence import Evidence
-from .imports import Imports
 from .state import CONTAINERS, Env, Infer, State, UnknownParameter, dotted
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
@@ -32,7 +33,9 @@ VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object(
 class AttributeFacts:
     """Attributes of tensors, modules, classes and libraries."""
 
-    def __init__(self, state: State, infer: Infer, evidence: Evidence, bodies: Bodies, imports: Imports) -> None:
+    def __init__(
+        self, state: State, infer: Infer, evidence: Callable[[], Evidence], bodies: Bodies, imports: Imports
+    ) -> None:
         self.state = state
         self.infer = infer
         self.evidence = evidence
@@ -67,7 +70,7 @@ class AttributeFacts:
                     and self.state.function.owner.is_module
                 )
                 if name in ("requires_grad", "device", "data") and in_module:
-                    self.evidence.add(owner)
+                    self.evidence().add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
             case Layer():
                 child = named_child(owner, name)

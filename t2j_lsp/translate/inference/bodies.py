@@ -23,16 +23,14 @@ from t2j_lsp.translate.rule.layer import LAYERS
 
 from .annotations import annotation_fact
 from .declarations import Declarations
-from .flow import StatementFacts
+from .dispatch import Flow
 from .state import Body, Env, Infer, State, UnknownParameter, join_all
 
 
 class Bodies:
     """Bodies of functions and classes, each inferred once."""
 
-    def __init__(
-        self, symbols: Symbols, state: State, infer: Infer, flow: StatementFacts, declarations: Declarations
-    ) -> None:
+    def __init__(self, symbols: Symbols, state: State, infer: Infer, flow: Flow, declarations: Declarations) -> None:
         self.symbols = symbols
         self.state = state
         self.infer = infer
@@ -100,7 +98,11 @@ class Bodies:
         return info.returns
 
     def _declared_return(self, info: FunctionInfo) -> Fact:
-        return annotation_fact(info.node.returns, lambda n: self.infer.expr(n, {**self.state.env, **info.env}))
+        return self._stated(info.node.returns, {**self.state.env, **info.env})
+
+    def _stated(self, annotation: ast.expr | None, env: Env) -> Fact:
+        """What an annotation says, if there is one."""
+        return annotation_fact(annotation, lambda n: self.infer.expr(n, env)) if annotation is not None else UNKNOWN
 
     def _function_env(self, info: FunctionInfo) -> Env:
         arguments = info.node.args
@@ -115,7 +117,7 @@ class Bodies:
             if index == 0 and info.owner is not None and not static:
                 env[argument.arg] = Instance(info.owner.fact) if argument.arg != "cls" else info.owner.fact
                 continue
-            fact = annotation_fact(argument.annotation, lambda n: self.infer.expr(n, self.state.env))
+            fact = self._stated(argument.annotation, self.state.env)
             if argument.annotation is not None:
                 self.infer.expr(argument.annotation, self.state.env)
             if default is not None:
@@ -130,9 +132,7 @@ class Bodies:
                 fact = info.learned.get(argument.arg, UnknownParameter(argument.arg))
             env[argument.arg] = fact
         if arguments.vararg:
-            env[arguments.vararg.arg] = ListOf(
-                annotation_fact(arguments.vararg.annotation, lambda n: self.infer.expr(n, self.state.env))
-            )
+            env[arguments.vararg.arg] = ListOf(self._stated(arguments.vararg.annotation, self.state.env))
         if arguments.kwarg:
             env[arguments.kwarg.arg] = ListOf(UNKNOWN, Scalar("str"))
         return env

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
@@ -33,22 +34,22 @@ from .state import Env, Infer, State, UnknownParameter
 
 
 class CallFacts:
-    """Calls, by what is called."""
+    """Calls, by what is called. The parts that know more of it are made where they are first asked."""
 
     def __init__(
         self,
         state: State,
         infer: Infer,
-        evidence: Evidence,
         bodies: Bodies,
-        library: LibraryCalls,
-        builtins: BuiltinCalls,
-        methods: Methods,
+        evidence: Callable[[], Evidence],
+        library: Callable[[], LibraryCalls],
+        builtins: Callable[[], BuiltinCalls],
+        methods: Callable[[], Methods],
     ) -> None:
         self.state = state
         self.infer = infer
-        self.evidence = evidence
         self.bodies = bodies
+        self.evidence = evidence
         self.library = library
         self.builtins = builtins
         self.methods = methods
@@ -61,17 +62,17 @@ class CallFacts:
         if isinstance(node.func, ast.Name) and function is UNKNOWN and node.func.id not in env:
             if node.func.id == "map" and len(arguments) > 1:
                 return ListOf(self._mapped(node.args[0], arguments, env))
-            return self.builtins.call(node, node.func.id, arguments)
+            return self.builtins().call(node, node.func.id, arguments)
         match function:
             case Qual():
-                return self.library.call(node, function.name, arguments)
+                return self.library().call(node, function.name, arguments)
             case Class():
                 self.state.note_call(function.info)
                 self.bodies.infer_class(function.info)
-                self.evidence.passed(function.info.method("__init__"), node, skip=1)
+                self.evidence().passed(function.info.method("__init__"), node, skip=1)
                 return Instance(function)
-            case UnknownParameter() if self.evidence.builds_by_name(function, node):
-                self.evidence.add(function, ModuleClass())
+            case UnknownParameter() if self.evidence().builds_by_name(function, node):
+                self.evidence().add(function, ModuleClass())
                 self.state.note_built()
                 return AnyModule()
             case ModuleClass():
@@ -82,25 +83,25 @@ class CallFacts:
             case Function():
                 self.state.note_call(function.info)
                 result = self.bodies.infer_function(function.info)
-                self.evidence.passed(function.info, node, skip=int(isinstance(node.func, ast.Attribute)))
+                self.evidence().passed(function.info, node, skip=int(isinstance(node.func, ast.Attribute)))
                 return result
             case Layer():
                 return self._layer_call(function, node, arguments)
             case Instance():
                 if function.cls.info.is_module:
                     if arguments:
-                        self.evidence.add(arguments[0])
+                        self.evidence().add(arguments[0])
                     forward = function.cls.info.method("forward")
                     return self.bodies.infer_function(forward) if forward else self._base_call(function)
                 return UNKNOWN
             case AnyModule():
                 if node.args:
-                    self.evidence.add(arguments[0])
+                    self.evidence().add(arguments[0])
                 return Tensor(sure=False)
             case _:
                 pass
         if isinstance(node.func, ast.Attribute):
-            return self.methods.method(node, node.func, arguments, env)
+            return self.methods().method(node, node.func, arguments, env)
         return UNKNOWN
 
     def _called(self, node: ast.Call, env: Env) -> Fact:
@@ -114,7 +115,7 @@ class CallFacts:
 
     def _layer_call(self, layer: Layer, node: ast.Call, arguments: list[Fact]) -> Fact:
         if arguments:
-            self.evidence.add(arguments[0])
+            self.evidence().add(arguments[0])
         rule = LAYERS.get(layer.name)
         if rule is None:
             return Tensor(sure=False)
@@ -141,7 +142,7 @@ class CallFacts:
             self.state.note_call(inner.info)
             return self.bodies.infer_function(inner.info)
         if isinstance(inner, Qual):
-            return self.library.call(node, inner.name, arguments)
+            return self.library().call(node, inner.name, arguments)
         return UNKNOWN
 
     def _mapped(self, node: ast.expr, arguments: list[Fact], env: Env) -> Fact:

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from t2j_lsp.contract import SourceError
-from t2j_lsp.translate.rule.factory import mark_factory_keywords
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo, Instance, Qual, Tensor, is_module_class
+from t2j_lsp.translate.rule.factory import KEYS, mark_factory_keywords
+from t2j_lsp.translate.rule.facts import (
+    Class,
+    ClassInfo,
+    Fact,
+    FunctionInfo,
+    Instance,
+    Object,
+    Qual,
+    Tensor,
+    is_module_class,
+)
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source
 
 from .attributes import AttributeFacts
 from .bindings import Bindings
 from .bodies import Bodies
+from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts
-from .declarations import Declarations
-from .displays import Displays
+from .declarations import Declarations, Imports
+from .dispatch import Expressions, Flow
 from .evidence import Evidence
-from .expressions import Expressions
-from .flow import StatementFacts
-from .imports import Imports
+from .gates import Gate
 from .inner_scopes import InnerScopes
 from .library_calls import LibraryCalls
 from .methods import Methods
@@ -31,10 +41,132 @@ from .narrowing import Narrowing
 from .operators import OperatorFacts
 from .state import Env, State
 from .subscripts import SubscriptFacts
-from .unit_test_files import is_test_file
 
 MAX_IMPORT_DEPTH = 3
 """How far imports of imports are read."""
+TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
+
+
+class Parts:
+    """The parts of one pass, each made when it is first asked for: a file without a ``for`` has none for branches."""
+
+    def __init__(self, source: Source, state: State, read: Callable[[int, str], Env | None]) -> None:
+        self.source, self.state = source, state
+        self.imports = Imports(state, read)
+
+    @cached_property
+    def expressions(self) -> Expressions:
+        return Expressions(
+            self.state,
+            {
+                ast.Attribute: lambda: self.attributes.attribute,
+                ast.Call: lambda: self.calls.call,
+                ast.Subscript: lambda: self.subscripts.subscript,
+                ast.BinOp: lambda: self.operators.binary,
+                ast.UnaryOp: lambda: self.operators.unary,
+                ast.Compare: lambda: self.operators.compare,
+                ast.BoolOp: lambda: self.operators.boolean,
+                ast.IfExp: lambda: self.operators.conditional,
+                ast.ListComp: lambda: self.scopes.comprehension,
+                ast.SetComp: lambda: self.scopes.comprehension,
+                ast.GeneratorExp: lambda: self.scopes.comprehension,
+                ast.DictComp: lambda: self.scopes.dict_comprehension,
+                ast.Lambda: lambda: self.scopes.function,
+                ast.NamedExpr: lambda: self.scopes.named,
+                ast.Yield: lambda: self.scopes.yielded,
+                ast.YieldFrom: lambda: self.scopes.yielded_from,
+            },
+        )
+
+    @cached_property
+    def flow(self) -> Flow:
+        return Flow(
+            self.state,
+            self.expressions,
+            {
+                ast.Import: lambda: self.imports.bind,
+                ast.ImportFrom: lambda: self.imports.bind,
+                ast.ClassDef: lambda: self.bodies.class_statement,
+                ast.FunctionDef: lambda: self.bodies.function_statement,
+                ast.AsyncFunctionDef: lambda: self.bodies.function_statement,
+                ast.Assign: lambda: self.bindings.assign,
+                ast.AnnAssign: lambda: self.bindings.annotated,
+                ast.AugAssign: lambda: self.bindings.augmented,
+                ast.If: lambda: self.branches.condition,
+                ast.For: lambda: self.branches.loop,
+                ast.AsyncFor: lambda: self.branches.loop,
+                ast.While: lambda: self.branches.loop,
+                ast.With: lambda: self.branches.with_block,
+                ast.AsyncWith: lambda: self.branches.with_block,
+                ast.Try: lambda: self.branches.try_block,
+                ast.Match: lambda: self.branches.match_block,
+            },
+        )
+
+    @cached_property
+    def declarations(self) -> Declarations:
+        return Declarations(self.state, self.expressions, self.imports)
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        return Bodies(self.source.symbols, self.state, self.expressions, self.flow, self.declarations)
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        return Bindings(self.state, self.expressions)
+
+    @cached_property
+    def branches(self) -> Branches:
+        return Branches(self.expressions, self.flow, self.evidence, self.narrowing, self.bindings)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return Evidence(self.state)
+
+    @cached_property
+    def narrowing(self) -> Narrowing:
+        return Narrowing(self.state.facts)
+
+    @cached_property
+    def calls(self) -> CallFacts:
+        return CallFacts(
+            self.state,
+            self.expressions,
+            self.bodies,
+            evidence=lambda: self.evidence,
+            library=lambda: self.library,
+            builtins=lambda: self.builtins,
+            methods=lambda: self.methods,
+        )
+
+    @cached_property
+    def library(self) -> LibraryCalls:
+        return LibraryCalls(self.state, lambda: self.evidence)
+
+    @cached_property
+    def builtins(self) -> BuiltinCalls:
+        return BuiltinCalls(self.state)
+
+    @cached_property
+    def methods(self) -> Methods:
+        modules = ModuleMethodFacts(self.state, self.evidence, self.bodies)
+        return Methods(self.state, self.evidence, self.bodies, self.bindings, modules)
+
+    @cached_property
+    def attributes(self) -> AttributeFacts:
+        return AttributeFacts(self.state, self.expressions, lambda: self.evidence, self.bodies, self.imports)
+
+    @cached_property
+    def subscripts(self) -> SubscriptFacts:
+        return SubscriptFacts(self.state, self.expressions, self.evidence)
+
+    @cached_property
+    def operators(self) -> OperatorFacts:
+        return OperatorFacts(self.expressions, self.evidence, self.narrowing)
+
+    @cached_property
+    def scopes(self) -> InnerScopes:
+        return InnerScopes(self.state, self.expressions, self.bindings, self.narrowing)
 
 
 class Inference:
@@ -51,11 +183,11 @@ class Inference:
         self.read = {} if read is None else read
         """Facts of the files read so far, by name and text; None while a file is being read."""
         self.source = source
-        self.factory_dicts = mark_factory_keywords(source.tree)
+        self.factory_dicts = set() if KEYS.isdisjoint(source.words) else mark_factory_keywords(source.tree)
         self.resolve = resolve
         self.depth = depth
         self.imported: dict[str, Inference | None] = {}
-        self.holds_tests = is_test_file(source.tree)
+        self.holds_tests = _holds_tests(source)
         self.state = state = State(assumed or {})
         self.assumed, self.facts, self.env = state.assumed, state.facts, state.env
         self.classes, self.functions = state.classes, state.functions
@@ -63,55 +195,13 @@ class Inference:
         self._run()
 
     def _run(self) -> None:
-        """Put the parts together and send them over the file."""
-        state, body = self.state, self.source.tree.body
-        expressions = Expressions(state)
-        evidence, narrowing = Evidence(state), Narrowing(state.facts)
-        bindings, imports = Bindings(state, expressions), Imports(state, self._env_of)
-        declarations = Declarations(state, expressions, imports)
-        flow = StatementFacts(state, expressions, evidence, narrowing, bindings)
-        bodies = self._bodies = Bodies(self.source.symbols, state, expressions, flow, declarations)
-        flow.handlers |= {
-            ast.Import: imports.bind,
-            ast.ImportFrom: imports.bind,
-            ast.ClassDef: bodies.class_statement,
-            ast.FunctionDef: bodies.function_statement,
-            ast.AsyncFunctionDef: bodies.function_statement,
-        }
-        modules = ModuleMethodFacts(state, evidence, bodies)
-        methods = Methods(state, evidence, bodies, bindings, modules)
-        library, builtins = LibraryCalls(state, evidence), BuiltinCalls(state)
-        operators = OperatorFacts(expressions, evidence, narrowing)
-        displays = Displays(expressions)
-        scopes = InnerScopes(state, expressions, bindings, narrowing)
-        expressions.handlers |= {
-            ast.Attribute: AttributeFacts(state, expressions, evidence, bodies, imports).attribute,
-            ast.Subscript: SubscriptFacts(state, expressions, evidence).subscript,
-            ast.Call: CallFacts(state, expressions, evidence, bodies, library, builtins, methods).call,
-            ast.BinOp: operators.binary,
-            ast.UnaryOp: operators.unary,
-            ast.Compare: operators.compare,
-            ast.BoolOp: operators.boolean,
-            ast.IfExp: operators.conditional,
-            ast.Tuple: displays.sequence,
-            ast.List: displays.sequence,
-            ast.Set: displays.set,
-            ast.Dict: displays.mapping,
-            ast.Starred: displays.starred,
-            ast.JoinedStr: displays.fstring,
-            ast.ListComp: scopes.comprehension,
-            ast.SetComp: scopes.comprehension,
-            ast.GeneratorExp: scopes.comprehension,
-            ast.DictComp: scopes.dict_comprehension,
-            ast.Lambda: scopes.function,
-            ast.NamedExpr: scopes.named,
-            ast.Yield: scopes.yielded,
-            ast.YieldFrom: scopes.yielded_from,
-        }
-        declarations.declare(body)
-        flow.block(body, state.env)
-        for info in list(state.functions.values()):
-            bodies.infer_function(info)
+        """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
+        parts, body = Parts(self.source, self.state, self._env_of), self.source.tree.body
+        self._bodies = parts.bodies
+        parts.declarations.declare(body)
+        parts.flow.block(body, self.state.env)
+        for info in list(self.state.functions.values()):
+            parts.bodies.infer_function(info)
 
     @property
     def imports_torch(self) -> bool:
@@ -126,10 +216,49 @@ class Inference:
         """What a function of the file, or of one that it imports, returns."""
         return self._bodies.infer_function(info)
 
+    def has(self, gate: Gate) -> bool:
+        """Whether the file has anything that a pass looks for."""
+        return (
+            not gate.kinds.isdisjoint(self.source.kinds)
+            or not gate.words.isdisjoint(self.source.words)
+            or not gate.facts.isdisjoint(self._kinds)
+            or any(not names.isdisjoint(self.mentioned) for names in gate.names)
+            or any(name.startswith(gate.libraries) for name in (self.mentioned | self._bases if gate.libraries else ()))
+            or bool(gate.objects)
+            and any(isinstance(fact, Object) and fact.kind in gate.objects for fact in self.facts.values())
+        )
+
+    @cached_property
+    def _kinds(self) -> frozenset[type[Fact]]:
+        """The kinds of facts of the file."""
+        return frozenset(map(type, self.facts.values()))
+
+    @cached_property
+    def _bases(self) -> set[str]:
+        """The libraries' classes that classes named in the file derive from."""
+        return {base for fact in self.facts.values() if isinstance(fact, Class) for base in fact.info.torch_bases}
+
+    @property
+    def draws(self) -> bool:
+        """Whether anything of the file may need random keys, or may be asked for them: a module, a draw, a test."""
+        return (
+            self.holds_tests
+            or bool(self.classes)
+            or any(self.imported.values())
+            or any(info.draws or info.builds or info.seeds for info in self.functions.values())
+        )
+
     @cached_property
     def mentioned(self) -> set[str]:
         """Qualified names of all library objects that the file names."""
         return {fact.name for fact in self.facts.values() if isinstance(fact, Qual)}
+
+    @cached_property
+    def torch_names(self) -> frozenset[str]:
+        """The names by which the file reads something of torch."""
+        named = [(node.id, fact) for node, fact in self.facts.items() if isinstance(node, ast.Name)]
+        known = [*named, *self.env.items()]
+        return frozenset(name for name, fact in known if isinstance(fact, Qual) and is_torch(fact.name))
 
     @cached_property
     def freezes(self) -> bool:
@@ -194,3 +323,14 @@ class Inference:
                 info.external = True
             self.read[key] = found
         return self.read[key]
+
+
+def _holds_tests(source: Source) -> bool:
+    """Whether a file holds unit tests: it imports a framework for them, or has functions that pytest collects."""
+    for node in source.nodes:
+        if isinstance(node, ast.Import) and any(a.name.split(".")[0] in TEST_FRAMEWORKS for a in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(TEST_FRAMEWORKS):
+            return True
+    functions = [n for n in source.tree.body if isinstance(n, ast.FunctionDef) and ast.Assert in source.kinds]
+    return any(f.name.startswith("test_") and any(isinstance(n, ast.Assert) for n in ast.walk(f)) for f in functions)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.binding import bind_facts
 from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    FLOAT,
     INT,
+    NONE,
     STR,
     TENSOR,
     UNKNOWN,
@@ -28,14 +33,34 @@ from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .evidence import Evidence
-from .results import rule_result
 from .state import CONTAINERS, State
+
+_PARAMETERS = names_with(Trait.PARAMETER)
+_SEEDS, _DEVICE_SEEDS = names_with(Trait.SEED), names_with(Trait.DEVICE_SEED)
+_RESULTS: dict[str, Fact] = {
+    "tensor": TENSOR,
+    "scalar": Tensor(0),
+    "bool tensor": Tensor(dtype="bool"),
+    "int tensor": Tensor(dtype="int"),
+    "float tensor": Tensor(dtype="float"),
+    "int": INT,
+    "float": FLOAT,
+    "bool": BOOL,
+    "str": STR,
+    "shape": Shape(),
+    "dtype": Object("dtype"),
+    "device": Object("device"),
+    "none": NONE,
+    "tensors": ListOf(TENSOR),
+    "function": UNKNOWN,
+    "unknown": UNKNOWN,
+}
 
 
 class LibraryCalls:
     """Calls of torch, and of the libraries beside it."""
 
-    def __init__(self, state: State, evidence: Evidence) -> None:
+    def __init__(self, state: State, evidence: Callable[[], Evidence]) -> None:
         self.state = state
         self.evidence = evidence
 
@@ -44,13 +69,13 @@ class LibraryCalls:
             return Partial(arguments[0], node)
         if name in ("copy.copy", "copy.deepcopy") and arguments:
             return arguments[0]
-        if name in names_with(Trait.PARAMETER):
+        if name in _PARAMETERS:
             inner = arguments[0] if arguments else TENSOR
             return replace(inner, variable=True) if isinstance(inner, Tensor) else Tensor(variable=True)
         if name in LAYERS:
             if LAYERS[name].random or name in CONTAINERS:
                 self.state.note_built()
-            self.evidence.sizes(node, name)
+            self.evidence().sizes(node, name)
             return Layer(name, node, self._children(node, name, arguments))
         if (known := CLASSES.get(name)) is not None and known.makes is not None:
             return Object(known.makes, name)
@@ -58,7 +83,7 @@ class LibraryCalls:
             return Object("scheduler" if "lr_scheduler" in name else "optimizer", name)
         if name == "collections.OrderedDict":
             return ListOf(element(element(arguments[0])) if arguments else UNKNOWN, STR)
-        if name in names_with(Trait.SEED) or name in names_with(Trait.DEVICE_SEED):
+        if name in _SEEDS or name in _DEVICE_SEEDS:
             if self.state.function is not None:
                 self.state.function.seeds = True
             return UNKNOWN
@@ -68,9 +93,9 @@ class LibraryCalls:
         if rule is None:
             return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
         if arguments and rule.result != "none" and _takes_tensor_first(rule):
-            self.evidence.add(arguments[0])
+            self.evidence().add(arguments[0])
         for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:
-            self.evidence.add(fact)
+            self.evidence().add(fact)
         self.state.note_random(name, rule)
         return rule_result(rule, node, arguments, self.state.facts, method=False)
 
@@ -95,7 +120,7 @@ class LibraryCalls:
         rule = REGISTRY.get(name)
         if rule is not None:
             return rule_result(rule, node, arguments, self.state.facts, method=False)
-        self.evidence.add(arguments[0])
+        self.evidence().add(arguments[0])
         match name.removeprefix("einops."):
             case "rearrange" | "reduce" | "repeat":
                 dtype = arguments[0].dtype if isinstance(arguments[0], Tensor) and name != "einops.reduce" else None
@@ -110,6 +135,18 @@ class LibraryCalls:
                 return ListOf(INT, STR)
             case _:
                 return UNKNOWN
+
+
+def rule_result(rule: Rule, node: ast.Call, arguments: list[Fact], facts: Mapping[ast.AST, Fact], method: bool) -> Fact:
+    """The fact of a call that ``rule`` answers. ``arguments`` are the positional facts, receiver first for a method."""
+    result = rule.result
+    if callable(result):
+        call = bind_facts(rule, node, facts, arguments[0] if method and arguments else None)
+        return result(call) if call is not None else TENSOR
+    if result == "same":
+        first = arguments[0] if arguments else UNKNOWN
+        return replace(first, variable=False) if isinstance(first, Tensor) else TENSOR
+    return _RESULTS[result]
 
 
 def _listed(node: ast.expr) -> list[ast.expr] | None:

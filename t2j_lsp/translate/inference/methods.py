@@ -30,8 +30,8 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .bindings import Bindings
 from .bodies import Bodies
 from .evidence import Evidence
+from .library_calls import rule_result
 from .module_methods import ModuleMethodFacts
-from .results import rule_result
 from .state import Env, State, UnknownParameter
 
 

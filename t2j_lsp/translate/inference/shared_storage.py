@@ -14,9 +14,13 @@ from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
 from .file import Inference
+from .gates import Gate
 
+NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
+"""Writes; a layer may have been built to write in place."""
 VIEWS = names_with(Trait.VIEW)
 
 

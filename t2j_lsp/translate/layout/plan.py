@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -18,6 +19,9 @@ from t2j_lsp.translate.rule.precedence import Piece, precedence
 from t2j_lsp.translate.rule.record import Call
 
 from .marks import ClassLayout, Layout, is_convolution, spatial
+
+NEEDS = Gate(kinds=frozenset({ast.ClassDef}))
+"""Only what a class calls is marked."""
 
 
 def shared_base(name: str, inference: Inference) -> str | None:
@@ -34,7 +38,7 @@ def plan_layout(inference: Inference) -> Layout:
     if not convolutions or (len(convolutions) > 1 and any(map(is_convolution, inference.isinstance_classes))):
         return layout
     buildable = buildable_calls(inference)
-    parents = {c: p for p in inference.source.nodes for c in ast.iter_child_nodes(p)}
+    parents = inference.source.parents
     for lone in (True, False):
         layout = Layout()
         for info in inference.classes.values():

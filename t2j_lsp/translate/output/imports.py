@@ -38,19 +38,18 @@ def loads(tree: ast.AST) -> Counter[str]:
     return found
 
 
-def edit_imports(ctx: Context, output: ast.Module, needs: Needs) -> tuple[list[str], list[Helper], list[Helper]]:
-    """Record the edits of the import block.
+def edit_imports(ctx: Context, read: Counter[str], needs: Needs) -> tuple[list[str], list[Helper], list[Helper]]:
+    """Record the edits of the import block, for an output that reads these names.
 
     Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
     """
-    used = loads(output)
     bound = _bound(ctx)
-    wanted = copied_names(ctx, output, needs)
+    wanted = copied_names(ctx, read, needs)
     everything = closure(wanted)
     lines: set[str] = set()
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
-        if root in needs.claimed and alias in used and alias not in bound:
+        if root in needs.claimed and alias in read and alias not in bound:
             lines.add(aliased(line, needs))
     if ctx.options.helpers == "inline":
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
@@ -58,7 +57,7 @@ def edit_imports(ctx: Context, output: ast.Module, needs: Needs) -> tuple[list[s
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx)}
     defined = {needs.renames.get(h.name, h.name) for h in everything}
-    _remove_unused(ctx, Counter({name: count for name, count in used.items() if name not in defined}))
+    _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
     if ctx.options.helpers != "inline" and named:
         package = ctx.options.helper_module if ctx.options.helpers == "module" else "t2j_lsp.rules.helpers"
@@ -77,11 +76,11 @@ def edit_imports(ctx: Context, output: ast.Module, needs: Needs) -> tuple[list[s
     return ordered, named, everything
 
 
-def copied_names(ctx: Context, output: ast.Module, needs: Needs) -> set[str]:
-    """The helpers that the output itself names and that the file doesn't have."""
-    used, bound = loads(output), _bound(ctx)
+def copied_names(ctx: Context, read: Counter[str], needs: Needs) -> set[str]:
+    """The helpers that the output itself reads and that the file doesn't have."""
+    bound = _bound(ctx)
     claimed = needs.claimed & needs.helpers
-    return {n for n in claimed if used[needs.renames.get(n, n)] and needs.renames.get(n, n) not in bound}
+    return {n for n in claimed if read[needs.renames.get(n, n)] and needs.renames.get(n, n) not in bound}
 
 
 def aliased(line: str, needs: Needs) -> str:

@@ -77,7 +77,7 @@ def _call_name(ctx: Context, node: ast.Call) -> str | None:
     func = node.func
     if not isinstance(func, ast.Attribute):
         return _torch_name(ctx, func)
-    if differentiates(ctx, node):
+    if func.attr == "backward" and differentiates(ctx, node):
         return "torch.Tensor.backward"
     owner = ctx.fact(func.value)
     if isinstance(owner, Object) and (known := class_of(owner.kind)) is not None:
@@ -86,7 +86,7 @@ def _call_name(ctx: Context, node: ast.Call) -> str | None:
         return f"torch.Tensor.{func.attr}"
     if is_module(owner) and func.attr in MODULE_METHODS:
         return f"{MODULE}.{func.attr}"
-    if is_super_init(node) and _in_module(ctx, node):
+    if func.attr == "__init__" and is_super_init(node) and _in_module(ctx, node):
         return f"{MODULE}.__init__"
     return _torch_name(ctx, func)
 

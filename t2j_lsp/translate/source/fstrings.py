@@ -14,7 +14,7 @@ class Text(Protocol):
 
     text: str
     starts: list[int]
-    tree: ast.Module
+    nodes: list[ast.AST]
 
     @property
     def concrete(self) -> Concrete: ...
@@ -26,12 +26,11 @@ class Text(Protocol):
 
 def place_expressions(source: Text) -> None:
     """Give every expression inside an f-string the position that it has in the text."""
-    strings = [node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)]
-    starts = [one.start for one in source.concrete.fields] if strings else []
+    starts = [one.start for one in source.concrete.fields]
     inner: set[ast.AST] = set()
-    for node in strings:
-        if node in inner:
-            continue  # placed with the string around it
+    for node in source.nodes:
+        if not isinstance(node, ast.JoinedStr) or node in inner:
+            continue  # an inner one is placed with the string around it
         first, last = _span(source, node)
         fields = source.concrete.fields[bisect_left(starts, first) : bisect_left(starts, last)]
         inner.update(n for n in ast.walk(node) if isinstance(n, ast.JoinedStr))

@@ -21,6 +21,9 @@ MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+STORED, IN_PLACE = "[]=", "_()"
+"""Stand among the words of a text for an assignment to elements and for a method whose name ends with ``_``."""
 
 
 @dataclass(frozen=True, order=True)
@@ -42,8 +45,12 @@ class Source:
         self._ascii: dict[int, bool] = {}
         self._columns: dict[int, list[int]] = {}
         self.starts = [0] + [m.end() for m in _LINE_BREAK.finditer(self.text)]
-        self.tree = parse(self.text)
-        if sys.version_info < (3, 12):
+        self.tree = _syntax_tree(self.text)
+        self.nodes, self.parents = _nodes(self.tree)
+        """Every node of the tree, as ``ast.walk`` finds them, and the node around each."""
+        self.kinds = frozenset(map(type, self.nodes))
+        """The kinds of nodes that the tree has."""
+        if sys.version_info < (3, 12) and ast.JoinedStr in self.kinds:
             place_expressions(self)
         self._spans: dict[ast.AST, tuple[int, int]] = {}
 
@@ -61,9 +68,9 @@ class Source:
         return self.concrete.statements[self.span(node)[0]]
 
     @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of the tree, as ``ast.walk`` finds them."""
-        return list(ast.walk(self.tree))
+    def words(self) -> frozenset[str]:
+        """Every name that the code writes down, in strings that may be annotations too, and the marks of writes."""
+        return frozenset(_words(self.nodes))
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -73,11 +80,6 @@ class Source:
         except SyntaxError as error:
             where = f"line {error.lineno}: " if error.lineno else ""
             raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """The node around each node of the tree."""
-        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @cached_property
     def newline(self) -> str:
@@ -224,8 +226,14 @@ def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
 
 def parse(text: str) -> ast.Module:
     """The syntax tree of a text. Raises SourceError if it isn't Python, is too new for this interpreter or too deep."""
+    tree = _syntax_tree(text)
+    _nodes(tree)
+    return tree
+
+
+def _syntax_tree(text: str) -> ast.Module:
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except SyntaxError as error:
         newer = newer_syntax(text, error.lineno or 1)
         if newer is not None:
@@ -240,10 +248,6 @@ def parse(text: str) -> ast.Module:
         raise SourceError(str(error)) from None
     except (RecursionError, MemoryError):
         raise SourceError("the code is nested too deeply to be parsed") from None
-    deep = _too_deep(tree)
-    if deep is not None:
-        raise SourceError(f"line {deep}: the code is nested more than {MAX_DEPTH} levels deep", deep)
-    return tree
 
 
 def _byte_columns(line: str) -> list[int]:
@@ -254,13 +258,46 @@ def _byte_columns(line: str) -> list[int]:
     return columns
 
 
-def _too_deep(tree: ast.Module) -> int | None:
-    """The line of code that is nested too deeply, if there is some; without recursion."""
-    stack: list[tuple[ast.AST, int, int]] = [(tree, 0, 1)]
-    while stack:
-        node, depth, line = stack.pop()
-        line = getattr(node, "lineno", line)
-        if depth > MAX_DEPTH:
-            return line
-        stack.extend((child, depth + 1, line) for child in ast.iter_child_nodes(node))
-    return None
+def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
+    """Every node, level by level, and the node around each. Raises SourceError where code is nested too deeply."""
+    nodes: list[ast.AST] = []
+    parents: dict[ast.AST, ast.AST] = {}
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH + 1):
+        nodes += level
+        inside: list[ast.AST] = []
+        for node in level:
+            for name in node._fields:
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST):
+                        inside.append(child)
+                        parents[child] = node
+        if not inside:
+            return nodes, parents
+        level = inside
+    deep: ast.AST = level[0]
+    while not hasattr(deep, "lineno"):
+        deep = parents[deep]
+    raise SourceError(f"line {deep.lineno}: the code is nested more than {MAX_DEPTH} levels deep", deep.lineno)
+
+
+def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Name():
+                yield node.id
+            case ast.Attribute():
+                yield node.attr
+                if node.attr.endswith("_") and not node.attr.endswith("__"):
+                    yield IN_PLACE
+            case ast.Subscript(ctx=ast.Store()):
+                yield STORED
+            case ast.keyword(arg=str() as name) | ast.arg(arg=name):
+                yield name
+            case ast.alias():
+                yield from node.name.split(".")
+            case ast.ImportFrom():
+                yield from (node.module or "").split(".")
+            case ast.Constant(value=str() as text) if len(text) < 80:
+                yield from _WORD.findall(text)

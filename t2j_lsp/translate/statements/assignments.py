@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.expressions.site import used_of_pair
+from t2j_lsp.translate.expressions.rule_application import used_of_pair
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.precedence import Part
 from t2j_lsp.translate.rule.record import REGISTRY
-
-from .headers import Headers
 
 
 class Assignments:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ClassInfo
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
-from .headers import Headers
 
 
 class Classes:

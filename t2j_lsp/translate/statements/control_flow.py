@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .headers import Headers
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
 

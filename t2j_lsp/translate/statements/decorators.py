@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .headers import Headers
 from .no_gradient import NO_GRAD
 
 DROPPED_DECORATORS = names_with(Trait.DROPPED_DECORATOR)

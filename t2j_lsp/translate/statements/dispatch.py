@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import apply_edits
 
 from .assignments import Assignments
@@ -18,7 +19,6 @@ from .control_flow import ControlFlow
 from .decorators import Decorators
 from .effects import Effects
 from .functions import Functions
-from .headers import Headers
 from .module_loops import ModuleLoops
 from .module_statements import ModuleStatements
 from .no_gradient import NoGradient
@@ -28,7 +28,6 @@ from .weight_tying import WeightTying
 
 Handler = Callable[[Any], bool]
 """Rewrites statements of one kind; whether this was one for it."""
-Handlers = dict[type[ast.stmt], tuple[Handler, ...]]
 
 
 class Statements:
@@ -37,56 +36,84 @@ class Statements:
     def __init__(self, context: Context, renderer: Renderer) -> None:
         self.ctx = context
         self.renderer = renderer
-        self.header = Headers(context, renderer.copier, renderer.annotations)
-        self._handlers = {**self._compound(), **self._assignments(), **self._calls()}
-
-    def _compound(self) -> Handlers:
-        """The handlers of statements that hold others."""
-        context, renderer, header = self.ctx, self.renderer, self.header
-        no_gradient = NoGradient(context, renderer, renderer.variables)
-        decorators = Decorators(context, header)
-        classes = Classes(context, renderer, self, header, decorators)
-        functions = Functions(context, renderer, self, header, decorators, no_gradient)
-        flow = ControlFlow(context, self, header, ModuleLoops(context, renderer), no_gradient)
-        return {
-            ast.ClassDef: (classes.rewrite,),
-            ast.FunctionDef: (functions.rewrite,),
-            ast.AsyncFunctionDef: (functions.rewrite,),
-            ast.If: (flow.condition,),
-            ast.For: (flow.for_loop,),
-            ast.AsyncFor: (flow.for_loop,),
-            ast.While: (flow.while_loop,),
-            ast.With: (flow.with_block,),
-            ast.AsyncWith: (flow.with_block,),
-            ast.Try: (flow.try_block,),
-            ast.Match: (flow.match_block,),
+        self.header = Headers(context, renderer.copier)
+        self._handlers: dict[type[ast.stmt], tuple[Handler, ...]] = {}
+        """Those of the kinds that the file was found to have."""
+        self._parts: dict[type[ast.stmt], Callable[[], tuple[Handler, ...]]] = {
+            ast.ClassDef: lambda: (self.classes.rewrite,),
+            ast.FunctionDef: lambda: (self.functions.rewrite,),
+            ast.AsyncFunctionDef: lambda: (self.functions.rewrite,),
+            ast.Assign: self._of_assignments,
+            ast.AnnAssign: lambda: (self.attributes.annotated,),
+            ast.AugAssign: lambda: (self.stores.augmented,),
+            ast.Expr: self._of_effects,
+            ast.If: lambda: (self.flow.condition,),
+            ast.For: lambda: (self.flow.for_loop,),
+            ast.AsyncFor: lambda: (self.flow.for_loop,),
+            ast.While: lambda: (self.flow.while_loop,),
+            ast.With: lambda: (self.flow.with_block,),
+            ast.AsyncWith: lambda: (self.flow.with_block,),
+            ast.Try: lambda: (self.flow.try_block,),
+            ast.Match: lambda: (self.flow.match_block,),
         }
 
-    def _assignments(self) -> Handlers:
-        """The handlers of assignments."""
-        context, renderer, header = self.ctx, self.renderer, self.header
-        plain = Assignments(context, renderer, header)
-        stores = Stores(context, renderer, renderer.variables, renderer.subscripts, header)
-        attributes = AttributeStores(context, renderer, header, stores, WeightTying(context, renderer, renderer.layers))
-        return {
-            ast.Assign: (
-                plain.factory_dict,
-                plain.setting,
-                plain.used_part,
-                plain.only_moves,
-                plain.device,
-                stores.part,
-                attributes.assigned,
-            ),
-            ast.AnnAssign: (attributes.annotated,),
-            ast.AugAssign: (stores.augmented,),
-        }
+    def _of_kind(self, kind: type[ast.stmt]) -> tuple[Handler, ...]:
+        """The handlers of a kind of statement."""
+        found = self._handlers.get(kind)
+        if found is None:
+            found = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
+        return found
 
-    def _calls(self) -> Handlers:
+    def _of_assignments(self) -> tuple[Handler, ...]:
+        plain = Assignments(self.ctx, self.renderer, self.header)
+        return (
+            plain.factory_dict,
+            plain.setting,
+            plain.used_part,
+            plain.only_moves,
+            plain.device,
+            self.stores.part,
+            self.attributes.assigned,
+        )
+
+    def _of_effects(self) -> tuple[Handler, ...]:
         """The handlers of expressions that are statements."""
         effects = Effects(self.ctx, self.renderer)
         modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods)
-        return {ast.Expr: (effects.dropped, effects.seed, modules.call)}
+        return (effects.dropped, effects.seed, modules.call)
+
+    # --- the parts, each made when it is first asked for ----------------------------------------------------------
+
+    @cached_property
+    def decorators(self) -> Decorators:
+        return Decorators(self.ctx, self.header)
+
+    @cached_property
+    def no_gradient(self) -> NoGradient:
+        return NoGradient(self.ctx, self.renderer, self.renderer.variables)
+
+    @cached_property
+    def classes(self) -> Classes:
+        return Classes(self.ctx, self.renderer, self, self.header, self.decorators)
+
+    @cached_property
+    def functions(self) -> Functions:
+        return Functions(self.ctx, self.renderer, self, self.header, lambda: self.decorators, lambda: self.no_gradient)
+
+    @cached_property
+    def flow(self) -> ControlFlow:
+        return ControlFlow(self.ctx, self, self.header, ModuleLoops(self.ctx, self.renderer), self.no_gradient)
+
+    @cached_property
+    def stores(self) -> Stores:
+        return Stores(self.ctx, self.renderer, self.renderer.variables, self.renderer.subscripts, self.header)
+
+    @cached_property
+    def attributes(self) -> AttributeStores:
+        tying = WeightTying(self.ctx, self.renderer, self.renderer.layers)
+        return AttributeStores(self.ctx, self.renderer, self.header, self.stores, tying)
+
+    # --- rewriting ------------------------------------------------------------------------------------------------
 
     def block(self, body: Iterable[ast.stmt]) -> None:
         """Rewrite statements in order."""
@@ -118,7 +145,7 @@ class Statements:
 
     def dispatch(self, node: ast.stmt) -> None:
         """Rewrite a statement by its kind."""
-        for handler in self._handlers.get(type(node), ()):
+        for handler in self._of_kind(type(node)):
             if handler(node):
                 return
         self.header.expressions(node)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .decorators import Decorators
-from .headers import Headers
 from .module_statements import is_super_init, super_does_nothing
 from .no_gradient import NoGradient
 
@@ -28,8 +29,8 @@ class Functions:
         renderer: ExpressionRenderer,
         statements: StatementRewriter,
         header: Headers,
-        decorators: Decorators,
-        no_gradient: NoGradient,
+        decorators: Callable[[], Decorators],
+        no_gradient: Callable[[], NoGradient],
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -43,12 +44,12 @@ class Functions:
         info = self.ctx.inference.functions.get(node)
         if info is None:
             return True
-        if any(self.decorators.name(d) in STUBS for d in node.decorator_list):
+        if any(self.decorators().name(d) in STUBS for d in node.decorator_list):
             self.ctx.edits.delete(node)
             return True
         no_grad = False
         for decorator in node.decorator_list:
-            no_grad |= self.decorators.rewrite(decorator)
+            no_grad |= self.decorators().rewrite(decorator)
         owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         in_module = owner is not None and owner.acts_as_module
         if in_module and node.name == "forward" and "__call__" not in (owner.methods if owner else {}):
@@ -64,7 +65,7 @@ class Functions:
                     if isinstance(inner, ast.Return) and inner.value is not None:
                         fact = self.ctx.fact(inner.value)
                         if isinstance(fact, Tensor) and fact.dtype not in ("int", "bool"):
-                            self.no_gradient.wrap_return(inner)
+                            self.no_gradient().wrap_return(inner)
         finally:
             self.ctx.scope.functions.pop()
         return True

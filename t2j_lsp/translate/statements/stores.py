@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.subscripts import Subscripts
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.precedence import ATOM, UNARY, bracket
-
-from .headers import Headers
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",

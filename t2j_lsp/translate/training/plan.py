@@ -18,11 +18,11 @@ from t2j_lsp.translate.source.heads import header_end
 from .batches import Batches
 from .data import Data
 from .frozen import Frozen
-from .gate import trains
+from .gate import LOSSES
 from .objects import Objects
 from .optimizers import Optimizers
 from .outside_updates import OutsideUpdates
-from .roles import has_training, with_training_facts
+from .roles import with_training_facts
 from .steps import Steps
 from .undifferentiated import Undifferentiated
 from .unit_test_gradients import plan_gradients
@@ -36,7 +36,7 @@ def refine(inference: Inference) -> Inference:
 
     if inference.holds_tests:
         inference = with_fixture_facts(inference, told)
-    if not has_training(inference.source.tree):
+    if not inference.has(LOSSES):
         return inference
 
     def again(assumed: dict[ast.AST, Fact]) -> Inference:
@@ -47,9 +47,7 @@ def refine(inference: Inference) -> Inference:
 
 
 def plan_training(context: Context) -> None:
-    """Put handlers on the training code of the file, if it has some."""
-    if not trains(context.inference):
-        return
+    """Put handlers on the training code of the file."""
     objects = Objects(context)
     optimizers = Optimizers(context, objects)
     optimizers.plan()

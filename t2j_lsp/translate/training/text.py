@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.text import Source, apply_edits
 

@@ -1,0 +1,75 @@
+"""How a statement reaches an ``nnx.Rngs``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from t2j_lsp.symbols import FunctionNode, scopes_around
+from t2j_lsp.translate.rule.facts import FunctionInfo
+
+from .context import Context
+
+TAKEN = "the name 'rngs' is taken here, and generators of random numbers go by it: call yours something else"
+
+
+def rngs_expression(ctx: Context) -> str:
+    """How to reach an ``nnx.Rngs`` from the current statement; a function that none reaches is noted down for it."""
+    function = _function_around(ctx)
+    if function is None:
+        _check_free(ctx, ctx.source.symbols.module)
+        if ctx.rngs.module is None and ctx.scope.statement is not None and not ctx.report.quiet:
+            ctx.rngs.module = ctx.scope.statement.node
+        return "rngs"
+    owner = function.owner
+    if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs and not function.static:
+        _check_free(ctx, [name for info in owner.ancestry() for name in info.attributes])
+        first = function.node.args.posonlyargs + function.node.args.args
+        return f"{first[0].arg}.rngs" if first else "self.rngs"
+    has_own = function.makes_rngs or function.seeds and _is_seeded(ctx, function)
+    if not function.takes_rngs and not has_own:
+        ctx.rngs.drawing.add(function.node)
+    _check_free(ctx, ctx.source.symbols.within(function.node))
+    return "rngs"
+
+
+def _function_around(ctx: Context) -> FunctionInfo | None:
+    """The function whose ``rngs`` the current statement sees: a method, or the outermost function around it."""
+    function = ctx.scope.function
+    if function is None and ctx.scope.statement is not None:
+        around = scopes_around(ctx.scope.statement.node, ctx.source.parents)
+        nodes = (scope for scope in around if isinstance(scope, FunctionNode))
+        function = next((ctx.inference.functions.get(node) for node in nodes), None)
+    while function is not None and function.outer is not None and not function.seeds and function.owner is None:
+        function = function.outer
+    return function
+
+
+def _check_free(ctx: Context, names: Collection[str]) -> None:
+    """Report that the user calls something else ``rngs``; in a file with ``nnx`` an earlier conversion wrote it."""
+    if "rngs" in names and "nnx" not in ctx.source.symbols.names and ctx.scope.statement is not None:
+        ctx.report.gap(ctx.scope.statement.node, "rngs", "unsure", TAKEN)
+
+
+def _is_seeded(ctx: Context, function: FunctionInfo) -> bool:
+    """Whether a statement that sets the seed is always run before the current one."""
+    node: ast.AST | None = ctx.scope.statement.node if ctx.scope.statement is not None else None
+    while node is not None and node is not function.node:
+        block = ctx.source.block_of(node) if isinstance(node, ast.stmt) else None
+        if block is not None and _seeds(ctx, block[: block.index(node)]):  # type: ignore[arg-type]
+            return True
+        node = ctx.source.parents.get(node)
+    return False
+
+
+def _seeds(ctx: Context, block: Sequence[ast.stmt]) -> bool:
+    """Whether statements set the seed, whichever way they are run through."""
+    for node in block:
+        match node:
+            case ast.If() if _seeds(ctx, node.body) and _seeds(ctx, node.orelse):
+                return True
+            case ast.With() if _seeds(ctx, node.body):
+                return True
+            case ast.Expr() if node in ctx.rngs.seeds:
+                return True
+    return False

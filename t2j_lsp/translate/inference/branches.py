@@ -1,0 +1,96 @@
+"""Facts through branches, loops and blocks, and what falls out of them."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import UNKNOWN
+from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.source.scopes import merge, replace_env
+
+from .bindings import Bindings
+from .dispatch import Flow
+from .evidence import Evidence
+from .narrowing import Narrowing
+from .state import Env, Infer
+
+
+class Branches:
+    """Statements that hold others."""
+
+    def __init__(self, infer: Infer, flow: Flow, evidence: Evidence, narrowing: Narrowing, bindings: Bindings) -> None:
+        self.infer = infer
+        self.flow = flow
+        self.evidence = evidence
+        self.narrowing = narrowing
+        self.bindings = bindings
+
+    def condition(self, node: ast.If, env: Env) -> bool:
+        self.infer.expr(node.test, env)
+        then, other = dict(env), dict(env)
+        self.narrowing.narrow(node.test, then)
+        if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
+            self.narrowing.narrow(node.test.operand, other)
+        falls = self.flow.block(node.body, then)
+        self.evidence.default_given(node.test, env, then)
+        falls_other = self.flow.block(node.orelse, other) if node.orelse else True
+        if falls and falls_other:
+            merge(env, then, other)
+        elif falls:
+            replace_env(env, then)
+        elif falls_other:
+            replace_env(env, other)
+        return falls or falls_other
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, env: Env) -> bool:
+        for _ in range(2):
+            inner = dict(env)
+            if isinstance(node, ast.While):
+                self.infer.expr(node.test, inner)
+            else:
+                self.bindings.bind(node.target, element(self.infer.expr(node.iter, inner)), inner, None)
+            self.flow.block(node.body, inner)
+            merge(env, env, inner)
+        self.flow.block(node.orelse, env)
+        return True
+
+    def with_block(self, node: ast.With | ast.AsyncWith, env: Env) -> bool:
+        for item in node.items:
+            fact = self.infer.expr(item.context_expr, env)
+            if item.optional_vars is not None:
+                self.bindings.bind(item.optional_vars, fact, env, None)
+        return self.flow.block(node.body, env)
+
+    def try_block(self, node: ast.Try, env: Env) -> bool:
+        start = dict(env)
+        self.flow.block(node.body, env)
+        for handler in node.handlers:
+            caught = dict(start)
+            if handler.type is not None:
+                self.infer.expr(handler.type, caught)
+            if handler.name is not None:
+                caught[handler.name] = UNKNOWN
+            if self.flow.block(handler.body, caught):
+                merge(env, env, caught)
+        self.flow.block(node.orelse, env)
+        self.flow.block(node.finalbody, env)
+        return True
+
+    def match_block(self, node: ast.Match, env: Env) -> bool:
+        self.infer.expr(node.subject, env)
+        for case in node.cases:
+            env.update(dict.fromkeys(_captured(case.pattern), UNKNOWN))
+            if case.guard is not None:
+                self.infer.expr(case.guard, env)
+            self.flow.block(case.body, env)
+        return True
+
+
+def _captured(pattern: ast.pattern) -> set[str]:
+    """The names that a pattern of ``match`` binds."""
+    names: set[str | None] = set()
+    for node in ast.walk(pattern):
+        match node:
+            case ast.MatchAs(name=name) | ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
+                names.add(name)
+    return {name for name in names if name is not None}

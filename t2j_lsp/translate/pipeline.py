@@ -22,10 +22,9 @@ from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes
-from t2j_lsp.translate.output.rewrites import effective, rewrites
+from t2j_lsp.translate.output.places import rewrites
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
-from t2j_lsp.translate.source.findings import once
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
@@ -102,8 +101,8 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     if known.size > before:
         return None
     read = _read_names(context)
-    if options.helpers == "inline":
-        needs.claim_copied(closure(copied_names(context, read, needs)), context)
+    if options.helpers == "inline" and (copied_in := copied_names(context, read, needs)):
+        needs.claim_copied(closure(copied_in), context)
         if known.size > before:
             return None
     if not inference.torch_names.isdisjoint(read):
@@ -120,7 +119,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     count, moved = len(source_map), [*source_map, *outcomes.entries]
     if any(len(line) > MIN_WIDTH for line in code.split("\n")):
         code, moved = wrap_long_lines(code, parsed.text, tree, moved, parsed.newline)
-    findings = once(context.report.findings, context.report.refused_calls)
+    findings = context.report.once()
     forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(
         source=parsed.bom + parsed.text,
@@ -129,7 +128,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
         source_map=tuple(moved[:count]),
         needs=_contract_needs(imports, copied, needs),
         converted=context.report.converted,
-        edits=effective(context.edits.made, own),
+        edits=context.edits.effective(own),
         rewrites=forms,
         outcomes=became,
         helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,

@@ -22,8 +22,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.names import canonical
 
-from .bodies import Bodies
-from .declarations import Imports
+from .bodies import Bodies, Imports
 from .evidence import Evidence
 from .state import CONTAINERS, Env, Infer, State, UnknownParameter, dotted
 

@@ -25,11 +25,10 @@ from t2j_lsp.translate.source.text import Source
 
 from .attributes import AttributeFacts
 from .bindings import Bindings
-from .bodies import Bodies
+from .bodies import Bodies, Declarations, Imports
 from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts
-from .declarations import Declarations, Imports
 from .dispatch import Expressions, Flow
 from .evidence import Evidence
 from .gates import Gate

@@ -45,7 +45,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: Needs) -> tuple[list[s
     """
     bound = _bound(ctx)
     wanted = copied_names(ctx, read, needs)
-    everything = closure(wanted)
+    everything = closure(wanted) if wanted else []
     lines: set[str] = set()
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
@@ -167,13 +167,12 @@ def _star_needed(ctx: Context) -> bool:
 def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: Needs) -> None:
     """Put imports where the first torch import stood, and helpers behind the import block."""
     source, newline = ctx.source, ctx.source.newline
-    head = head_end(source.tree.body)
     if lines:
         insert_imports(ctx, lines)
     if copied:
         last = import_block_end(source.tree.body)
         text = helper_text(ctx, copied, needs.renames)
-        line = last if last else head
+        line = last if last else head_end(source.tree.body)
         at = source.starts[line] if line < len(source.starts) else len(source.text)
         lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
         ctx.edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)

@@ -1,4 +1,4 @@
-"""The places of a source that have no JAX form of their own, and the statement that tells what became of each."""
+"""The places of a source: those with a JAX form of their own, and those whose statement tells what became of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from t2j_lsp.contract import Span
+from t2j_lsp.contract import Rewrite, Span
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
@@ -43,6 +44,32 @@ def places(ctx: Context) -> Iterator[Place]:
             place = _place(ctx, node, name) if name is not None else None
             if place is not None:
                 yield place
+
+
+def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
+    """The torch expressions of the source and their JAX text, in order of place, the outer one first."""
+    found: list[Rewrite] = []
+    for node, piece in renderer.rendered.items():
+        name = _rewritten_name(context, node) if getattr(node, "lineno", 0) else None
+        if name is None:
+            continue
+        start, end = context.source.span(node)
+        changed = piece.text if piece.text != context.source.text[start:end] else None
+        if changed is not None or isinstance(node, ast.Call):
+            last = node in context.plan.layout.natural or node in context.plan.layout.wanted
+            found.append(Rewrite(context.source.contract_span(node), name, changed, last))
+    return tuple(sorted(found, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
+
+
+def _rewritten_name(context: Context, node: ast.expr) -> str | None:
+    """``torch.cat`` for a call of it, ``torch.Tensor.view`` for a method of a tensor; None for what is not torch's."""
+    target = node.func if isinstance(node, ast.Call) else node
+    fact = context.fact(target)
+    if isinstance(fact, Qual):
+        return fact.name if is_torch(fact.name) else None
+    if isinstance(target, ast.Attribute) and isinstance(context.fact(target.value), Tensor):
+        return f"torch.Tensor.{target.attr}"
+    return None
 
 
 def _name(ctx: Context, node: ast.expr | ast.stmt) -> str | None:

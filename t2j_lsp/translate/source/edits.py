@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from t2j_lsp.contract import TextEdit
 
 from .text import Edit, Source
 
@@ -109,3 +111,16 @@ class Edits:
             line += 1
             many -= 1
         return after
+
+    def effective(self, own: Collection[Edit]) -> tuple[TextEdit, ...]:
+        """The edits that count, as `Source.apply` takes them: of two that overlap, the one that starts first.
+
+        ``own`` are those of statements; the others are about imports and helpers.
+        """
+        found: list[TextEdit] = []
+        position = 0
+        for edit in sorted(set(self.made), key=lambda e: (e.start, e.end, e.priority)):
+            if edit.start >= position:
+                found.append(TextEdit(edit.start, edit.end, edit.new, edit not in own))
+                position = edit.end
+        return tuple(found)

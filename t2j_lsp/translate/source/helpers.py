@@ -103,7 +103,7 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
     if not renames or not any(name in text for name in renames):
         return text
     source = Source(text)
-    parents = {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
+    parents = source.parents
     edits: list[Edit] = []
     for node in source.nodes:
         start, end = source.span(node) if hasattr(node, "lineno") else (0, 0)

@@ -16,7 +16,7 @@ from t2j_lsp.assist.spans import MARK
 from t2j_lsp.child.frames import PICKLE
 from t2j_lsp.child.serve import Requests
 from t2j_lsp.commands.explain import readable
-from t2j_lsp.contract import HelperDoc, T2JError, Translation
+from t2j_lsp.contract import HelperDoc, Span, T2JError, Translation
 from t2j_lsp.explain import all_docs, helper_docs
 from t2j_lsp.files.helper_modules import NAME, Extended, extended
 from t2j_lsp.files.merge import Merged
@@ -26,14 +26,10 @@ from t2j_lsp.plugins import load_fixed_bugs
 from t2j_lsp.translate import translate
 
 from .analyst import Analyst, options
+from .counterparts import counterpart
 from .landmarks import landmarks
 from .model import REFUSALS, Analysis, Converted, Landmarks, Refused, Scope, Settings, SyntaxProblem
 from .partial import convert_part, restore
-
-OPERATIONS = (
-    *("docs", "helper_docs", "quick", "full", "forget", "part", "convert", "convert_path", "helpers", "landmarks"),
-    *("similar", "merge", "restore"),
-)
 
 
 class Jobs:
@@ -89,6 +85,9 @@ class Jobs:
     def landmarks(self, source: str, code: str) -> Landmarks:
         return landmarks(source, code)
 
+    def counterpart(self, text: str, other: str, line: int) -> Span | None:
+        return counterpart(text, other, line)
+
     def similar(self, gaps: list[tuple[str, str, str]]) -> list[int]:
         """How many fixed bugs a prompt would hold for each gap: its statement, its name, what the rules say of it."""
         index = load_fixed_bugs()
@@ -139,7 +138,9 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    requests.answer({name: answering(getattr(jobs, name)) for name in OPERATIONS}, gc.collect)
+    requests.answer(
+        {name: answering(getattr(jobs, name)) for name in vars(Jobs) if not name.startswith("_")}, gc.collect
+    )
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ FLOORS = {
         "statements",
         "output",
         "training",
+        "proof",
     ),
     "t2j_lsp.check": (
         "program",
@@ -101,7 +102,11 @@ BORDERS = (
             "t2j_lsp.files.written",
         ),
     ),
-    Border("t2j_lsp.translate", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"), frozenset({"libcst"})),
+    Border(
+        "t2j_lsp.translate",
+        ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"),
+        frozenset({"libcst", "pyflakes"}),
+    ),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULES)),
     Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),

@@ -11,13 +11,14 @@ import zipfile
 from pathlib import Path
 
 import libcst
+import pyflakes
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CAT = "import torch\n\n\ndef f(a: torch.Tensor):\n    return torch.cat([a, a], dim=1)\n"
 
 EDITABLE = "import sys; from hatchling.build import build_editable; print(build_editable(sys.argv[1]))"
-# -S leaves out site-packages: the folder under test, libcst and the standard library are all there is.
+# -S leaves out site-packages: the folder under test, libcst, pyflakes and the standard library are all there is.
 CONVERT = """
 import site, sys
 site.addsitedir(sys.argv[1])
@@ -65,12 +66,13 @@ def installed(wheel: Path, target: Path) -> Path:
 
 
 def converts_from(target: Path, scratch: Path) -> str:
-    """Convert a file with nothing but ``target`` and libcst installed; where the package was loaded from."""
+    """Convert a file with nothing but ``target``, libcst and pyflakes installed; where the package was loaded from."""
     source = scratch / "cat.py"
     source.write_text(CAT)
     needed = scratch / "needed"
     needed.mkdir()
-    (needed / "libcst").symlink_to(Path(libcst.__file__).parent)
+    for package in (libcst, pyflakes):
+        (needed / package.__name__).symlink_to(Path(package.__path__[0]))
     done = run(sys.executable, "-I", "-S", "-c", CONVERT, target, source, needed)
     assert "jnp.concatenate([a, a], axis=1)" in done.stdout
     return done.stderr.splitlines()[0]
@@ -145,7 +147,7 @@ def test_an_editable_install_converts_from_the_checkout(tmp_path: Path) -> None:
 def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {requirement.split(">")[0] for requirement in project["dependencies"]}
-    assert declared == {"libcst", "numpy", "psutil", "rich"}
+    assert declared == {"libcst", "numpy", "psutil", "pyflakes", "rich"}
     text = "\n".join(file.read_text() for file in (ROOT / "t2j_lsp").rglob("*.py"))
     for name in declared:
         assert f"import {name}" in text or f"from {name}" in text

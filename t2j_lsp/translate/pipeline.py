@@ -24,6 +24,7 @@ from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes
 from t2j_lsp.translate.output.places import rewrites
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
+from t2j_lsp.translate.proof.reading import report_problems
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse
@@ -115,6 +116,11 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
+    written = {needs.renames.get(helper.name, helper.name) for helper in copied}
+    if source_map and report_problems(context, tree, source_map, written):
+        _mark_todos(context)
+        code, source_map = parsed.apply(context.edits.made)
+        tree = _check(code)
     outcomes = Outcomes(context, own, tree)
     count, moved = len(source_map), [*source_map, *outcomes.entries]
     if any(len(line) > MIN_WIDTH for line in code.split("\n")):
@@ -211,6 +217,7 @@ def _mark_todos(context: Context) -> None:
         at = context.source.starts[line - 1]
         if text:
             context.edits.add(at, at, text, 1)
+    context.report.todos.clear()
 
 
 def _keep_comments(context: Context) -> None:

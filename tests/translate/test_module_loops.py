@@ -61,11 +61,11 @@ def one_line(code: str) -> str:
             "for _, m in nnx.iter_modules(self):",
         ),
         (
-            ["for name, m in self.fc.named_modules():", "    print(name, torch.ones(1))"],
+            ["for name, m in self.fc.named_modules():", "    self.names[name] = torch.ones(1)"],
             "for path2, m in nnx.iter_modules(self.fc):\n            name = torch_name(self.fc, path2)\n",
         ),
         (
-            ["for name, m in self.named_children():", "    print(name, torch.ones(1))"],
+            ["for name, m in self.named_children():", "    self.names[name] = torch.ones(1)"],
             "for name, m in nnx.iter_module_children(self):",
         ),
         (["names = dict(self.named_parameters())"], "names = dict((torch_name(self, path), p) for path, p in"),

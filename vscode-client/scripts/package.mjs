@@ -129,7 +129,8 @@ function bundleLibcst(to) {
 
 /** The requirements of pyproject's extra "lsp". */
 function serverPackages() {
-  return project()["optional-dependencies"].lsp;
+  const { dependencies, "optional-dependencies": optional } = project();
+  return [...optional.lsp, ...dependencies.filter((one) => one.startsWith("pyflakes"))];
 }
 
 /** What pyproject says of t2j. */

@@ -19,7 +19,7 @@ export interface Missing {
 }
 
 const NEEDED = "Python 3.11 or later is needed";
-const SERVER_PACKAGES = ["t2j-lsp", "libcst", "pygls", "lsprotocol"] as const;
+const SERVER_PACKAGES = ["t2j-lsp", "libcst", "pyflakes", "pygls", "lsprotocol"] as const;
 
 /** Which t2j to run with an interpreter, or what it needs first. */
 export function chooseLaunch(environment: Environment, strategy: ImportStrategy, bundle: Bundle | undefined): Launch {

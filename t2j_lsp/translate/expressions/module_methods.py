@@ -15,6 +15,7 @@ from .context import Context
 from .copying import Copier, arguments_only
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
+from .walk_order import WALKING, order_matters, writes_to_parts
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
 
@@ -35,6 +36,9 @@ class ModuleMethods:
         name, need = func.attr, self.renderer.need
         receiver = self.renderer.render(func.value)
         text = bracket(receiver, ATOM)
+        if name in WALKING and order_matters(self.ctx, node):
+            reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
+            return self._refused(node, name, f"{reason}: name them one by one")
         match name:
             case "forward":
                 return self.forward_call(node, func)
@@ -44,6 +48,9 @@ class ModuleMethods:
                 return self._to(node, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
+            case "parameters" if writes_to_parts(self.ctx, node):
+                need("nnx")
+                return Piece(f"[p for _, p in {WALKS['parameters'].format(receiver.text)}]")
             case "parameters":
                 return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({text}, {need('nnx')}.Param))")
             case "buffers":

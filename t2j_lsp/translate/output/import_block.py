@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.heads import head_end
+from t2j_lsp.translate.source.heads import head_end, preamble
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names
 
 
@@ -46,12 +46,9 @@ def _groups(lines: list[str]) -> tuple[list[str], list[str]]:
 
 def _top_imports(ctx: Context) -> Iterator[ast.Import | ast.ImportFrom]:
     """The imports at the head of the file, without ``__future__``."""
-    for index, node in enumerate(ctx.source.tree.body):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-                yield node
-        elif not (index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            return
+    for node in preamble(ctx.source.tree.body):
+        if isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            yield node
 
 
 def _module(node: ast.Import | ast.ImportFrom) -> str:

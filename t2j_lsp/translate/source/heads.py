@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.rule.names import is_torch
 
 
 def head_end(body: list[ast.stmt]) -> int:
@@ -17,18 +20,33 @@ def head_end(body: list[ast.stmt]) -> int:
     return end
 
 
+def preamble(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements in front of the first that defines something or uses PyTorch: imports, and what is among them."""
+    torch: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            from_torch = isinstance(node, ast.ImportFrom) and is_torch(node.module or "")
+            for alias in node.names:
+                if from_torch or isinstance(node, ast.Import) and is_torch(alias.name):
+                    torch.add(alias.asname or alias.name.partition(".")[0])
+        elif _defines(node) or "*" in torch or torch & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+            return
+        yield node
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
 def import_block_end(body: list[ast.stmt]) -> int:
     """Last line of the imports that stand at the top: helpers go behind it."""
     end = 0
-    for index, node in enumerate(body):
-        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    for index, node in enumerate(preamble(body)):
         guarded = isinstance(node, ast.If | ast.Try) and all(
             isinstance(s, ast.Import | ast.ImportFrom | ast.Assign | ast.Pass) for s in [*node.body, *node.orelse]
         )
         if isinstance(node, ast.Import | ast.ImportFrom) or (guarded and index > 0):
             end = node.end_lineno or end
-        elif not docstring:
-            break
     return end
 
 

@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.walk_order import order_matters
 from t2j_lsp.translate.rule.facts import is_module
 from t2j_lsp.translate.rule.values import WALKS
 
@@ -32,7 +33,7 @@ class ModuleLoops:
         if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
             return False
         *name, item = [t.id for t in targets if isinstance(t, ast.Name)]
-        if kind == "children" and _calls(node, item):
+        if order_matters(self.ctx, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
         self.renderer.need("nnx")

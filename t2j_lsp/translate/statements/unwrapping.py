@@ -17,6 +17,7 @@ def unwrap(ctx: Context, node: ast.stmt, body: list[ast.stmt]) -> None:
     body_start = _comments_above(ctx, first_line, node.lineno)
     assert last.end_lineno is not None and node.end_lineno is not None
     width = len(source.indent(first.lineno)) - len(source.indent(node.lineno))
+    ctx.edits.drop(start, source.starts[body_start - 1], inserted=False)  # a block around it may have lost its header
     ctx.edits.add(start, source.starts[body_start - 1], "", -1)
     if last.end_lineno < node.end_lineno:
         begin = source.starts[last.end_lineno]

@@ -3,7 +3,7 @@
 import json
 import sys
 
-PACKAGES = ("t2j-lsp", "libcst", "pygls", "lsprotocol", "torch", "jax", "flax", "optax", "numpy")
+PACKAGES = ("t2j-lsp", "libcst", "pyflakes", "pygls", "lsprotocol", "torch", "jax", "flax", "optax", "numpy")
 
 
 def version(name):

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseLaunch, missingForChecks, pipCommand } from "../../src/launch.ts";
 
-const SERVER = { "t2j-lsp": "1", libcst: "1.9.0", pygls: "2", lsprotocol: "1" };
+const SERVER = { "t2j-lsp": "1", libcst: "1.9.0", pyflakes: "3", pygls: "2", lsprotocol: "1" };
 const FULL = { ...SERVER, torch: "2", jax: "1", flax: "1", optax: "1", numpy: "2" };
 const environment = (packages = FULL, changes = {}) => ({
   python: "/env/bin/python",

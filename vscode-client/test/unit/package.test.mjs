@@ -69,6 +69,7 @@ test("its server brings what it imports, and no more", () => {
     "cattrs",
     "docs",
     "lsprotocol",
+    "pyflakes",
     "pygls",
     "t2j_lsp",
     "typing_extensions.py",

@@ -1,0 +1,144 @@
+"""Whether it matters in which order the parts of a module are walked.
+
+PyTorch walks them in the order of their assignment, Flax in alphabetical order. A sum doesn't mind; a list that is
+indexed and a line that is printed do. Random initial values are others in JAX anyway.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import Instance, Qual, is_module
+
+from .context import Context
+
+WALKING = frozenset({
+    "parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules", "children",
+    "named_children",
+})  # fmt: skip
+"""The methods of `torch.nn.Module` that walk it."""
+
+_UNORDERED = frozenset({"sum", "any", "all", "max", "min", "len", "set", "frozenset", "sorted", "dict"})
+"""Functions whose result is the same in any order of what they are given."""
+_IN_ORDER = frozenset({"list", "tuple", "iter", "filter", "reversed"})
+"""Functions that hand on what they are given in its order, or in an order that follows from it."""
+_TOLD = frozenset({"print", "append", "extend", "insert", "write", "info", "debug", "warning", "next", "enumerate"})
+"""Functions and methods to which it matters when they are called."""
+
+
+def order_matters(ctx: Context, call: ast.Call) -> bool:
+    """Whether the use of ``call``, which walks a module, depends on the order."""
+    node: ast.AST = call
+    while (parent := ctx.source.parents.get(node)) is not None:
+        match parent:
+            case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _UNORDERED:
+                return False
+            case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _IN_ORDER:
+                node = parent
+            case ast.Call(func=ast.Name(id="next")):
+                return not _asks_of_any(ctx, parent)
+            case ast.Call(func=ast.Name(id="zip")) if node in parent.args and _walk_alike(ctx, parent):
+                node = parent
+            case ast.comprehension() if parent.iter is node:
+                node = parent
+            case ast.SetComp() | ast.DictComp():
+                return False
+            case ast.ListComp() | ast.GeneratorExp() if isinstance(node, ast.comprehension):
+                if len(parent.generators) > 1:
+                    return True
+                node = parent
+            case ast.For() if parent.iter is node:
+                return _has_order(parent)
+            case ast.Expr():
+                return False
+            case ast.Call(func=func) if isinstance(fact := ctx.fact(func), Qual):
+                return not fact.name.startswith(("torch.optim.", "torch.nn.utils.clip_grad", "optax."))
+            case ast.keyword() | ast.Starred() | ast.Dict():
+                node = parent
+            case _:
+                return True
+    return True
+
+
+_SHARED = frozenset({
+    "dtype", "device", "is_cuda", "new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor",
+})  # fmt: skip
+"""What is asked of one parameter because it is the same for all of them."""
+
+
+def _asks_of_any(ctx: Context, node: ast.AST) -> bool:
+    """``next(model.parameters()).device``, at once or through a variable: what is the same for all of them."""
+    parent = ctx.source.parents.get(node)
+    while isinstance(parent, ast.Attribute) and parent.attr == "data":
+        node, parent = parent, ctx.source.parents.get(parent)
+    match parent:
+        case ast.Attribute(attr=name):
+            return name in _SHARED
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            around: ast.AST | None = parent
+            while around is not None and not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                around = ctx.source.parents.get(around)
+            uses = [n for n in ast.walk(around or parent) if isinstance(n, ast.Name) and n.id == name]
+            asked = [ctx.source.parents.get(n) for n in uses if isinstance(n.ctx, ast.Load)]
+            return len(asked) == len(uses) - 1 and all(
+                isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked
+            )
+        case _:
+            return False
+
+
+def _walk_alike(ctx: Context, node: ast.Call) -> bool:
+    """Whether ``zip`` is given the same walk of modules of one class: they come in pairs in any order."""
+    seen = set()
+    for argument in node.args:
+        match argument:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[]) if name in WALKING:
+                fact = ctx.fact(owner)
+                if not is_module(fact):
+                    return False
+                seen.add((name, fact.cls.info if isinstance(fact, Instance) else fact))
+            case _:
+                return False
+    return len(seen) == 1
+
+
+def _has_order(loop: ast.For) -> bool:
+    """Whether a loop over the parts of a module would do something else if they came in another order."""
+    inside = [n for s in loop.body for n in ast.walk(s)]
+    counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    if loop.orelse:
+        return True
+    for node in inside:
+        match node:
+            case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
+                return True
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _TOLD:
+                return True
+            case ast.Name(id=name, ctx=ast.Load()) if name in counters:
+                return True
+            case _:
+                pass
+    return False
+
+
+def writes_to_parts(ctx: Context, call: ast.Call) -> bool:
+    """Whether a loop or comprehension writes into what it walks over: ``p.data.zero_()``, ``p.data = x``."""
+    node: ast.AST = call
+    while not isinstance(node, ast.stmt | ast.comprehension):
+        node = ctx.source.parents[node]
+    place = ctx.source.parents[node] if isinstance(node, ast.comprehension) else node
+    items = {n.id for n in ast.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
+    for inner in ast.walk(place):
+        target: ast.AST | None = None
+        match inner:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_") and name[:1] != "_":
+                target = owner
+            case ast.Attribute(value=owner, ctx=ast.Store()) | ast.Subscript(value=owner, ctx=ast.Store()):
+                target = owner
+            case _:
+                continue
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name) and target.id in items:
+            return True
+    return False

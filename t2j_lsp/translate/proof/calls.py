@@ -1,0 +1,183 @@
+"""Calls of the text's own functions and classes: whether their arguments fit the parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .assignment import bound_names, scope_name
+from .problem import Problem
+
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+_SAME_SIGNATURE = frozenset({
+    "jit", "nnx.jit", "jax.jit", "staticmethod", "classmethod", "override", "typing.override", "abstractmethod",
+    "abc.abstractmethod", "torch.no_grad", "torch.inference_mode", "torch.jit.script", "torch.compile",
+})  # fmt: skip
+"""Decorators that leave what a function can be called with."""
+_EMPTY_BASES = frozenset({"nnx.Module", "nnx.Pytree", "object", "nn.Module", "torch.nn.Module", "Module"})
+"""Bases whose constructor takes nothing."""
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    names: tuple[str, ...]
+    """Those that may be given by position."""
+    positional_only: int
+    required: frozenset[str]
+    keywords: frozenset[str]
+    any_position: bool
+    any_keyword: bool
+
+    def misfit(self, node: ast.Call) -> str | None:
+        """Why a call can't be bound; None where it can, or may."""
+        spread = any(isinstance(a, ast.Starred) for a in node.args)
+        unpacked = any(k.arg is None for k in node.keywords)
+        given = [a for a in node.args if not isinstance(a, ast.Starred)]
+        if len(given) > len(self.names) and not self.any_position:
+            return f"takes {len(self.names)} positional arguments, and is given {len(given)}"
+        taken = set(self.names[: len(given)]) if not spread else set()
+        for keyword in node.keywords:
+            name = keyword.arg
+            if name is None:
+                continue
+            if name in taken:
+                return f"is given {name!r} twice"
+            if name not in self.keywords and not self.any_keyword:
+                return f"has no parameter {name!r}"
+            taken.add(name)
+        missing = self.required - taken
+        if missing and not spread and not unpacked:
+            return f"is not given {', '.join(sorted(map(repr, missing)))}"
+        return None
+
+
+def misfits(tree: ast.Module) -> list[Problem]:
+    """Calls of functions and classes that the text defines once, which fail by their arguments alone."""
+    return list(_Calls(tree).read(tree.body, (), None))
+
+
+class _Calls:
+    def __init__(self, tree: ast.Module) -> None:
+        self.definitions: dict[str, ast.stmt | None] = {}
+        for statement in tree.body:
+            for name in bound_names([statement]):
+                known = isinstance(statement, ast.FunctionDef | ast.ClassDef) and name not in self.definitions
+                self.definitions[name] = statement if known else None
+        self.rebound = {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+
+    def read(self, body: list[ast.stmt], path: tuple[str, ...], owner: ast.ClassDef | None) -> Iterator[Problem]:
+        for statement in body:
+            yield from self._calls(statement, path, owner, frozenset())
+
+    def _calls(
+        self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, local: frozenset[str]
+    ) -> Iterator[Problem]:
+        match node:
+            case ast.ClassDef():
+                path, owner = (*path, scope_name(node)), node
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                path = (*path, scope_name(node))
+                local |= bound_names(node.body) | _parameter_names(node.args)
+            case ast.Lambda():
+                local |= _parameter_names(node.args)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                local |= {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            case ast.Call(func=ast.Name(id=name)) if name not in local and name not in self.rebound:
+                definition = self.definitions.get(name)
+                parameters = self._called(definition)
+                if parameters is not None and (reason := parameters.misfit(node)) is not None:
+                    yield Problem(node.lineno, path, name, True, f"{name} {reason}")
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if owner is not None:
+                method = self._method(owner, name)
+                if method is not None and (parameters := _parameters(method, 1)) is not None:
+                    reason = parameters.misfit(node)
+                    if reason is not None and not self._assigned(owner, name):
+                        yield Problem(node.lineno, path, name, True, f"self.{name} {reason}")
+            case _:
+                pass
+        for child in ast.iter_child_nodes(node):
+            yield from self._calls(child, path, owner, local)
+
+    def _called(self, definition: ast.stmt | None) -> _Parameters | None:
+        match definition:
+            case ast.FunctionDef():
+                return _parameters(definition, 0)
+            case ast.ClassDef() if not definition.keywords and not definition.decorator_list:
+                return self._constructor(definition)
+            case _:
+                return None
+
+    def _constructor(self, node: ast.ClassDef, depth: int = 0) -> _Parameters | None:
+        if depth > 20 or self._own_method(node, "__new__") is not None or node.decorator_list:
+            return None
+        init = self._own_method(node, "__init__")
+        if init is not None:
+            return _parameters(init, 1)
+        if len(node.bases) != 1:
+            return None if node.bases else _Parameters((), 0, frozenset(), frozenset(), False, False)
+        base = node.bases[0]
+        if isinstance(base, ast.Name) and isinstance(parent := self.definitions.get(base.id), ast.ClassDef):
+            return self._constructor(parent, depth + 1)
+        if ast.unparse(base) in _EMPTY_BASES:
+            return _Parameters((), 0, frozenset(), frozenset(), False, False)
+        return None
+
+    def _method(self, node: ast.ClassDef, name: str, depth: int = 0) -> _Def | None:
+        """A method of the class or of its bases in the text; None where another base could have it first."""
+        own = self._own_method(node, name)
+        if own is not None or depth > 20:
+            return own
+        for base in node.bases:
+            parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
+            if not isinstance(parent, ast.ClassDef):
+                return None
+            found = self._method(parent, name, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def _own_method(self, node: ast.ClassDef, name: str) -> _Def | None:
+        found = [s for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def _assigned(self, node: ast.ClassDef, name: str) -> bool:
+        """Whether the class has an attribute of that name, too."""
+        return any(
+            isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Store) for n in ast.walk(node)
+        )
+
+
+def _parameters(node: _Def, skipped: int) -> _Parameters | None:
+    decorators = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list}
+    if any(_transparent(d) is False for d in node.decorator_list):
+        return None
+    if "staticmethod" in decorators:
+        skipped = 0
+    arguments = node.args
+    plain = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    optional = set(plain[len(plain) - len(arguments.defaults) :]) if arguments.defaults else set()
+    only = [a.arg for a in arguments.kwonlyargs]
+    required = {a for a, d in zip(only, arguments.kw_defaults, strict=True) if d is None}
+    names = tuple(plain[skipped:])
+    return _Parameters(
+        names,
+        len(arguments.posonlyargs),
+        frozenset((set(names) - optional) | required),
+        frozenset({*(a.arg for a in arguments.args), *only} - set(plain[:skipped])),
+        arguments.vararg is not None,
+        arguments.kwarg is not None,
+    )
+
+
+def _transparent(decorator: ast.expr) -> bool:
+    if isinstance(decorator, ast.Call):
+        named = ast.unparse(decorator.func)
+        if named in ("functools.partial", "partial") and decorator.args:
+            return ast.unparse(decorator.args[0]) in _SAME_SIGNATURE
+        return named in _SAME_SIGNATURE
+    return ast.unparse(decorator) in _SAME_SIGNATURE
+
+
+def _parameter_names(arguments: ast.arguments) -> frozenset[str]:
+    return frozenset(a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg))

@@ -1,0 +1,146 @@
+"""A text is read as whoever keeps it would read it: does each name mean something, does each call fit?
+
+What fails in a conversion and not in its source is a defect of the converter, or code that two of its passes saw
+differently. Either way nobody may take it for converted: it becomes a gap at the statement that it came from.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from pyflakes import checker, messages
+
+from t2j_lsp.contract import Severity, SourceMapEntry
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+
+from .assignment import unassigned
+from .calls import misfits
+from .problem import Problem, keys
+
+_FAIL = (
+    messages.UndefinedName,
+    messages.DuplicateArgument,
+    messages.ReturnOutsideFunction,
+    messages.YieldOutsideFunction,
+    messages.ContinueOutsideLoop,
+    messages.BreakOutsideLoop,
+    messages.DefaultExceptNotLast,
+    messages.TwoStarredExpressions,
+)
+"""The messages about code that fails when it runs and that `assignment` doesn't see; the others are about taste."""
+
+
+def problems(code: ast.Module) -> list[Problem]:
+    """What fails in a text when it runs, as far as the text alone tells."""
+    early = unassigned(code)
+    seen = {(p.line, p.name) for p in early}
+    return [
+        *early,
+        *(p for p in undefined(code) if (p.line, p.name) not in seen),
+        *(misfits(code) if _calls_its_own(code) else ()),
+    ]
+
+
+def _calls_its_own(code: ast.Module) -> bool:
+    """Whether a text calls anything that it defines."""
+    defined = {n.name for n in ast.walk(code) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    called = (n.func for n in ast.walk(code) if isinstance(n, ast.Call))
+    return any(getattr(f, "id", getattr(f, "attr", None)) in defined for f in called)
+
+
+def undefined(tree: ast.Module) -> list[Problem]:
+    """Names that no scope binds."""
+    found = []
+    for message in checker.Checker(tree, "<text>").messages:
+        if isinstance(message, _FAIL):
+            name = str(message.message_args[0]) if message.message_args else type(message).__name__
+            found.append(Problem(message.lineno, (), name, True, message.message % message.message_args))
+    return found
+
+
+def new_problems(code: ast.Module, source: ast.Module) -> list[Problem]:
+    """What fails in a converted text and does not in its source."""
+    found = problems(code)
+    if not found:
+        return []
+    before = keys(problems(source))
+    return sorted((p for p in found if not p.is_also_in(before)), key=lambda p: (p.line, p.name, p.reason))
+
+
+def report_problems(
+    context: Context, output: ast.Module, source_map: Sequence[SourceMapEntry], copied: Collection[str]
+) -> bool:
+    """Report what fails in the output; whether there was something that no finding covers.
+
+    Args:
+        context: the conversion.
+        output: its text's tree, with helpers and imports.
+        source_map: which statement of the source each of its lines came from.
+        copied: the names of the helpers in it, which are as they always are.
+    """
+    found = new_problems(_without_bodies(output, copied), context.source.tree)
+    reported = False
+    for problem in found:
+        statement = _statement(context, problem.line, source_map)
+        if statement is None or _is_declared(context, statement):
+            continue
+        reason = f"t2j wrote code here that fails: {problem.reason}. Please report it with this statement"
+        saved, context.scope.statement = context.scope.statement, CurrentStatement(statement)
+        context.report.gap(statement, problem.name, "defect", reason)
+        context.scope.statement = saved
+        reported = True
+    return reported
+
+
+def _without_bodies(output: ast.Module, copied: Collection[str]) -> ast.Module:
+    """The text with what its helpers can be called with, and not what they do."""
+    body: list[ast.stmt] = []
+    for node in output.body:
+        match node:
+            case ast.FunctionDef(name=name) if name in copied:
+                body.append(_stub(node))
+            case ast.ClassDef(name=name) if name in copied:
+                methods: list[ast.stmt] = [_stub(s) for s in node.body if isinstance(s, ast.FunctionDef)]
+                stubbed = ast.ClassDef(node.name, node.bases, node.keywords, methods or [_PASS], node.decorator_list)
+                body.append(ast.copy_location(stubbed, node))
+            case _:
+                body.append(node)
+    return ast.Module(body, [])
+
+
+_PASS = ast.Pass(lineno=1, col_offset=0)
+
+
+def _stub(node: ast.FunctionDef) -> ast.FunctionDef:
+    return ast.copy_location(ast.FunctionDef(node.name, node.args, [_PASS], node.decorator_list), node)
+
+
+def _statement(context: Context, line: int, source_map: Sequence[SourceMapEntry]) -> ast.stmt | None:
+    """The innermost statement of the source that a line of the output came from, or the one before it."""
+    around = [e for e in source_map if e.line <= line <= e.end_line]
+    if around:
+        entry = min(around, key=lambda e: (e.end_line - e.line, e.source_end_line - e.source_line))
+    else:
+        entry = max((e for e in source_map if e.line <= line), key=lambda e: e.line, default=source_map[0])
+    found = [n for n in context.source.nodes if isinstance(n, ast.stmt) and n.lineno == entry.source_line]
+    return min(found, key=lambda n: abs((n.end_lineno or n.lineno) - entry.source_end_line), default=None)
+
+
+def _is_declared(context: Context, statement: ast.stmt) -> bool:
+    """Whether a finding says already that the statement, or one around it, is not converted."""
+    around: ast.AST | None = statement
+    while around is not None:
+        if isinstance(around, ast.stmt) and _is_marked(context, around):
+            return True
+        around = context.source.parents.get(around)
+    return any(
+        f.severity is Severity.GAP and f.span.line <= statement.lineno <= f.span.end_line
+        for f in context.report.findings
+    )
+
+
+def _is_marked(context: Context, statement: ast.stmt) -> bool:
+    """Whether an earlier conversion said above a statement what stays."""
+    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+    return first > 1 and context.source.line_text(first - 1).lstrip().startswith("# TODO(t2j)")

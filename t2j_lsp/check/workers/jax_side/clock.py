@@ -11,7 +11,7 @@ from t2j_lsp.check.workers.clock import median_of
 
 from .build import program
 from .device import Options, usual_loops
-from .observe import Session, Shape
+from .session import Session, Shape
 
 _OPTIMIZED: Options = {
     "xla_backend_optimization_level": "3",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flax import nnx
 
@@ -15,9 +15,7 @@ from t2j_lsp.check.workers.serve import failure
 
 from . import random as jax_random
 from .build import takes_rngs, to_array
-
-if TYPE_CHECKING:
-    from .observe import Session
+from .session import Session
 
 
 def generation(session: Session) -> JaxGenerated | None:

@@ -24,8 +24,8 @@ from t2j_lsp.check.workers.serve import failure
 from . import random as jax_random
 from .build import program, to_array
 from .generate import called
-from .observe import Session, trained
 from .pairing import names_of
+from .session import Session, trained
 
 _CHANNELS_LAST = (nnx.Conv, nnx.ConvTranspose, nnx.BatchNorm, nnx.GroupNorm)
 _CHUNK = 20_000_000

@@ -17,8 +17,8 @@ from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
 
 from .build import program, to_array, to_jax
-from .observe import Session, Shape
 from .pairing import names_of, value_of
+from .session import Session, Shape
 
 
 def train(request: dict[str, Any]) -> JaxTrained:

@@ -13,7 +13,7 @@ from t2j_lsp.check.messages import CallTimes
 from t2j_lsp.check.workers.clock import median_of
 
 from .build import build, program, realise
-from .observe import set_state, state_of
+from .runs import set_state, state_of
 
 
 def clock(request: dict[str, Any]) -> CallTimes:

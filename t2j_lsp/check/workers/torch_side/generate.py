@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,9 +21,7 @@ from t2j_lsp.check.protocol import Opaque, leaves, plain
 from . import device as torch_device
 from .build import realise, to_array
 from .random import recording
-
-if TYPE_CHECKING:
-    from .observe import Runs
+from .runs import Runs
 
 NEW = 5
 """Tokens that are to be made."""

@@ -19,7 +19,7 @@ from t2j_lsp.check.protocol import Opaque, plain
 
 from .build import build, program, to_array
 from .generate import called
-from .observe import Runs, differentiable, set_state
+from .runs import Runs, differentiable, set_state
 
 
 @dataclass

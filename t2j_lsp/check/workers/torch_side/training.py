@@ -18,7 +18,7 @@ from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
 
 from .build import build, program, to_array, to_tensor
-from .observe import Runs, set_state
+from .runs import Runs, set_state
 
 NOISE = 1e-9
 """Gradients below this part of the largest are rounding's: Adam would make whole steps of them."""

@@ -1,0 +1,282 @@
+"""A torch program that is run with given arguments: calls, gradients, buffers, steps of training."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from t2j_lsp.check.inputs import RAISING, Arguments, map_values
+from t2j_lsp.check.messages import Tape
+from t2j_lsp.check.process.budget import Budget
+from t2j_lsp.check.program.digest import compact, digest
+from t2j_lsp.check.protocol import RawArray, leaves, plain
+from t2j_lsp.check.workers.serve import raised
+
+from . import device as torch_device
+from .adam import Adam
+from .build import randomise, realise, to_array, to_tensor
+from .random import recording
+
+REST = 30
+"""Calls in evaluation mode that take as long as all that is not left out: training here, and both modes in JAX."""
+
+
+def set_state(model: nn.Module, state: dict[str, Any] | None, rng: np.random.Generator, wide: bool) -> None:
+    """Loads ``state``, or makes one."""
+    if state is None:
+        randomise(model, rng)
+    else:
+        own = model.state_dict()  # with the versions that some modules ask for
+        own.update({name: to_tensor(array, wide) for name, array in state.items()})
+        model.load_state_dict(own)
+
+
+def state_of(model: Any) -> dict[str, Any]:
+    """The state dict as arrays."""
+    if not isinstance(model, nn.Module):
+        return {}
+    return {k: compact(to_array(v)) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+
+
+def differentiable(value: Any) -> bool:
+    """Whether gradients with respect to a value exist."""
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+class Runs:
+    """Calls of one model, each with fresh copies of the inputs and the same random draws."""
+
+    def __init__(
+        self, model: Any, namespace: dict[str, Any], request: dict[str, Any], rng: np.random.Generator
+    ) -> None:
+        self.model = model
+        self.namespace = namespace
+        self.inputs = Arguments.from_plain(request["inputs"])
+        self.budget = Budget(request.get("seconds"))
+        self.wide: bool = request["wide"]
+        self.seed: int = request["seed"]
+        self.rng = rng
+        self.cotangents: dict[str, Any] = dict(request["cotangents"] or {})
+        self.tapes: dict[str, Tape] = {}
+        self.uncontrolled: dict[str, bool] = {}
+        self.varies = False
+        self.fixed: set[int] = set()
+        """Places of inputs that are called without gradients."""
+        self.undifferentiable: set[int] = set()
+        self.one_call = 0.0
+        """Seconds of a call in evaluation mode."""
+
+    def elements(self) -> int:
+        """The number of elements of the largest input."""
+        arrays = (item for _, item in leaves((self.inputs.args, self.inputs.kwargs)))
+        return max((int(np.prod(a.shape)) for a in arrays if isinstance(a, np.ndarray | RawArray)), default=0)
+
+    def call(self, mode: str, leaf_gradients: bool = False, seed: int = 0) -> tuple[Any, dict[str, torch.Tensor]]:
+        """The output, and the float inputs as leaves of the graph, by their place among the arguments."""
+        roots: dict[str, torch.Tensor] = {}
+        counter = iter(range(100_000))
+
+        def fresh(item: Any) -> Any:
+            index = next(counter)
+            if not differentiable(item) or not leaf_gradients or index in self.fixed:
+                return item
+            roots[f"input {index}"] = root = item.requires_grad_()
+            return root.clone()  # A leaf of the graph must not be written to in place; the program may do that.
+
+        args = realise(self.inputs.args, self.namespace, self.wide)
+        kwargs = realise(self.inputs.kwargs, self.namespace, self.wide)
+        args, kwargs = map_values((args, kwargs), fresh)
+        if isinstance(self.model, nn.Module):
+            self.model.train(mode == "train")
+        with recording(self.seed + seed) as tape:
+            output = self.model(*args, **kwargs)
+        self.tapes.setdefault(mode, tape.entries)
+        return output, roots
+
+    def differentiated(self, mode: str) -> tuple[Any, dict[str, torch.Tensor]]:
+        """A call with gradients for every float input that admits them: a loss's class weights don't."""
+        saved = self.save()
+        try:
+            return self.call(mode, leaf_gradients=True)
+        except RuntimeError:
+            count = len(leaves((self.inputs.args, self.inputs.kwargs)))
+            for index in range(count):
+                self.fixed = set(range(count)) - {index}
+                self.restore(saved)
+                try:
+                    self.call(mode, leaf_gradients=True)
+                except RuntimeError:
+                    self.undifferentiable.add(index)
+        self.fixed = self.undifferentiable
+        self.restore(saved)
+        return self.call(mode, leaf_gradients=True)
+
+    def forward(self) -> dict[str, Any]:
+        """The outputs of two calls in evaluation mode, and the buffers afterwards; the state is put back."""
+        self.check_control("eval")
+        saved = self.save()
+        found: dict[str, Any] = {}
+        start = time.monotonic()
+        for again in ("", " again"):
+            found[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
+        self.one_call = (time.monotonic() - start) / 2
+        found |= self.buffers("buffer after eval")
+        self.restore(saved)
+        return found
+
+    def others(self, variants: dict[str, Any]) -> dict[str, Any]:
+        """Outputs in evaluation mode for other inputs, by the name of the observation.
+
+        Those that fail are left out, but where the user said that they would.
+        """
+        found: dict[str, Any] = {}
+        first, saved = self.inputs, self.save()
+        for name, data in variants.items():
+            if self.tapes["eval"] and not name.startswith(RAISING):
+                continue  # Another shape would need other random numbers.
+            if not name.startswith(RAISING) and not self.budget.affords(name, REST * self.one_call):
+                continue
+            self.inputs = Arguments.from_plain(data)
+            try:
+                found[name] = plain(self.call("eval")[0], to_array)
+            except Exception as error:  # noqa: BLE001 - the program may not take them
+                if name.startswith(RAISING):
+                    found[name] = raised(error, self.namespace["__file__"])
+            self.restore(saved)
+        self.inputs = first
+        return found
+
+    def check_control(self, mode: str) -> None:
+        """Finds out whether the tape holds all randomness: the same tape must give the same output."""
+        saved = self.save()
+        outputs = []
+        for torch_seed, seed in ((1, 0), (2, 0), (2, 1)):
+            if seed and not self.tapes[mode]:
+                break
+            torch_device.seed(torch_seed)
+            outputs.append(plain(self.call(mode, seed=seed)[0], to_array))
+            self.restore(saved)
+        self.uncontrolled[mode] = not self.same(outputs[0], outputs[1])
+        if self.tapes[mode]:
+            self.varies |= not self.same(outputs[1], outputs[2])
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two outputs are equal. Some sums of a card's have no fixed order; what a draw changes is larger."""
+        slack = (1e-10 if self.wide else 1e-4) if torch_device.on_card() else 0.0
+        left, right = ([leaf for _, leaf in leaves(tree)] for tree in (one, other))
+        return _same(left, right, slack)
+
+    def save(self) -> dict[str, Any] | None:
+        """The state, with buffers that ``state_dict`` leaves out."""
+        if not isinstance(self.model, nn.Module):
+            return None
+        return copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
+
+    def restore(self, saved: dict[str, Any] | None) -> None:
+        """Puts a state back that was saved."""
+        if saved is None:
+            return
+        with torch.no_grad():
+            for name, tensor in [*self.model.named_parameters(), *self.model.named_buffers()]:
+                if name in saved and saved[name].shape == tensor.shape:
+                    tensor.copy_(saved[name])
+
+    def buffers(self, prefix: str) -> dict[str, Any]:
+        """The buffers now."""
+        if not isinstance(self.model, nn.Module):
+            return {}
+        return {f"{prefix}: {name}": to_array(b) for name, b in self.model.named_buffers(remove_duplicate=False)}
+
+    def loss(self, output: Any, squared: bool = False) -> torch.Tensor | None:
+        """The output's inner product with fixed random cotangents; None if it holds no floats.
+
+        Of a complex output, the real part counts once and the imaginary part half. With ``squared`` it is the mean
+        squared distance from them: a loss that has a minimum, and whose gradient changes with the output.
+        """
+        tensors: list[torch.Tensor] = []
+
+        def leaf(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                tensors.append(value)
+                return np.zeros(0)
+            return None
+
+        paths = [path for path, item in leaves(plain(output, leaf)) if isinstance(item, np.ndarray)]
+        total: torch.Tensor | None = None
+        for path, tensor in zip(paths, tensors, strict=False):
+            if not differentiable(tensor):
+                continue
+            if path not in self.cotangents:
+                self.cotangents[path] = self.rng.standard_normal(tuple(tensor.shape)).astype(np.float32)
+            value = tensor.real + 0.5 * tensor.imag if tensor.is_complex() else tensor
+            wanted = to_tensor(self.cotangents[path], self.wide).to(value)
+            term = ((value - wanted) ** 2).mean() if squared else (wanted * value).sum()
+            total = term if total is None else total + term
+        return total
+
+    def function_gradients(self) -> dict[str, Any]:
+        """Gradients of a function's inputs."""
+        output, roots = self.differentiated("eval")
+        gradients = self._backward(self.loss(output), list(roots.values()))
+        return {f"gradient of {n}": to_array(g) for n, g in zip(roots, gradients, strict=True)}
+
+    def _backward(self, loss: torch.Tensor | None, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Gradients of ``tensors``: zero where none reaches them, where a tensor's ``grad`` stays None."""
+        for tensor in tensors:
+            tensor.grad = None
+        if loss is not None and loss.requires_grad:
+            torch.autograd.backward([loss])
+        return [t.grad if t.grad is not None else torch.zeros_like(t) for t in tensors]
+
+    def steps(self, count: int) -> dict[str, Any]:
+        """Training steps: outputs and gradients of the first, the course of all, parameters at the end."""
+        named = dict(self.model.named_parameters(remove_duplicate=False))
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        optimizer = Adam(trained) if count else None
+        found: dict[str, Any] = {}
+        for step in range(1, max(count, 1) + 1):
+            output, roots = self.differentiated("train")
+            loss = self.loss(output)
+            every = self._backward(loss, [*named.values(), *roots.values()])
+            gradients = dict(zip(named, every, strict=False))
+            if step == 1:
+                found["train output"] = plain(output, to_array)
+                found |= {f"gradient of parameter: {n}": digest(to_array(g)) for n, g in gradients.items()}
+                inputs = zip(roots, every[len(named) :], strict=True)
+                found |= {f"gradient of {n}": to_array(g) for n, g in inputs}
+                found |= self.buffers("buffer after train")
+            if count:
+                found[f"step {step}: loss"] = np.asarray(0.0 if loss is None else loss.item())
+                squares = sum(float((g.abs().double() ** 2).sum()) for g in gradients.values())
+                found[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
+            if optimizer is not None:
+                optimizer.step()
+        if count:
+            found |= {f"after {count} steps: parameter {n}": digest(to_array(p)) for n, p in named.items()}
+            found |= self.buffers(f"after {count} steps: buffer")
+        return found
+
+
+def _same(left: list[Any], right: list[Any], slack: float = 0.0) -> bool:
+    """Whether two lists of leaves are equal; floats may differ by ``slack`` of an array's largest magnitude."""
+    if len(left) != len(right):
+        return False
+    for a, b in zip(left, right, strict=True):
+        a, b = getattr(a, "bits", a), getattr(b, "bits", b)
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            if a.shape != b.shape:
+                return False
+            if slack and a.dtype.kind in "fc":
+                scale = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+                if not np.allclose(a, b, rtol=0.0, atol=slack * scale, equal_nan=True):
+                    return False
+            elif not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
+                return False
+        elif type(a) is not type(b) or (isinstance(a, float | int | str) and a != b):
+            return False
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
@@ -16,44 +15,29 @@ from t2j_lsp.translate.rule.facts import (
     Instance,
     Layer,
     Object,
-    Qual,
     Shape,
     Tensor,
 )
-from t2j_lsp.translate.rule.names import canonical
 
-from .bodies import Bodies, Imports
+from .bodies import Bodies
 from .evidence import Evidence
-from .state import CONTAINERS, Env, Infer, State, UnknownParameter, dotted
+from .state import CONTAINERS, State, UnknownParameter
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 
 
 class AttributeFacts:
-    """Attributes of tensors, modules, classes and libraries."""
+    """Attributes of tensors, modules and classes."""
 
-    def __init__(
-        self, state: State, infer: Infer, evidence: Callable[[], Evidence], bodies: Bodies, imports: Imports
-    ) -> None:
+    def __init__(self, state: State, evidence: Evidence, bodies: Bodies) -> None:
         self.state = state
-        self.infer = infer
         self.evidence = evidence
         self.bodies = bodies
-        self.imports = imports
 
-    def attribute(self, node: ast.Attribute, env: Env) -> Fact:
-        owner = self.infer.expr(node.value, env)
+    def attribute(self, node: ast.Attribute, owner: Fact) -> Fact:
+        """What the owner has under the name."""
         name = node.attr
-        if name == "__name__" and isinstance(node.value, ast.Attribute) and node.value.attr == "__class__":
-            return Object("class name", dotted(node.value.value))
-        if name == "__name__" and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
-            return Object("class name", dotted(node.value.args[0])) if node.value.func.id == "type" else UNKNOWN
-        narrowed = env.get(dotted(node))
-        if narrowed is not None:
-            return narrowed
         match owner:
-            case Qual():
-                return self.imports.member(owner.name, name) or Qual(canonical(f"{owner.name}.{name}"))
             case Instance():
                 return self._instance_attribute(owner, name)
             case Class():
@@ -69,7 +53,7 @@ class AttributeFacts:
                     and self.state.function.owner.is_module
                 )
                 if name in ("requires_grad", "device", "data") and in_module:
-                    self.evidence().add(owner)
+                    self.evidence.add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
             case Layer():
                 child = named_child(owner, name)

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from t2j_lsp.translate.rule.facts import NONE, NOTHING, STR, UNKNOWN, Fact, ListOf, Tuple
+from t2j_lsp.translate.rule.facts import NONE, NOTHING, STR, UNKNOWN, Fact, ListOf, Object, Qual, Tuple
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.names import canonical
 
-from .state import Env, Infer, State, constant_fact, join_all
+from .state import Env, Infer, State, constant_fact, dotted, join_all
 
 ExpressionFacts = Callable[[Any, Env], Fact]
 """The fact of an expression of one kind."""
@@ -20,12 +21,23 @@ StatementFacts = Callable[[Any, Env], bool]
 class Expressions:
     """Facts of expressions. Other parts hand over their handlers where a kind is first met, and are made then."""
 
-    def __init__(self, state: State, parts: Mapping[type[ast.expr], Callable[[], ExpressionFacts]]) -> None:
+    def __init__(
+        self,
+        state: State,
+        member: Callable[[str, str], Fact | None],
+        attribute: Callable[[ast.Attribute, Fact], Fact],
+        parts: Mapping[type[ast.expr], Callable[[], ExpressionFacts]],
+    ) -> None:
         self.state = state
+        self.member = member
+        """What a module of the project has under a name."""
+        self.attribute = attribute
+        """An attribute of anything but a library."""
         self.parts = parts
         self.handlers: dict[type[ast.expr], ExpressionFacts] = {
             ast.Constant: self._constant,
             ast.Name: self._name,
+            ast.Attribute: self._attribute,
             ast.Tuple: self._sequence,
             ast.List: self._sequence,
             ast.Set: self._set,
@@ -51,6 +63,18 @@ class Expressions:
 
     def _name(self, node: ast.Name, env: Env) -> Fact:
         return env.get(node.id, UNKNOWN)
+
+    def _attribute(self, node: ast.Attribute, env: Env) -> Fact:
+        """``torch.cat`` is a name of torch; what else has attributes knows them itself."""
+        owner = self.expr(node.value, env)
+        if node.attr == "__name__" and (named := _class_name(node.value)) is not None:
+            return named
+        narrowed = env.get(dotted(node))
+        if narrowed is not None:
+            return narrowed
+        if isinstance(owner, Qual):
+            return self.member(owner.name, node.attr) or Qual(canonical(f"{owner.name}.{node.attr}"))
+        return self.attribute(node, owner)
 
     def _other(self, node: ast.expr, env: Env) -> Fact:
         for child in ast.iter_child_nodes(node):
@@ -127,3 +151,14 @@ class Flow:
     def _return(self, node: ast.Return, env: Env) -> bool:
         self.state.body.returned.append(self.infer.expr(node.value, env) if node.value else NONE)
         return False
+
+
+def _class_name(owner: ast.expr) -> Fact | None:
+    """What the ``__name__`` of ``x.__class__`` and ``type(x)`` is."""
+    match owner:
+        case ast.Attribute(attr="__class__", value=value):
+            return Object("class name", dotted(value))
+        case ast.Call(func=ast.Name(id=name)):
+            return Object("class name", dotted(owner.args[0])) if name == "type" else UNKNOWN
+        case _:
+            return None

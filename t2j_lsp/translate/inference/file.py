@@ -57,8 +57,9 @@ class Parts:
     def expressions(self) -> Expressions:
         return Expressions(
             self.state,
+            self.imports.member,
+            lambda node, owner: self.attributes.attribute(node, owner),
             {
-                ast.Attribute: lambda: self.attributes.attribute,
                 ast.Call: lambda: self.calls.call,
                 ast.Subscript: lambda: self.subscripts.subscript,
                 ast.BinOp: lambda: self.operators.binary,
@@ -153,7 +154,7 @@ class Parts:
 
     @cached_property
     def attributes(self) -> AttributeFacts:
-        return AttributeFacts(self.state, self.expressions, lambda: self.evidence, self.bodies, self.imports)
+        return AttributeFacts(self.state, self.evidence, self.bodies)
 
     @cached_property
     def subscripts(self) -> SubscriptFacts:

@@ -310,6 +310,8 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Location:
+    """A line of a file."""
+
     file: str
     line: int
 

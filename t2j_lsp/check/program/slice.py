@@ -66,6 +66,8 @@ class Slice:
 
 @dataclass
 class _Kept:
+    """A file, and what is kept of it so far: names by the statement that binds them, None for all of it."""
+
     scope: Scope
     path: Path
     text: str

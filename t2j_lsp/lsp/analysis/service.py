@@ -50,6 +50,8 @@ class Known:
 
 @dataclass
 class _Job:
+    """An operation that is asked of the process, and the answer to come."""
+
     operation: str
     arguments: dict[str, Any]
     answer: asyncio.Future[Any]

@@ -48,7 +48,7 @@ def _broken_lines(lines: list[str], long: list[int], tree: ast.Module, limit: in
     """The lines, by number, that become several. Only the statements around them are parsed."""
     outline = list(lines)
     for first, last in _units(tree):
-        inside = [number for number in long if first <= number <= last]
+        inside = long[bisect_left(long, first) : bisect_right(long, last)]
         if not inside:
             continue
         _shorten(outline, [node for node in tree.body if first <= node.lineno <= last], long)

@@ -13,6 +13,8 @@ class RuleError(Exception):
 
 @dataclass(frozen=True)
 class Parameter:
+    """A parameter as PyTorch's signature has it."""
+
     name: str
     default: str | None = None
     """Source text of the default, None if the argument is required."""

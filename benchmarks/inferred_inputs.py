@@ -28,7 +28,7 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
-from t2j_lsp.check.session import Settings
+from t2j_lsp.check.session import CheckSettings
 from t2j_lsp.contract import SourceError
 
 _OTHER_THINGS = re.compile(
@@ -90,7 +90,7 @@ def tried(path: Path, pool: Pool) -> Iterator[tuple[CheckedObject, bool, str | N
         slicer = Slicer(path)
     except SourceError:
         return
-    check = FileCheck(pool, slicer, slicer, Settings(timeout=60.0), lambda: False)
+    check = FileCheck(pool, slicer, slicer, CheckSettings(timeout=60.0), lambda: False)
     for item in checking_order([o for o in find_objects(slicer, None) if o.is_class]):
         try:
             ready = check.inputs_for(item)

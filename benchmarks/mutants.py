@@ -28,7 +28,7 @@ from pathlib import Path
 
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.recall import Recall
-from t2j_lsp.check.program.rewriting import Edit, Text
+from t2j_lsp.check.program.rewriting import ParsedText, SpanEdit
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
@@ -131,7 +131,7 @@ class Bench:
         fix = verdict.divergence.fix if verdict.divergence else None
         if fix is None:
             return "", ""
-        text = Text(mutant.text).applied(Edit(fix.span, fix.new))
+        text = ParsedText(mutant.text).applied(SpanEdit(fix.span, fix.new))
         return fix.title, self.check(subject, text or "", seed).verdict.value
 
 

@@ -26,7 +26,7 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2j_lsp.assist.model import Client, Endpoint, ModelError
+from t2j_lsp.assist.model import Endpoint, ModelClient, ModelError
 from t2j_lsp.assist.repair import Budget, repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.retrieval import dataset
@@ -114,7 +114,7 @@ def _healthy(port: int) -> bool:
 
 async def nobody(url: str) -> str:
     """What is said where the model isn't there."""
-    client = Client()
+    client = ModelClient()
     try:
         await client.ask(Endpoint("no/such-model", url, retries=0, timeout=60), [{"role": "user", "content": "?"}])
     except ModelError as error:

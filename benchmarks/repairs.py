@@ -25,7 +25,7 @@ from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
-from t2j_lsp.fixes.record import BugIndex, Found, Pair, Query, prompt_tokens
+from t2j_lsp.fixes.record import BugIndex, Pair, Query, SimilarPair, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset
 
 from .fixed_bugs import CheckJudge, check_judge
@@ -50,9 +50,9 @@ class LeavingOut:
         but: Callable[[Pair], bool] = lambda pair: False,
         tokens: int | None = None,
         distinct: bool = False,
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         if self.everything:
-            return [Found(pair, 1.0) for pair in self.everything if pair.example.program != self.program]
+            return [SimilarPair(pair, 1.0) for pair in self.everything if pair.example.program != self.program]
         return self.index.search(query, limit, lambda pair: pair.example.program == self.program, tokens, distinct)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 
-from t2j_lsp.fixes.record import Example, Found, Pair, Query, chosen, from_jsonl
+from t2j_lsp.fixes.record import Example, Pair, Query, SimilarPair, chosen, from_jsonl
 
 from . import features
 from .edits import NO_COUNTERPART, edits, forms
@@ -62,7 +62,7 @@ class Index:
         but: Callable[[Pair], bool] = lambda pair: False,
         tokens: int | None = None,
         distinct: bool = False,
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         """The pairs that fit best, best first; the arguments are those of ``BugIndex``."""
         scores: dict[int, float] = {}
         for field, terms in _terms(query).items():
@@ -74,7 +74,7 @@ class Index:
                 if (_RAISED.match(self.pairs[number - 1].bug.error) is not None) != raised:
                     scores[number] *= _OTHER_OUTCOME
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-        ranked = (Found(self.pairs[number - 1], score) for number, score in best)
+        ranked = (SimilarPair(self.pairs[number - 1], score) for number, score in best)
         return chosen((one for one in ranked if not but(one.pair)), limit, tokens, distinct)
 
     def _field(self, field: str, terms: Sequence[str]) -> list[tuple[int, float]]:

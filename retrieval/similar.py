@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.contract import Finding
-from t2j_lsp.fixes.record import Case, Example, Found, Pair, statement_at
+from t2j_lsp.fixes.record import Case, Example, Pair, SimilarPair, statement_at
 
 from . import features
 
@@ -71,7 +71,9 @@ class Similar:
     def _weights(self) -> dict[str, Callable[[str], float]]:
         return {name: _weights(getattr(place, name) for place in self._places) for name in _FIELDS}
 
-    def similar(self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[Found]:
+    def similar(
+        self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False
+    ) -> list[SimilarPair]:
         """The pairs that are really like a case, the user's own first, then the best; none where none is."""
         place = _place(case)
         likeness, least = self._likeness(case, place)
@@ -80,10 +82,10 @@ class Similar:
             if _raises(pair) == (case.outcome != "differs"):
                 score = likeness(place, known)
                 if score >= least and not but(pair):
-                    found.append(Found(pair, score))
+                    found.append(SimilarPair(pair, score))
         return sorted(found, key=_order)[:limit]
 
-    def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[Found]:
+    def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[SimilarPair]:
         """Pairs that are about one qualified torch name, one of each root cause.
 
         Their program uses it, and what was wrong is the JAX call of that name; those where it stands there come first.
@@ -94,12 +96,12 @@ class Similar:
         for pair, names in zip(self._pairs, self._names, strict=True):
             known = _place(case_of(pair)) if wanted in names and not but(pair) else None
             if known is not None and word in known.fix_words:
-                found.append(Found(pair, 1.0 if word in known.source else 0.5))
+                found.append(SimilarPair(pair, 1.0 if word in known.source else 0.5))
         return _distinct(found, limit)
 
     def for_gap(
         self, finding: Finding, source: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         """Pairs that are about what a rule refused in a program, one of each root cause."""
         if finding.name.startswith("torch."):
             return self.about(finding.name, limit, but)
@@ -114,7 +116,7 @@ class Similar:
         else:
             return []
         scores = ((pair, likeness(names, known)) for pair, known in zip(self._pairs, self._names, strict=True))
-        return _distinct([Found(p, s) for p, s in scores if s >= least and fits(p.bug) and not but(p)], limit)
+        return _distinct([SimilarPair(p, s) for p, s in scores if s >= least and fits(p.bug) and not but(p)], limit)
 
     def _share(self, first: Words, second: Words) -> float:
         """The share of torch names that two programs have in common."""
@@ -172,14 +174,14 @@ def _any(first: Words, second: Words) -> float:
     return float(bool(first & second))
 
 
-def _order(one: Found) -> tuple[bool, float]:
+def _order(one: SimilarPair) -> tuple[bool, float]:
     """What the user mended before comes first, then what is most alike."""
     return one.pair.bug.origin != "captured", -one.score
 
 
-def _distinct(found: list[Found], limit: int) -> list[Found]:
+def _distinct(found: list[SimilarPair], limit: int) -> list[SimilarPair]:
     """The best ones, one of each root cause."""
-    by_cause: dict[str, Found] = {}
+    by_cause: dict[str, SimilarPair] = {}
     for one in sorted(found, key=_order):
         by_cause.setdefault(one.pair.bug.root_cause, one)
     return list(by_cause.values())[:limit]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.assist.judging import Failure
+from t2j_lsp.assist.judging import CandidateFailure
 from t2j_lsp.cli import main
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixes.own_fixes import Program, captured, cut, fixes_folder, load, save, without_paths
+from t2j_lsp.fixes.own_fixes import ObjectProgram, captured, cut, fixes_folder, load, save, without_paths
 from t2j_lsp.fixes.record import Example
 
 TORCH = """\
@@ -43,7 +43,7 @@ def g(x: jax.Array) -> jax.Array:
     return jax.nn.relu(x)
 """
 WRONG = RIGHT.replace(", approximate=False", "")
-FAILURE = Failure("raises", "NameError: name 'a' is not defined", (1, 2))
+FAILURE = CandidateFailure("raises", "NameError: name 'a' is not defined", (1, 2))
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in written]
 
 
-def program(text: str) -> Program:
-    return Program(text, {number: number for number in range(1, text.count("\n") + 1)})
+def program(text: str) -> ObjectProgram:
+    return ObjectProgram(text, {number: number for number in range(1, text.count("\n") + 1)})
 
 
 def made(before: str, after: str, why: str = "") -> Example:

@@ -18,7 +18,7 @@ from t2j_lsp.plugins import brought_fixed_bugs, load_fixed_bugs
 from .dialogue import append
 from .embeddings import EmbeddedIndex, Embedder
 from .judging import Judge, Tester, TestRun
-from .model import Client, Endpoint, key_from_environment
+from .model import Endpoint, ModelClient, key_from_environment
 from .prompts import Style
 from .repair import Budget, Repair, repair_async
 
@@ -165,7 +165,7 @@ def ask(
     index = index_with(embed, on_progress)
 
     async def run(judge: Judge, tester: Tester | None) -> Repair:
-        client = Client(cache)
+        client = ModelClient(cache)
         try:
             return await repair_async(
                 conversion.translation, models, judge, index, style=style, budget=budget, client=client,

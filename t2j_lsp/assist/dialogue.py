@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .alike import holds
-from .prompts import Message
+from .prompts import ChatMessage
 
 State = Literal["translate", "repair"]
 Format = Literal["code pair", "dialogue", "qs pair"]
@@ -28,7 +28,7 @@ class Turn:
     state: State
     model: str
     prompt: str
-    question: list[Message]
+    question: list[ChatMessage]
     answer: str
     tags: list[str]
     code: str
@@ -92,7 +92,7 @@ def export(dialogues: Iterable[Dialogue], form: Format) -> Iterator[dict[str, An
             ask = f"Translate this PyTorch program to JAX with Flax NNX.\n\n```python\n{dialogue.source}```"
             yield {**about, "messages": [_said("user", ask), _said("assistant", f"```python\n{dialogue.code}```")]}
         elif form == "dialogue" and dialogue.verified:
-            messages: list[Message] = []
+            messages: list[ChatMessage] = []
             for turn in dialogue.turns:
                 messages += turn.question if not messages else turn.question[-1:]
                 messages.append(_said("assistant", turn.answer))
@@ -127,5 +127,5 @@ def _alike(one: str, other: str) -> bool:
     return holds(one, other) or holds(other, one)
 
 
-def _said(role: Literal["user", "assistant"], content: str) -> Message:
+def _said(role: Literal["user", "assistant"], content: str) -> ChatMessage:
     return {"role": role, "content": content}

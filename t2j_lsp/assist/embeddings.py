@@ -16,7 +16,7 @@ from operator import mul
 from pathlib import Path
 
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixes.record import BugIndex, Found, Pair, Query, chosen
+from t2j_lsp.fixes.record import BugIndex, Pair, Query, SimilarPair, chosen
 
 from .model import Endpoint, ModelError
 
@@ -135,7 +135,7 @@ class EmbeddedIndex:
         but: Callable[[Pair], bool] = lambda pair: False,
         tokens: int | None = None,
         distinct: bool = False,
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         """The pairs that fit best by both rankings; the arguments are those of ``BugIndex``."""
         if self._works:
             try:
@@ -151,7 +151,7 @@ class EmbeddedIndex:
             for rank, pair in enumerate(ranking, 1):
                 scores[pair.id] = scores.get(pair.id, 0.0) + 1 / (RANK + rank)
         joined = sorted(near, key=lambda pair: -scores[pair.id])
-        return chosen((Found(pair, scores[pair.id]) for pair in joined if not but(pair)), limit, tokens, distinct)
+        return chosen((SimilarPair(pair, scores[pair.id]) for pair in joined if not but(pair)), limit, tokens, distinct)
 
     def _nearest(self, query: Query) -> list[Pair]:
         vectors = self._embed([*map(text_of_pair, self._pairs), text_of_query(query)])

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.assist.evaluation.cases import Program
+from t2j_lsp.assist.evaluation.cases import EvaluatedProgram
 from t2j_lsp.assist.evaluation.recording import Placed
-from t2j_lsp.assist.evaluation.run import Bench, Evaluation, Settings, evaluate
+from t2j_lsp.assist.evaluation.run import Bench, Evaluation, EvaluationSettings, evaluate
 from t2j_lsp.contract import Options, SourceError, T2JError
 from t2j_lsp.files.sources import python_files, read_source
 from t2j_lsp.migration.state import SUFFIX
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from t2j_lsp.check.process.pool import Pool
 
 
-def programs_of(folder: Path) -> tuple[list[Program], list[str]]:
+def programs_of(folder: Path) -> tuple[list[EvaluatedProgram], list[str]]:
     """The programs of a folder (or the one of a file) and what could not be read of it.
 
     ``net_jax.py`` beside ``net.py`` is its reference conversion. Raises T2JError where there is none.
@@ -47,20 +47,20 @@ def programs_of(folder: Path) -> tuple[list[Program], list[str]]:
             continue
         name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
         same = same_program(path, translation.source, brought_fixed_bugs())
-        found.append(Program(name, path, translation, same, reference))
+        found.append(EvaluatedProgram(name, path, translation, same, reference))
     return found, errors
 
 
 def evaluated(
-    programs: Sequence[Program],
-    settings: Settings,
+    programs: Sequence[EvaluatedProgram],
+    settings: EvaluationSettings,
     client: Placed,
     *,
     interpreters: Interpreters | None = None,
     dialogues: Path | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
     on_case: Callable[[], Any] = lambda: None,
-) -> tuple[list[Program], Evaluation]:
+) -> tuple[list[EvaluatedProgram], Evaluation]:
     """Runs an evaluation, in one pair of workers. The programs come back with what the check says of their references.
 
     Runs code of the programs, and sends their text to the models, unless ``client`` is one that replays.
@@ -70,10 +70,10 @@ def evaluated(
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(workers([program.path for program in programs], where))
 
-        def judge_of(program: Program) -> Judge:
+        def judge_of(program: EvaluatedProgram) -> Judge:
             return stack.enter_context(file_judge(program.path, where, pool=pool))
 
-        def timing(program: Program, code: str, objects: Sequence[str]) -> dict[str, float] | None:
+        def timing(program: EvaluatedProgram, code: str, objects: Sequence[str]) -> dict[str, float] | None:
             from t2j_lsp.check.timing import run_time
 
             return run_time(program.path, code, objects, pool)
@@ -89,14 +89,14 @@ def evaluated(
     return checked, result
 
 
-async def _run(programs: Sequence[Program], settings: Settings, bench: Bench) -> Evaluation:
+async def _run(programs: Sequence[EvaluatedProgram], settings: EvaluationSettings, bench: Bench) -> Evaluation:
     try:
         return await evaluate(programs, settings, bench)
     finally:
         await bench.client.close()
 
 
-def _with_verdict(program: Program, pool: Pool, on_progress: Callable[[str], None]) -> Program:
+def _with_verdict(program: EvaluatedProgram, pool: Pool, on_progress: Callable[[str], None]) -> EvaluatedProgram:
     """A program with what the check says of its reference, where models are asked about it."""
     from t2j_lsp.check.run import check_files
 

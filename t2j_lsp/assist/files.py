@@ -13,7 +13,7 @@ from pathlib import Path
 from t2j_lsp.contract import Options, T2JError
 
 from .dialogue import append
-from .model import Client, Endpoint, key_from_environment
+from .model import Endpoint, ModelClient, key_from_environment
 from .prompts import Prompt, Style, first_prompt
 from .repair import Budget, Repair
 from .repair import repair_async as repair_translation
@@ -76,7 +76,7 @@ async def repair_async(
     path, endpoints = _path(source), _endpoints(models, base_url)
     index = index_with(_endpoints([embeddings], base_url)[0] if embeddings else None, on_progress)
     translation = (await asyncio.to_thread(convert_file, path, options or Options())).translation
-    client = Client(cache)
+    client = ModelClient(cache)
     where = Interpreters(torch_python, jax_python)
     recorded = file_tester(path, where) if dialogues is not None else contextlib.nullcontext()
     with file_judge(path, where) as judge, recorded as tester:

@@ -44,7 +44,7 @@ class Tester(Protocol):
 
 
 @dataclass(frozen=True)
-class Failure:
+class CandidateFailure:
     """How a candidate failed: ``outcome`` is ``raises``, ``differs`` or ``does not load``; the message as it came."""
 
     outcome: str
@@ -53,7 +53,7 @@ class Failure:
     """The line of the PyTorch program and that of the candidate at which they part."""
 
 
-def failure_of(verdict: ObjectVerdict) -> Failure | None:
+def failure_of(verdict: ObjectVerdict) -> CandidateFailure | None:
     """What a verdict says went wrong; None where the candidate was not seen to differ."""
     if verdict.verdict is not VerdictKind.DIFFERENT:
         return None
@@ -63,10 +63,10 @@ def failure_of(verdict: ObjectVerdict) -> Failure | None:
         place.jax.line if place and place.jax else None,
     )
     if reason.startswith(LOADS):
-        return Failure("does not load", reason.removeprefix(LOADS), lines)
+        return CandidateFailure("does not load", reason.removeprefix(LOADS), lines)
     if found := FAILS.match(reason):
-        return Failure("raises", reason[found.end() :], lines)
-    return Failure("differs", reason, lines)
+        return CandidateFailure("raises", reason[found.end() :], lines)
+    return CandidateFailure("differs", reason, lines)
 
 
 def masked(message: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2j_lsp.contract import T2JError
 
-from .prompts import Message
+from .prompts import ChatMessage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -63,7 +63,7 @@ class Reply:
         return (self.tokens_in * endpoint.price[0] + self.tokens_out * endpoint.price[1]) / 1e6
 
 
-class Client:
+class ModelClient:
     """Answers from endpoints. ``cache`` is a folder for answers, or None; it never holds a key."""
 
     def __init__(self, cache: Path | None = None) -> None:
@@ -71,7 +71,7 @@ class Client:
         self._clients: dict[Endpoint, AsyncOpenAI] = {}
 
     async def ask(
-        self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None] = lambda text: None
+        self, endpoint: Endpoint, messages: Sequence[ChatMessage], on_text: Callable[[str], None] = lambda text: None
     ) -> Reply:
         """One answer, streamed to ``on_text`` as it comes. Raises ModelError; cancelling ends the request."""
         key = self._key(endpoint, messages)
@@ -98,7 +98,9 @@ class Client:
             await client.close()
         self._clients.clear()
 
-    async def _stream(self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None]) -> Reply:
+    async def _stream(
+        self, endpoint: Endpoint, messages: Sequence[ChatMessage], on_text: Callable[[str], None]
+    ) -> Reply:
         completions: Any = self._client(endpoint).chat.completions  # Any: Message is the shape that it asks for
         stream = await completions.create(
             model=endpoint.model,
@@ -132,7 +134,7 @@ class Client:
             )
         return self._clients[endpoint]
 
-    def _key(self, endpoint: Endpoint, messages: Sequence[Message]) -> str:
+    def _key(self, endpoint: Endpoint, messages: Sequence[ChatMessage]) -> str:
         asked = [endpoint.base_url, endpoint.model, endpoint.temperature, list(messages)]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 

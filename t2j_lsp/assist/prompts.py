@@ -58,7 +58,7 @@ Add a last line: `CLAIM: equivalent` if you are sure that the result is equivale
 `CLAIM: unsure`."""
 
 
-class Message(TypedDict):
+class ChatMessage(TypedDict):
     """One message of a chat."""
 
     role: Literal["system", "user", "assistant"]
@@ -70,7 +70,7 @@ class Prompt:
     """The messages, the version of their wording, the pairs in them, and the spans that are asked for."""
 
     version: str
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     pairs: tuple[Pair, ...]
     spans: tuple[RefusedSpan, ...]
 
@@ -94,7 +94,7 @@ def first_prompt(
         pairs = ()
     elif pairs is None:
         pairs = retrieved(translation, spans, index) if index is not None else ()
-    messages: list[Message] = [{"role": "system", "content": f"{ROLE}\n\n{CONTRACT}"}]
+    messages: list[ChatMessage] = [{"role": "system", "content": f"{ROLE}\n\n{CONTRACT}"}]
     if pairs:
         messages.append({"role": "user", "content": f"{FIELDS}\n\n{as_json(pairs)}"})
     messages.append({"role": "user", "content": _question(translation, spans)})

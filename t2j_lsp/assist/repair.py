@@ -18,9 +18,9 @@ from t2j_lsp.fixes.record import BugIndex, Pair, Query
 from . import lint
 from .answers import Answer, AnswerError, read_answer
 from .dialogue import Dialogue, State, Turn
-from .judging import Failure, Judge, Tester, failure_of
-from .model import Client, Endpoint, ModelError, Reply
-from .prompts import Message, Prompt, Style, as_json, first_prompt
+from .judging import CandidateFailure, Judge, Tester, failure_of
+from .model import Endpoint, ModelClient, ModelError, Reply
+from .prompts import ChatMessage, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
 from .spans import MARK, RefusedSpan, definition, indented, place_of, refused_spans, replaced, users, with_all
 
@@ -95,7 +95,7 @@ class _Round:
     code: str = ""
     verified: set[int] = field(default_factory=set)
     results: dict[int, str] = field(default_factory=dict)
-    failure: Failure | None = None
+    failure: CandidateFailure | None = None
     ran: bool = False
     tags: list[str] = field(default_factory=list)
     tests: dict[str, str] = field(default_factory=dict)
@@ -114,7 +114,7 @@ async def repair_async(
     style: Style = "augmented",
     pairs: Sequence[Pair] | None = None,
     budget: Budget | None = None,
-    client: Client | None = None,
+    client: ModelClient | None = None,
     python: str | None = None,
     tester: Tester | None = None,
     always: bool = False,
@@ -145,7 +145,7 @@ async def repair_async(
     Cancelling the task ends the request that runs; a check that has begun ends by itself.
     """
     own = client is None
-    loop = _Loop(translation, judge, index, budget or Budget(), client or Client(), python, on_progress, on_text)
+    loop = _Loop(translation, judge, index, budget or Budget(), client or ModelClient(), python, on_progress, on_text)
     loop.tester = tester
     if always:
         loop.asked = with_all(translation)
@@ -164,7 +164,7 @@ class _Loop:
         judge: Judge,
         index: BugIndex | None,
         budget: Budget,
-        client: Client,
+        client: ModelClient,
         python: str | None,
         on_progress: Callable[[str], None],
         on_text: Callable[[str], None],
@@ -396,7 +396,7 @@ class _Loop:
                 return node.name
         return ""
 
-    def _feedback(self, found: _Round) -> Message:
+    def _feedback(self, found: _Round) -> ChatMessage:
         """What the model is told: what was wrong with each span, and fixed bugs that are like it."""
         left = {span.number: span for span in self.result.left}
         parts = [f"SPAN {n} failed: {why}" for n, why in sorted(found.results.items()) if n in left]
@@ -427,7 +427,7 @@ class _Loop:
         state: State,
         endpoint: Endpoint,
         prompt: Prompt,
-        asked: list[Message],
+        asked: list[ChatMessage],
         started: float,
     ) -> None:
         results = "; ".join(dict.fromkeys(found.results.values()))

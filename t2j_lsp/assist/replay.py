@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from t2j_lsp.contract import VerdictKind
 from t2j_lsp.fixes.record import Example
 
-from .judging import Failure, Judge, failure_of, masked
+from .judging import CandidateFailure, Judge, failure_of, masked
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Replayed:
 
     id: str
     problem: str
-    failure: Failure | None
+    failure: CandidateFailure | None
     seconds: float
 
 

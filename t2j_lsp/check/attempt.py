@@ -12,7 +12,7 @@ from t2j_lsp.check.difference.explain import BYTES, Run, explanation
 from t2j_lsp.check.difference.localise import Alignment
 from t2j_lsp.check.difference.locate import Locator, is_wide
 from t2j_lsp.check.messages import JaxObserved, Observations, TorchObserved, Traced
-from t2j_lsp.check.process.budget import INITIAL, NARROW, Budget
+from t2j_lsp.check.process.budget import INITIAL, NARROW, TimeBudget
 from t2j_lsp.check.process.budget import OWN_TRAINING as LONGER
 from t2j_lsp.check.process.worker import RemoteError, TimedOut
 from t2j_lsp.check.program.counterparts import Counterpart
@@ -31,7 +31,7 @@ from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, Sta
 
 from .inputs import OWN_TRAINING
 from .preparing import Preparation, Preparing, comment_wanted
-from .session import Session
+from .session import CheckSession
 
 STEPS = 3
 PAIRED_BY_ORDER = (
@@ -56,12 +56,12 @@ class Attempt:
 
     def __init__(
         self,
-        session: Session,
+        session: CheckSession,
         preparing: Preparing,
         locator: Locator,
         item: CheckedObject,
         other: Counterpart,
-        budget: Budget,
+        budget: TimeBudget,
         small: bool = False,
     ) -> None:
         self.session, self.preparing, self.locator = session, preparing, locator

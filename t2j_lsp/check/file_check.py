@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from t2j_lsp.check.difference.locate import Locator
 from t2j_lsp.check.messages import Prepared
-from t2j_lsp.check.process.budget import SHARE, Budget
+from t2j_lsp.check.process.budget import SHARE, TimeBudget
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.process.worker import TimedOut, WorkerError
@@ -20,7 +20,7 @@ from t2j_lsp.contract import ObjectVerdict, SourceMapEntry
 from .attempt import Attempt, cut_jax, pairing_of, unchecked
 from .inputs import CommentError
 from .preparing import Preparing
-from .session import Session, Settings
+from .session import CheckSession, CheckSettings
 
 FIRST_RUN = 0.4
 """Of the time limit, for each request of a first run; the rest is for a second one with smaller inputs."""
@@ -36,12 +36,12 @@ class FileCheck:
         pool: Pool,
         torch_side: Slicer,
         jax_side: Slicer,
-        settings: Settings,
+        settings: CheckSettings,
         cancelled: Callable[[], bool],
         source_map: Sequence[SourceMapEntry] = (),
         recall: Recall | None = None,
     ) -> None:
-        self.session = Session(pool, torch_side, jax_side, settings, cancelled, recall)
+        self.session = CheckSession(pool, torch_side, jax_side, settings, cancelled, recall)
         self.preparing = Preparing(self.session)
         self.locator = Locator(torch_side, jax_side, source_map, self.session.requests)
         self.covered = Covered(torch_side, jax_side)
@@ -99,7 +99,7 @@ class FileCheck:
         seconds = timeout * SHARE if session.settings.budget is None else session.settings.budget
         session.limit = max(timeout * FIRST_RUN, min(timeout, SHORT))
         try:
-            return self._attempt(item, other, Budget(seconds))
+            return self._attempt(item, other, TimeBudget(seconds))
         except TimedOut:
             if session.limit == timeout:
                 raise
@@ -110,10 +110,12 @@ class FileCheck:
 
     def _again(self, item: CheckedObject, other: Counterpart) -> ObjectVerdict:
         try:
-            return self._attempt(item, other, Budget(0.0), small=True)
+            return self._attempt(item, other, TimeBudget(0.0), small=True)
         except TimedOut as error:
             text = f"the {error.kind} side did not finish in {self.session.settings.timeout:.0f} s"
             return unchecked(item.name, f"{text}, with smaller inputs and nothing repeated either")
 
-    def _attempt(self, item: CheckedObject, other: Counterpart, budget: Budget, small: bool = False) -> ObjectVerdict:
+    def _attempt(
+        self, item: CheckedObject, other: Counterpart, budget: TimeBudget, small: bool = False
+    ) -> ObjectVerdict:
         return Attempt(self.session, self.preparing, self.locator, item, other, budget, small).verdict()

@@ -108,7 +108,7 @@ class Arguments:
 
 
 @dataclass
-class Plan:
+class InputPlan:
     """One way to build and call an object. ``inputs`` None means: find them out. ``source`` says where it is from.
 
     ``raising`` are inputs on which it is to raise an error.
@@ -125,10 +125,10 @@ class Plan:
         return {"init": self.init.to_plain(), "inputs": inputs, "source": self.source, "raising": raising}
 
     @staticmethod
-    def from_plain(data: dict[str, Any]) -> Plan:
+    def from_plain(data: dict[str, Any]) -> InputPlan:
         inputs = None if data["inputs"] is None else Arguments.from_plain(data["inputs"])
         raising = [Arguments.from_plain(a) for a in data["raising"]]
-        return Plan(Arguments.from_plain(data["init"]), inputs, data["source"], raising)
+        return InputPlan(Arguments.from_plain(data["init"]), inputs, data["source"], raising)
 
 
 def map_values(value: Any, leaf: Any) -> Any:

@@ -14,8 +14,8 @@ from t2j_lsp.check.process.worker import RemoteError
 from t2j_lsp.check.program.objects import CheckedObject, find_objects
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
-from .inputs import Plan
-from .session import Session
+from .inputs import InputPlan
+from .session import CheckSession
 
 SECONDS = 20.0
 """Spent at most on finding inputs, and no more than a third of the time limit."""
@@ -34,8 +34,8 @@ class Preparation:
 class Preparing:
     """What is known of the arguments of all objects."""
 
-    session: Session
-    seen: dict[str, list[Plan]] = field(default_factory=dict)
+    session: CheckSession
+    seen: dict[str, list[InputPlan]] = field(default_factory=dict)
     users: dict[str, str] = field(default_factory=dict)
     """For a class that was called in the check of another: that other's name."""
     without_inputs: set[str] = field(default_factory=set)
@@ -71,7 +71,7 @@ class Preparing:
                 return True
         return False
 
-    def _ask(self, part: Any, plans: list[Plan], seed: int, small: bool = False) -> Prepared:
+    def _ask(self, part: Any, plans: list[InputPlan], seed: int, small: bool = False) -> Prepared:
         seconds = min(SECONDS, self.session.settings.timeout / 3)
         given = {"plans": [p.to_plain() for p in plans], "seed": seed, "wide": False}
         return self.session.requests.prepare(slice=part, seconds=seconds, small=small, **given)
@@ -79,7 +79,7 @@ class Preparing:
     def _remember(self, name: str, parts: Mapping[str, list[dict[str, Any]]]) -> None:
         for part, plans in parts.items():
             self.users.setdefault(part, name)
-            self.seen.setdefault(part, [Plan.from_plain(p) for p in plans])
+            self.seen.setdefault(part, [InputPlan.from_plain(p) for p in plans])
 
     def settle(self, verdicts: dict[str, ObjectVerdict]) -> None:
         """A class without inputs of its own that ran inside a checked one has that one's verdict, where it agreed."""
@@ -91,7 +91,7 @@ class Preparing:
                 )
 
 
-def _mentions(plan: Plan, name: str) -> bool:
+def _mentions(plan: InputPlan, name: str) -> bool:
     return any(re.search(rf"\b{name}\b", text) for text in plan.init.code)
 
 

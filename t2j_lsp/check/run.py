@@ -16,7 +16,7 @@ from t2j_lsp.check.verdict.coverage import told_by
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
 from .file_check import FileCheck
-from .session import Settings
+from .session import CheckSettings
 
 
 def check_files(
@@ -83,7 +83,7 @@ def check_files(
         jax_side = Slicer(converted, converted_text)
     else:
         jax_side = Slicer(source, converted, neighbour or read_text)
-    settings = Settings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
+    settings = CheckSettings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
     found = find_objects(torch_side, objects)
     own = pool is None
     if pool is None:

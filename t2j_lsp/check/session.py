@@ -8,7 +8,7 @@ from typing import Any
 
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.recall import Recall
-from t2j_lsp.check.process.requests import Requests
+from t2j_lsp.check.process.requests import WorkerRequests
 from t2j_lsp.check.process.worker import Kind, RemoteError
 from t2j_lsp.check.program.marks import Mark, marks_of
 from t2j_lsp.check.program.slice import Slicer
@@ -16,7 +16,7 @@ from t2j_lsp.check.verdict.refusals import refusal, refused
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """What a check does: the last stage to run, seconds for each request, the seed of inputs and state."""
 
     stage: str = "behavioral"
@@ -33,13 +33,13 @@ class Settings:
 
 
 @dataclass
-class Session:
+class CheckSession:
     """Two programs and the workers that run them."""
 
     pool: Pool
     torch_side: Slicer
     jax_side: Slicer
-    settings: Settings
+    settings: CheckSettings
     cancelled: Callable[[], bool]
     recall: Recall | None = None
     limit: float = 0.0
@@ -48,11 +48,11 @@ class Session:
     """What was refused to either side in the runs of the present object."""
     marks: dict[Kind, set[Mark]] = field(init=False)
     """What ran on each side for the object that is checked."""
-    requests: Requests = field(init=False)
+    requests: WorkerRequests = field(init=False)
 
     def __post_init__(self) -> None:
         self.limit = self.limit or self.settings.timeout
-        self.requests = Requests(self.ask)
+        self.requests = WorkerRequests(self.ask)
         self.begin()
 
     def begin(self) -> None:

@@ -13,7 +13,7 @@ from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.program.workspace import read_text
 
 from .file_check import FileCheck
-from .session import Settings
+from .session import CheckSettings
 
 
 def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -> dict[str, float] | None:
@@ -23,7 +23,7 @@ def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -
     them can't be run so.
     """
     torch_side, jax_side = Slicer(source), Slicer(source, converted, read_text)
-    check = FileCheck(pool, torch_side, jax_side, Settings(), lambda: False)
+    check = FileCheck(pool, torch_side, jax_side, CheckSettings(), lambda: False)
     total = {"torch": 0.0, "jax": 0.0, "compile": 0.0}
     for item in find_objects(torch_side, objects):
         other = counterpart(jax_side, item)

@@ -12,10 +12,10 @@ from t2j_lsp.api import check, convert_file
 from t2j_lsp.contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.fixes.offers import case_of_verdict, counted, rows, text
-from t2j_lsp.fixes.record import Found
+from t2j_lsp.fixes.record import SimilarPair
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
-from .output import Progress, Subparsers, print_table, progress, write_json
+from .output import CommandProgress, Subparsers, print_table, progress, write_json
 
 if TYPE_CHECKING:
     from t2j_lsp.check.process.pool import Pool
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[report.verdict]
 
 
-def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[str, list[Found]]:
+def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[str, list[SimilarPair]]:
     """The fixed bugs that are like what went wrong, by object; only those that differ are there."""
     different = [one for one in report.objects if one.verdict is VerdictKind.DIFFERENT]
     if not different:
@@ -102,7 +102,7 @@ def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[s
     return {name: known.similar(case) if case is not None else [] for name, case in cases.items()}
 
 
-def with_offers(report: CheckReport, found: dict[str, list[Found]]) -> dict[str, Any]:
+def with_offers(report: CheckReport, found: dict[str, list[SimilarPair]]) -> dict[str, Any]:
     """The report as JSON; each object that differs has ``similar``, the fixed bugs that are like it."""
     form = report.to_json()
     for one in form["objects"]:
@@ -126,7 +126,7 @@ def checked(
     ``options`` are those of the conversion, and ``pool`` workers to use.
     """
     texts = _texts(source, converted)
-    with progress("checking") if pool is None else contextlib.nullcontext(Progress()) as shown:
+    with progress("checking") if pool is None else contextlib.nullcontext(CommandProgress()) as shown:
         report = check(
             source,
             converted,
@@ -189,7 +189,7 @@ def _texts(source: Path, converted: Path | None) -> tuple[str, str] | None:
         return None
 
 
-def show(report: CheckReport, found: dict[str, list[Found]] | None = None, *, explain: bool = False) -> None:
+def show(report: CheckReport, found: dict[str, list[SimilarPair]] | None = None, *, explain: bool = False) -> None:
     """The table of objects, what is behind each verdict that is not ``equivalent``, and the verdict of all.
 
     ``found`` are fixed bugs like what went wrong, by object: they are counted, or shown with ``explain``.
@@ -253,7 +253,7 @@ def show_explanation(one: ObjectVerdict) -> None:
         print(line)
 
 
-def show_offers(name: str, found: list[Found], explain: bool) -> None:
+def show_offers(name: str, found: list[SimilarPair], explain: bool) -> None:
     """How many fixed bugs are like what went wrong; all of them side by side where that was asked for."""
     if not found:
         return

@@ -12,7 +12,7 @@ from t2j_lsp.api import convert_file
 from t2j_lsp.contract import Options, T2JError
 from t2j_lsp.files.sources import python_files, source_path, write_atomically
 from t2j_lsp.lsp.settings import from_pyproject, settings_of
-from t2j_lsp.migration.coverage import Coverage
+from t2j_lsp.migration.coverage import CoverageCounts
 from t2j_lsp.migration.coverage_page import MARK, page
 from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not found:
             raise T2JError(f"{path} holds no .py or .ipynb files")
         files += found
-    result = Coverage()
+    result = CoverageCounts()
     with progress("reading", total=len(files)) as shown:
         for path in dict.fromkeys(files):
             shown.step(path.name)
@@ -91,7 +91,7 @@ def _is_conversion(path: Path, suffix: str) -> bool:
     return origin is not None and origin.is_file()
 
 
-def _count(path: Path, result: Coverage) -> None:
+def _count(path: Path, result: CoverageCounts) -> None:
     try:
         conversion = convert_file(path, Options())
         result.add(path, conversion.translation, conversion.python, conversion.cells)
@@ -116,7 +116,7 @@ def _to_json(migration: Migration) -> dict[str, Any]:
     return {"files": files, "counts": migration.counts, "symbol_counts": migration.symbol_counts}
 
 
-def _show(result: Coverage) -> None:
+def _show(result: CoverageCounts) -> None:
     rows = []
     for usage in result.ranked:
         reason = usage.reasons.most_common(1)[0][0] if usage.reasons else ""

@@ -14,10 +14,10 @@ from typing import Any
 from t2j_lsp import __version__
 from t2j_lsp.assist.evaluation import report as reports
 from t2j_lsp.assist.evaluation.arms import NAMES, arm
-from t2j_lsp.assist.evaluation.cases import Program
+from t2j_lsp.assist.evaluation.cases import EvaluatedProgram
 from t2j_lsp.assist.evaluation.code_bleu import PACKAGES, available
-from t2j_lsp.assist.evaluation.recording import Placed, Recorder, Replayer, read_settings, write_settings
-from t2j_lsp.assist.evaluation.run import Settings
+from t2j_lsp.assist.evaluation.recording import Placed, QuestionRecorder, Replayer, read_settings, write_settings
+from t2j_lsp.assist.evaluation.run import EvaluationSettings
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget
 from t2j_lsp.contract import T2JError
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if errors else 0
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
+def _settings(arguments: argparse.Namespace) -> EvaluationSettings:
     """What the arguments ask for; in a replay, what was recorded stands for what they leave open."""
     from t2j_lsp.assist.asking import endpoints
 
@@ -113,7 +113,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     judges = [_priced(j, prices) for j in endpoints(judge, arguments.judge_url or arguments.base_url)] if judge else []
     if len(judges) > 1:
         raise T2JError("--judge takes one model")
-    return Settings(
+    return EvaluationSettings(
         tuple(models),
         tuple(map(arm, dict.fromkeys(name.strip() for name in chosen))),
         judges[0] if judges else None,
@@ -134,7 +134,9 @@ def _price(text: str) -> tuple[str, tuple[float, float]]:
     return name, (tokens_in, tokens_out)
 
 
-def _client(arguments: argparse.Namespace, settings: Settings, programs: Sequence[Program]) -> Placed:
+def _client(
+    arguments: argparse.Namespace, settings: EvaluationSettings, programs: Sequence[EvaluatedProgram]
+) -> Placed:
     if arguments.replay:
         return Replayer(arguments.replay)
     if not arguments.record:
@@ -147,10 +149,10 @@ def _client(arguments: argparse.Namespace, settings: Settings, programs: Sequenc
         "programs": [program.name for program in programs],
     }
     write_settings(arguments.record, said)
-    return Recorder(arguments.record)
+    return QuestionRecorder(arguments.record)
 
 
-def _announced(arguments: argparse.Namespace, settings: Settings, asked: int) -> str:
+def _announced(arguments: argparse.Namespace, settings: EvaluationSettings, asked: int) -> str:
     if arguments.replay:
         return f"{arguments.folder}: answers from {arguments.replay}; nothing is sent"
     models = [*settings.models, *([settings.judge] if settings.judge else [])]

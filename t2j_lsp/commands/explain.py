@@ -11,7 +11,7 @@ from t2j_lsp.contract import JSON_VERSION, RuleDoc, T2JError
 from t2j_lsp.explain import FIDELITY_TEXT, close_names, example, explain
 from t2j_lsp.fixes.offers import rows, text
 from t2j_lsp.fixes.own_fixes import similar_with_own
-from t2j_lsp.fixes.record import Found
+from t2j_lsp.fixes.record import SimilarPair
 
 from .output import Subparsers, write_json
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def report(name: str, doc: RuleDoc, similar: list[Found]) -> dict[str, Any]:
+def report(name: str, doc: RuleDoc, similar: list[SimilarPair]) -> dict[str, Any]:
     """The ``--json`` form: the rule's record, and ``similar``: fixed bugs of conversions of this name."""
     return {"version": JSON_VERSION, **asdict(doc), "name": name, "similar": rows(similar)}
 

@@ -14,7 +14,7 @@ from t2j_lsp.contract import JSON_VERSION, STAGES, CheckReport, Options, T2JErro
 from t2j_lsp.files.sources import decode, read_source
 from t2j_lsp.fixes.offers import id_of, row, rows, text
 from t2j_lsp.fixes.own_fixes import captured, cut, delete, find, index_with_own, load, save
-from t2j_lsp.fixes.record import Example, Found, Query
+from t2j_lsp.fixes.record import Example, Query, SimilarPair
 
 from .output import Subparsers, print_table, write_json
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def report(found: list[Found]) -> dict[str, Any]:
+def report(found: list[SimilarPair]) -> dict[str, Any]:
     """The ``--json`` form: the published fields of each pair, its category, and what running it showed."""
     return {"version": JSON_VERSION, "fixes": rows(found)}
 
@@ -93,7 +93,7 @@ def _read(path: str | None) -> str:
 
 
 def _mine(arguments: argparse.Namespace) -> int:
-    own = [Found(pair, 1.0) for example in load() for pair in example.pairs]
+    own = [SimilarPair(pair, 1.0) for example in load() for pair in example.pairs]
     if arguments.json:
         write_json(arguments.json, report(own))
     if arguments.json == "-":
@@ -111,7 +111,7 @@ def _show(arguments: argparse.Namespace) -> int:
     pair = find(arguments.show)
     if arguments.json:
         form = {"Input_Code": pair.example.input_code, "LLM_weak_output": pair.faulty}
-        whole = {**row(Found(pair, 1.0)), **form, "LLM_fix_output": pair.example.fix_output}
+        whole = {**row(SimilarPair(pair, 1.0)), **form, "LLM_fix_output": pair.example.fix_output}
         write_json(arguments.json, {"version": JSON_VERSION, "fixes": [whole]})
     if arguments.json != "-":
         print(text(pair))

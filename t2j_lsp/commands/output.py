@@ -71,10 +71,10 @@ def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: 
 
 
 @contextmanager
-def progress(description: str, total: int | None = None) -> Iterator[Progress]:
+def progress(description: str, total: int | None = None) -> Iterator[CommandProgress]:
     """Shows progress on standard error while the block runs, if that is a terminal."""
     if not sys.stderr.isatty():
-        yield Progress()
+        yield CommandProgress()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -86,7 +86,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Progress]:
         yield _TerminalProgress(bar, bar.add_task(description, total=total))
 
 
-class Progress:
+class CommandProgress:
     """Progress that nobody watches."""
 
     def step(self, description: str) -> None:
@@ -96,7 +96,7 @@ class Progress:
         """Count one piece as done."""
 
 
-class _TerminalProgress(Progress):
+class _TerminalProgress(CommandProgress):
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task
 

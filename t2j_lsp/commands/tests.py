@@ -13,7 +13,7 @@ from t2j_lsp.contract import JSON_VERSION, Options, T2JError, Translation
 from t2j_lsp.files.repointing import repointed
 from t2j_lsp.files.sources import decode, read_source, write_output
 
-from .output import Progress, Subparsers, counted, progress, write_json
+from .output import CommandProgress, Subparsers, counted, progress, write_json
 
 if TYPE_CHECKING:
     from t2j_lsp.check.process.pool import Pool
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise T2JError(f"the tests can't be run: {error}") from error
 
 
-def _run(arguments: argparse.Namespace, pool: Pool, programs: Programs, shown: Progress) -> int:
+def _run(arguments: argparse.Namespace, pool: Pool, programs: Programs, shown: CommandProgress) -> int:
     from t2j_lsp.check.program.slice import Slicer
     from t2j_lsp.check.unit_tests import compare as unit_tests
     from t2j_lsp.check.unit_tests.writer import write_tests

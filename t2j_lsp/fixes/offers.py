@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from t2j_lsp.contract import Divergence, Finding, Location, ObjectVerdict, SourceError, VerdictKind
 from t2j_lsp.files.sources import read_source
 
-from .record import Case, Found, Pair, statement_lines
+from .record import Case, Pair, SimilarPair, statement_lines
 
 if TYPE_CHECKING:
-    from t2j_lsp.assist.judging import Failure
+    from t2j_lsp.assist.judging import CandidateFailure
 
 LIMIT = 3
 NARROWEST = 60
@@ -29,7 +29,7 @@ def counted(number: int) -> str:
     return "1 mistake like this was fixed" if number == 1 else f"{number} mistakes like this were fixed"
 
 
-def failure(form: dict[str, Any]) -> Failure | None:
+def failure(form: dict[str, Any]) -> CandidateFailure | None:
     """How an object failed, by its verdict in the JSON form of `ObjectVerdict`; None unless it is ``different``."""
     from t2j_lsp.assist.judging import failure_of  # the server counts offers, and starts without the model lane
 
@@ -108,20 +108,20 @@ def title_of(pair: Pair) -> str:
     return f"{bug.root_cause.replace('-', ' ')} ({bug.category}: {bug.sub_category})"
 
 
-def row(found: Found) -> dict[str, Any]:
+def row(found: SimilarPair) -> dict[str, Any]:
     """The JSON form: the published fields of a pair, its category, and what running it showed."""
     pair = found.pair
     about = {"id": id_of(pair), "title": title_of(pair), "yours": is_own(pair), "score": round(found.score, 3)}
     return {**about, "program": pair.example.title, **pair.bug.to_json()}
 
 
-def rows(found: Sequence[Found]) -> list[dict[str, Any]]:
+def rows(found: Sequence[SimilarPair]) -> list[dict[str, Any]]:
     return [row(one) for one in found]
 
 
 def text(pair: Pair, width: int | None = None) -> str:
     """A pair for a reader: what was wrong in words, the faulty code and the fixed code side by side, what it said."""
-    return row_text(row(Found(pair, 1.0)), width or shutil.get_terminal_size((120, 40)).columns)
+    return row_text(row(SimilarPair(pair, 1.0)), width or shutil.get_terminal_size((120, 40)).columns)
 
 
 def row_text(one: dict[str, Any], width: int = 120) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t2j_lsp.assist.judging import Failure
+from t2j_lsp.assist.judging import CandidateFailure
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.written import digest, replace_file
 from t2j_lsp.plugins import brought_fixed_bugs, index_with, similar_bugs
@@ -120,14 +120,14 @@ def _similar(stamps: tuple[Any, ...]) -> SimilarBugs:
 
 
 @dataclass(frozen=True)
-class Program:
+class ObjectProgram:
     """What an object of a file needs, cut out of it, and where the file's lines (from 1) are in that."""
 
     text: str
     lines: dict[int, int]
 
 
-def cut(path: Path, text: str, name: str) -> Program | None:
+def cut(path: Path, text: str, name: str) -> ObjectProgram | None:
     """The statements of a file that an object needs; None where the file does not have it."""
     # Imported here so that who only reads fixes doesn't load the check.
     from t2j_lsp.check.program.slice import Slicer
@@ -148,7 +148,7 @@ def cut(path: Path, text: str, name: str) -> Program | None:
             out.append(source[line - 1])
             lines[line] = len(out)
     margin = next((i for i, line in enumerate(out) if line), 0)
-    return Program("\n".join(out[margin:]) + "\n", {line: at - margin for line, at in lines.items()})
+    return ObjectProgram("\n".join(out[margin:]) + "\n", {line: at - margin for line, at in lines.items()})
 
 
 def keep(
@@ -171,7 +171,13 @@ def keep(
 
 
 def captured(
-    name: str, source: Program, faulty: Program, fixed: Program, failure: Failure, why: str = "", seconds: float = 0.0
+    name: str,
+    source: ObjectProgram,
+    faulty: ObjectProgram,
+    fixed: ObjectProgram,
+    failure: CandidateFailure,
+    why: str = "",
+    seconds: float = 0.0,
 ) -> Example:
     """A fix as a fixed bug, without paths. Raises T2JError where nothing of the object was changed."""
     torch, before, after = (without_paths(program.text) for program in (source, faulty, fixed))

@@ -259,7 +259,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Found:
+class SimilarPair:
     """A pair and how well it fits; larger is better."""
 
     pair: Pair
@@ -275,9 +275,11 @@ def prompt_tokens(pairs: Iterable[Pair]) -> int:
     return round(sum(len(json.dumps(pair.to_json())) for pair in pairs) / CHARACTERS_PER_TOKEN)
 
 
-def chosen(ranked: Iterable[Found], limit: int, tokens: int | None = None, distinct: bool = False) -> list[Found]:
+def chosen(
+    ranked: Iterable[SimilarPair], limit: int, tokens: int | None = None, distinct: bool = False
+) -> list[SimilarPair]:
     """The first of a ranking that fit into a prompt; the arguments are those of ``BugIndex.search``."""
-    found: list[Found] = []
+    found: list[SimilarPair] = []
     causes: set[str] = set()
     left = tokens
     for one in ranked:
@@ -307,7 +309,7 @@ class BugIndex(Protocol):
         but: Callable[[Pair], bool] = ...,
         tokens: int | None = None,
         distinct: bool = False,
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         """The pairs that fit best, best first.
 
         ``but`` says which to leave out: those of the same program, in an evaluation. ``tokens`` is a budget for all of
@@ -320,13 +322,15 @@ class SimilarBugs(Protocol):
 
     def __len__(self) -> int: ...
 
-    def similar(self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+    def similar(self, case: Case, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[SimilarPair]:
         """The pairs that are like a case, best first; none where none is. ``but`` says which to leave out."""
 
-    def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+    def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[SimilarPair]:
         """The pairs in which the call of one qualified torch name was converted wrongly."""
 
-    def for_gap(self, finding: Finding, source: str, limit: int = 3, but: Callable[[Pair], bool] = ...) -> list[Found]:
+    def for_gap(
+        self, finding: Finding, source: str, limit: int = 3, but: Callable[[Pair], bool] = ...
+    ) -> list[SimilarPair]:
         """The pairs in which something of the kind that a rule refused in a program was converted wrongly."""
 
 

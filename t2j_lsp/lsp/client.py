@@ -9,7 +9,7 @@ from lsprotocol import types
 
 
 @dataclass(frozen=True)
-class Client:
+class ClientAbilities:
     """One flag for each ability that changes an answer."""
 
     markdown: bool = False
@@ -50,7 +50,7 @@ class Client:
     """Whether the client shows what would be sent to a model, asks, and names the host that was agreed to."""
 
 
-def client_of(params: types.InitializeParams) -> Client:
+def client_of(params: types.InitializeParams) -> ClientAbilities:
     """The client behind an ``initialize`` request."""
     caps = params.capabilities
 
@@ -65,7 +65,7 @@ def client_of(params: types.InitializeParams) -> Client:
     options = params.initialization_options
     options = options if isinstance(options, dict) else {}
     operations = get("workspace.workspace_edit.resource_operations") or []
-    return Client(
+    return ClientAbilities(
         markdown=types.MarkupKind.Markdown in formats,
         code_action_literals=get("text_document.code_action.code_action_literal_support") is not None,
         lazy_actions="edit" in resolvable and bool(get("text_document.code_action.data_support")),

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from t2j_lsp.contract import Span, editor_code
 from t2j_lsp.files.merge import Merged
-from t2j_lsp.lsp.analysis.model import Conversion, Converted, Hunk, Refused, Scope
+from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, Converted, ConvertedPart, Hunk
 from t2j_lsp.lsp.analysis.service import AnalysisService
 
 from .documents import Document, Notebook, Program
@@ -22,16 +22,18 @@ from .session import Session
 from .targets import UNSAVED_NOTEBOOK, Standing, real, standing_at, target_of
 
 
-def scope_of(data: Any) -> Scope:
-    """A scope as it was sent to a client. Raises Refused for anything else."""
+def scope_of(data: Any) -> ConversionScope:
+    """A scope as it was sent to a client. Raises ConversionRefused for anything else."""
     try:
         span = data.get("span")
-        return Scope(data["kind"], Span(*span) if span else None, int(data.get("first", 0)), int(data.get("last", 0)))
+        return ConversionScope(
+            data["kind"], Span(*span) if span else None, int(data.get("first", 0)), int(data.get("last", 0))
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise Refused("the request names nothing to convert") from None
+        raise ConversionRefused("the request names nothing to convert") from None
 
 
-def scope_data(scope: Scope) -> dict[str, Any]:
+def scope_data(scope: ConversionScope) -> dict[str, Any]:
     """A scope as it is sent to a client."""
     span = scope.span
     place = [span.line, span.column, span.end_line, span.end_column] if span else None
@@ -48,17 +50,17 @@ class PartConversion:
 
 
 async def convert_part(
-    session: Session, program: Program, scope: Scope, in_place: str | None = None, confirmed: bool = False
+    session: Session, program: Program, scope: ConversionScope, in_place: str | None = None, confirmed: bool = False
 ) -> PartConversion:
-    """Convert a part of a program in place. Nothing is written. Raises Refused with the reason.
+    """Convert a part of a program in place. Nothing is written. Raises ConversionRefused with the reason.
 
     ``in_place`` is what the client is to ask about; ``confirmed``: the user was asked about everything.
     """
     revision = program.revision
-    done: Conversion = await session.service.ask("part", program, scope=scope)
+    done: ConvertedPart = await session.service.ask("part", program, scope=scope)
     module = await _module(session, session.service, program.uri, done.helpers)
     if program.revision != revision:
-        raise Refused("the text was edited meanwhile")
+        raise ConversionRefused("the text was edited meanwhile")
     caveats = () if confirmed else done.caveats
     return PartConversion(edit_of(session, program, done.hunks, caveats, in_place), module, done.caveats)
 
@@ -66,9 +68,9 @@ async def convert_part(
 async def restore_edit(session: Session, source: Program, converted: Document, line: int) -> types.WorkspaceEdit:
     """The edit that writes a line of a conversion as the rules have it."""
     revision = converted.revision
-    done: Conversion = await session.service.ask("restore", source, other=converted.text, line=line)
+    done: ConvertedPart = await session.service.ask("restore", source, other=converted.text, line=line)
     if converted.revision != revision:
-        raise Refused("the text was edited meanwhile")
+        raise ConversionRefused("the text was edited meanwhile")
     return edit_of(session, converted, done.hunks, ())
 
 
@@ -79,7 +81,7 @@ def ignore_edit(session: Session, program: Program, line: int, code: str) -> typ
 
 
 @dataclass(frozen=True)
-class FileConversion:
+class OfferedConversion:
     """A file's conversion and where it goes. ``standing`` None: into the buffer itself, which is no file."""
 
     uri: str
@@ -134,29 +136,29 @@ class FileConversion:
         return {"merged": merged, "conflicts": self.conflicts, "gaps": self.done.gaps, "notes": self.done.notes}
 
 
-async def convert_file(session: Session, uri: str, service: AnalysisService | None = None) -> FileConversion:
+async def convert_file(session: Session, uri: str, service: AnalysisService | None = None) -> OfferedConversion:
     """Convert a whole program, open or on disk, and merge it into what stands where it goes.
 
-    Nothing is written. ``service`` works it out, or the server's own. Raises Refused with the reason.
+    Nothing is written. ``service`` works it out, or the server's own. Raises ConversionRefused with the reason.
     """
     service = service or session.service
     program = session.store.program(uri)
     uri = program.uri if program is not None else uri
     target = target_of(session, uri)
     if target is None and (program is None or program.is_notebook):
-        raise Refused(UNSAVED_NOTEBOOK if program is not None else "it is not open")
+        raise ConversionRefused(UNSAVED_NOTEBOOK if program is not None else "it is not open")
     standing = standing_at(session, target) if target is not None else None
     if standing is not None and standing.problem is not None:
-        raise Refused(standing.problem)
+        raise ConversionRefused(standing.problem)
     done = await _converted(session, service, uri, program)
     module = await _module(session, service, uri, done.helpers)
     if standing is None or not standing.edited:
-        return FileConversion(uri, standing, done, module=module)
+        return OfferedConversion(uri, standing, done, module=module)
     assert standing.text is not None
     merged: Merged = await service.ask_plain(
         "merge", path=str(real(standing.path)), mine=standing.text, theirs=done.code
     )
-    return FileConversion(uri, standing, done, merged, module)
+    return OfferedConversion(uri, standing, done, merged, module)
 
 
 async def _module(session: Session, service: AnalysisService, uri: str, names: Sequence[str]) -> Output | None:
@@ -177,11 +179,11 @@ async def _converted(session: Session, service: AnalysisService, uri: str, progr
     return converted
 
 
-def file_edit(session: Session, conversion: FileConversion, confirmed: bool = False) -> types.WorkspaceEdit:
+def file_edit(session: Session, conversion: OfferedConversion, confirmed: bool = False) -> types.WorkspaceEdit:
     """The edit that makes or changes the converted file, and the module with its helpers.
 
-    What differs asks for confirmation, unless the user saw it and confirmed it before. Raises Refused where something
-    else stands there by now.
+    What differs asks for confirmation, unless the user saw it and confirmed it before. Raises ConversionRefused where
+    something else stands there by now.
     """
     caveats = () if confirmed else conversion.caveats
     output = conversion.output
@@ -190,5 +192,5 @@ def file_edit(session: Session, conversion: FileConversion, confirmed: bool = Fa
         return joined(edits)
     document = session.store.document(conversion.uri)
     if document is None:
-        raise Refused("the document was closed meanwhile")
+        raise ConversionRefused("the document was closed meanwhile")
     return whole_text_edit(session, document, conversion.code)

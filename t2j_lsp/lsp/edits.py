@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from t2j_lsp.lsp.analysis.model import Hunk, Refused
+from t2j_lsp.lsp.analysis.model import ConversionRefused, Hunk
 
 from .documents import Document, Program
 from .paths import to_uri
@@ -21,7 +21,7 @@ _ANNOTATION = "t2j.differs"
 def edit_of(
     session: Session, program: Program, hunks: Sequence[Hunk], caveats: Sequence[str], in_place: str | None = None
 ) -> types.WorkspaceEdit:
-    """The edit that replaces lines of a program. Raises Refused where a line is not Python of the program.
+    """The edit that replaces lines of a program. Raises ConversionRefused where a line is not Python of the program.
 
     ``in_place`` says what is rewritten, where the client is to ask about that too.
     """
@@ -66,7 +66,7 @@ def _text_edit(session: Session, program: Program, hunk: Hunk) -> tuple[str, typ
         home, number = program.place(line)
         masked = document is None or home != uri or content(document.lines[number]) != content(lines[line])
         if program.is_notebook and masked:
-            raise Refused("the change reaches over a line that is for the notebook alone")
+            raise ConversionRefused("the change reaches over a line that is for the notebook alone")
     if not hunk.lines and last + 1 < len(lines):
         return uri, types.TextEdit(types.Range(types.Position(own, 0), types.Position(own + last - first + 1, 0)), "")
     where = types.Range(types.Position(own, 0), session.store.position(program, last, len(lines[last])))

@@ -13,7 +13,7 @@ from typing import Any
 
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import read_source
-from t2j_lsp.lsp.analysis.model import Refused
+from t2j_lsp.lsp.analysis.model import ConversionRefused
 
 from .documents import Notebook
 
@@ -23,12 +23,12 @@ Cells = list[dict[str, Any]]
 
 
 def notebook_bytes(path: Path, notebook: Notebook) -> bytes:
-    """The notebook's file with the texts of the editor's cells. Raises Refused where the two don't fit."""
+    """The notebook's file with the texts of the editor's cells. Raises ConversionRefused where the two don't fit."""
     try:
         data = json.loads(read_source(path).text)
         _put_in(data["cells"], notebook)
     except (T2JError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused(f"the notebook's file can't be read: {error}") from None
+        raise ConversionRefused(f"the notebook's file can't be read: {error}") from None
     return json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
 
 
@@ -45,7 +45,7 @@ def _put_in(cells: Cells, notebook: Notebook) -> None:
         notebook.note_saved()
         return
     if len(before) != len(texts) or notebook.is_rearranged or _is_moved(before, texts):
-        raise Refused(MOVED)
+        raise ConversionRefused(MOVED)
     for cell, old, new in zip(saved, before, texts, strict=True):
         if old != new:
             cell["source"] = new

@@ -12,7 +12,7 @@ from t2j_lsp.contract import T2JError
 from t2j_lsp.files.helper_modules import NAME
 from t2j_lsp.files.sources import encode, write_atomically
 from t2j_lsp.files.written import remember
-from t2j_lsp.lsp.analysis.model import Refused
+from t2j_lsp.lsp.analysis.model import ConversionRefused
 from t2j_lsp.lsp.analysis.service import AnalysisService
 
 from .documents import Document
@@ -38,11 +38,11 @@ async def helper_module(
     """The helper module of a folder with these helpers; None where it has them all.
 
     What t2j wrote there is made anew with what it had and these; to an edited one, what it lacks is added behind what
-    stands there. Raises Refused where it is not t2j's.
+    stands there. Raises ConversionRefused where it is not t2j's.
     """
     standing = standing_at(session, folder / f"{NAME}.py")
     if standing.problem is not None and not standing.edited:
-        raise Refused(standing.problem)
+        raise ConversionRefused(standing.problem)
     present = standing.text or ""
     made = await service.ask_plain("helpers", names=sorted(names), present=present)
     if not standing.edited or made.as_written:
@@ -51,7 +51,7 @@ async def helper_module(
     if made.complete:
         return None
     if standing.problem is not None:
-        raise Refused(standing.problem)
+        raise ConversionRefused(standing.problem)
     return Output(standing, made.kept, made.fresh)
 
 
@@ -62,9 +62,9 @@ def by_client(session: Session, output: Output) -> bool:
 
 
 def still_standing(session: Session, output: Output) -> None:
-    """Raises Refused where something else stands there than when the text was made."""
+    """Raises ConversionRefused where something else stands there than when the text was made."""
     if standing_at(session, output.standing.path) != output.standing:
-        raise Refused(f"{output.standing.path.name} was edited meanwhile")
+        raise ConversionRefused(f"{output.standing.path.name} was edited meanwhile")
 
 
 def output_edit(session: Session, output: Output, caveats: Iterable[str] = ()) -> types.WorkspaceEdit:
@@ -89,14 +89,14 @@ def note_written(output: Output) -> None:
 
 
 def write(session: Session, output: Output) -> None:
-    """Write a text, for clients that can't create a file. Raises Refused where something is in the way."""
+    """Write a text, for clients that can't create a file. Raises ConversionRefused where something is in the way."""
     still_standing(session, output)
     standing = output.standing
     path = real(standing.path)
     if standing.opened is not None and not is_saved(path, standing.opened.text):
-        raise Refused(f"{path.name} is open and not saved; save it first")
+        raise ConversionRefused(f"{path.name} is open and not saved; save it first")
     try:
         write_atomically(path, encode(output.text))
         remember(path, encode(output.base))
     except T2JError as error:
-        raise Refused(str(error)) from None
+        raise ConversionRefused(str(error)) from None

@@ -15,7 +15,7 @@ from .links import finding_page
 from .paths import to_path
 from .positions import content, split_lines
 from .session import Session
-from .settings import SECTION, SETTING, Problem, find_pyproject, from_toml
+from .settings import SECTION, SETTING, SettingsProblem, find_pyproject, from_toml
 
 NAME = "pyproject.toml"
 _PART = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
@@ -70,7 +70,9 @@ class ProjectFiles:
             for problem in from_toml(text, str(path)).problems
         ]
 
-    def _range(self, document: Document, problem: Problem, places: dict[str, tuple[int, int, int]]) -> types.Range:
+    def _range(
+        self, document: Document, problem: SettingsProblem, places: dict[str, tuple[int, int, int]]
+    ) -> types.Range:
         """Where a problem is: its key, the place that the parser names, or the table."""
         line, start, end = places.get(problem.key) or places.get("") or (0, 0, 0)
         if problem.line is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from t2j_lsp.lsp.analysis.model import Analysis, LineMap, Scope
+from t2j_lsp.lsp.analysis.model import Analysis, ConversionScope, LineMap
 
 from .documents import Program
 from .paths import to_path
@@ -23,12 +23,12 @@ from .targets import target_of
 REWRITE, CANCEL = "Rewrite", "Cancel"
 
 
-def is_asked_about(scope: Scope) -> bool:
+def is_asked_about(scope: ConversionScope) -> bool:
     """Whether rewriting this needs a question."""
     return scope.kind != "expression"
 
 
-def what_is(session: Session, program: Program, scope: Scope | None) -> str:
+def what_is(session: Session, program: Program, scope: ConversionScope | None) -> str:
     """What a scope is, in words; None is the whole document."""
     if scope is None:
         return "all of it"
@@ -43,7 +43,7 @@ def what_is(session: Session, program: Program, scope: Scope | None) -> str:
     return f"lines {scope.first} to {scope.last}" if scope.last > scope.first else f"line {scope.first}"
 
 
-def question(session: Session, program: Program, scope: Scope | None) -> str:
+def question(session: Session, program: Program, scope: ConversionScope | None) -> str:
     """``Rewrite class Net of net.py in place as JAX?``"""
     path = to_path(program.uri)
     name = f" of {path.name}" if path is not None else ""
@@ -58,14 +58,16 @@ def consequence(session: Session, program: Program) -> str:
     return f"This changes {path.name} itself; one undo takes it back. Converting the file makes {target.name} instead."
 
 
-def as_answer(session: Session, program: Program, scope: Scope | None, caveats: Sequence[str]) -> dict[str, Any]:
+def as_answer(
+    session: Session, program: Program, scope: ConversionScope | None, caveats: Sequence[str]
+) -> dict[str, Any]:
     """The question as a command's answer, for a client that asks it."""
     detail = "\n\n".join([consequence(session, program), *caveats])
     asked = {"text": question(session, program, scope), "detail": detail, "confirm": REWRITE}
     return {"applied": False, "question": asked}
 
 
-async def allowed(session: Session, program: Program, scope: Scope | None, caveats: Sequence[str]) -> bool:
+async def allowed(session: Session, program: Program, scope: ConversionScope | None, caveats: Sequence[str]) -> bool:
     """Ask by a message. True also where the client can't show one that has answers."""
     text = "\n".join([question(session, program, scope), consequence(session, program), *caveats])
     actions = [types.MessageActionItem(REWRITE), types.MessageActionItem(CANCEL)]

@@ -14,10 +14,10 @@ from typing import Any
 from lsprotocol import types
 
 from t2j_lsp import __version__
-from t2j_lsp.lsp.analysis.model import Settings as ConversionSettings
+from t2j_lsp.lsp.analysis.model import ConversionSettings
 from t2j_lsp.lsp.analysis.service import AnalysisService
 
-from .client import Client, client_of
+from .client import ClientAbilities, client_of
 from .documents import DocumentStore
 from .pairs import Pairs
 from .paths import to_path
@@ -48,7 +48,7 @@ class Session(Host):
     def __init__(self) -> None:
         super().__init__("t2j", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
         self.store = DocumentStore()
-        self.client = Client()
+        self.client = ClientAbilities()
         self.folders: tuple[Path, ...] = ()
         self.trusted = False
         self._client_settings = Read()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.contract import STAGES, plain_code
-from t2j_lsp.lsp.analysis.model import Settings as Conversion
+from t2j_lsp.lsp.analysis.model import ConversionSettings
 
 SECTION = "t2j"
 _TOML_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
@@ -61,8 +61,8 @@ class Settings:
     model_tokens: int = 200_000
 
     @property
-    def conversion(self) -> Conversion:
-        return Conversion(self.target, self.x64, self.helpers)
+    def conversion(self) -> ConversionSettings:
+        return ConversionSettings(self.target, self.x64, self.helpers)
 
 
 CLIENT_NAMES: dict[str, str] = {
@@ -109,7 +109,7 @@ SETTING = "setting"
 
 
 @dataclass(frozen=True)
-class Problem:
+class SettingsProblem:
     """An entry that could not be used. ``key`` is as it was written, with dots; empty for the file as a whole."""
 
     key: str
@@ -129,7 +129,7 @@ class Read:
     """Settings that were read, and what could not be used."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SettingsProblem, ...] = ()
 
 
 def from_client(data: Any) -> Read:
@@ -148,7 +148,7 @@ def from_pyproject(path: Path) -> Read:
     except FileNotFoundError:
         return Read()
     except (OSError, ValueError) as error:
-        return Read(problems=(Problem("", f"it can't be read: {error}", str(path)),))
+        return Read(problems=(SettingsProblem("", f"it can't be read: {error}", str(path)),))
     return from_toml(text, str(path))
 
 
@@ -161,22 +161,22 @@ def from_toml(text: str, where: str) -> Read:
         line = int(place[1]) if place else text.count("\n") + 1
         what = _TOML_PLACE.sub("", str(error)).replace("(at end of document)", "").strip()
         column = int(place[2]) - 1 if place else 0
-        return Read(problems=(Problem("", f"line {line}: {what}", where, line, column),))
+        return Read(problems=(SettingsProblem("", f"line {line}: {what}", where, line, column),))
     table = tool.get(SECTION, {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        return Read(problems=(Problem("", f"tool.{SECTION} is not a table", where),))
+        return Read(problems=(SettingsProblem("", f"tool.{SECTION} is not a table", where),))
     known = {f.name for f in fields(Settings)}
     names: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[SettingsProblem] = []
     for key, value in table.items():
         name = key.replace("-", "_")
         if name in CLIENT_ONLY:
-            problems.append(Problem(key, f"{key!r} is not taken from a project: set it in the editor", where))
+            problems.append(SettingsProblem(key, f"{key!r} is not taken from a project: set it in the editor", where))
         elif name in known and not isinstance(value, dict):
             names[name] = key
         else:
             flat = [dotted for dotted, _ in _flat({key: value})] or [key]
-            problems += [Problem(dotted, _unknown(dotted), where) for dotted in flat]
+            problems += [SettingsProblem(dotted, _unknown(dotted), where) for dotted in flat]
     read = _read({name: table[key] for name, key in names.items()}, names, where)
     return Read(read.values, (*problems, *read.problems))
 
@@ -222,7 +222,7 @@ def _read(data: Mapping[str, Any], names: Mapping[str, str], where: str) -> Read
     """The settings of ``data``; ``names`` says how each is written in ``where``."""
     known = {f.name: f for f in fields(Settings)}
     values: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: list[SettingsProblem] = []
     for name, value in data.items():
         if value is None or name not in known:
             continue
@@ -244,7 +244,7 @@ def _read(data: Mapping[str, Any], names: Mapping[str, str], where: str) -> Read
             values[name] = value
         else:
             written = names.get(name, name)
-            problems.append(Problem(written, f"{written!r} has to be {_wanted(name, default)}", where))
+            problems.append(SettingsProblem(written, f"{written!r} has to be {_wanted(name, default)}", where))
     return Read(values, tuple(problems))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.files.written import base_of
-from t2j_lsp.lsp.analysis.model import Converted, Refused, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import ConversionRefused, Converted, SyntaxProblem
 
 from .documents import Program
 from .session import Session
@@ -18,7 +18,7 @@ MOST = 64
 """Programs whose answer is kept."""
 
 
-class State(enum.Enum):
+class StandingState(enum.Enum):
     """What stands where a program's conversion goes."""
 
     NO_FILE = "the program is a buffer that is no file"
@@ -30,30 +30,30 @@ class State(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Conversion:
+class StandingConversion:
     """What stands where a program's conversion goes. ``name`` is that file's, ``problem`` why it can't be written."""
 
-    state: State
+    state: StandingState
     name: str | None = None
     text: str = ""
     problem: str | None = None
 
 
-async def conversion_of(session: Session, program: Program) -> Conversion:
+async def conversion_of(session: Session, program: Program) -> StandingConversion:
     """What stands where a program's conversion goes now. Nothing is written or converted anew while somebody types."""
     target = target_of(session, program.uri)
     if target is None:
-        return Conversion(State.NO_FILE)
+        return StandingConversion(StandingState.NO_FILE)
     if session.pairs.source_of(program.uri) not in (program.uri, None):
-        return Conversion(State.IS_CONVERSION)
+        return StandingConversion(StandingState.IS_CONVERSION)
     standing = standing_at(session, target)
     if not standing.exists:
-        return Conversion(State.NONE, target.name)
+        return StandingConversion(StandingState.NONE, target.name)
     text = standing.text or ""
     if standing.problem is not None:
-        return Conversion(State.FOREIGN, target.name, text, standing.problem)
+        return StandingConversion(StandingState.FOREIGN, target.name, text, standing.problem)
     fresh = await _is_fresh(session, program, standing)
-    return Conversion(State.UP_TO_DATE if fresh else State.OUTDATED, target.name, text)
+    return StandingConversion(StandingState.UP_TO_DATE if fresh else StandingState.OUTDATED, target.name, text)
 
 
 def defines(text: str, name: str) -> bool:
@@ -76,7 +76,7 @@ async def _is_fresh(session: Session, program: Program, standing: Standing) -> b
         return True
     try:
         done: Converted = await session.service.ask("convert", program)
-    except (Refused, SyntaxProblem, ChildFailed):
+    except (ConversionRefused, SyntaxProblem, ChildFailed):
         return last[1] if last is not None else True
     fresh = standing.text == done.code
     if not fresh and standing.edited:

@@ -35,7 +35,7 @@ class FileCoverage:
 
 
 @dataclass
-class Coverage:
+class CoverageCounts:
     """Counts over the files that were added."""
 
     files: int = 0

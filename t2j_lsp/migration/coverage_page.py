@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from t2j_lsp.contract import Finding, Result
 
-from .coverage import Coverage, FileCoverage, Usage
+from .coverage import CoverageCounts, FileCoverage, Usage
 from .state import Migration, SourceState, State, Symbol
 from .verdict_store import StoredVerdict
 
@@ -35,7 +35,7 @@ LABELS = {
 }
 
 
-def page(paths: Sequence[Path], coverage: Coverage, migration: Migration, folder: Path, version: str) -> str:
+def page(paths: Sequence[Path], coverage: CoverageCounts, migration: Migration, folder: Path, version: str) -> str:
     """The page about ``paths``, with links that hold in ``folder``."""
     template = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
     named = ", ".join(map(str, paths))
@@ -58,7 +58,7 @@ def page(paths: Sequence[Path], coverage: Coverage, migration: Migration, folder
 # --- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _cards(coverage: Coverage) -> str:
+def _cards(coverage: CoverageCounts) -> str:
     places = coverage.converted + coverage.gaps
     share = f"{100 * coverage.converted / places:.1f} %" if places else "none"
     cards = {
@@ -92,7 +92,7 @@ def _bar(title: str, counts: Mapping[State, int]) -> str:
     return f'<p>{title}: <b>{total}</b></p>{bar}<ul class="legend">{legend}</ul>'
 
 
-def _names(coverage: Coverage) -> str:
+def _names(coverage: CoverageCounts) -> str:
     """The torch names that stay, with the reasons."""
     rows = [_name(usage) for usage in coverage.ranked if usage.gaps]
     if not rows:
@@ -107,7 +107,7 @@ def _name(usage: Usage) -> tuple[str, ...]:
     return (_code(usage.name), _number(usage.uses), _number(usage.gaps), _cell(shown))
 
 
-def _files(coverage: Coverage, migration: Migration, folder: Path) -> str:
+def _files(coverage: CoverageCounts, migration: Migration, folder: Path) -> str:
     """Every file that uses torch, what asks for attention first."""
     states = {file.path: file for file in migration.files}
     shown = [one for one in coverage.by_file if one.path in states or one.converted or one.gaps]
@@ -196,7 +196,7 @@ def _stage(one: StoredVerdict) -> str:
     return f"up to {passed[-1]}" if passed else ""
 
 
-def _problems(coverage: Coverage, migration: Migration) -> str:
+def _problems(coverage: CoverageCounts, migration: Migration) -> str:
     problems = [*coverage.errors.values(), *migration.problems]
     listed = "".join(f"<li>{escape(problem)}</li>" for problem in dict.fromkeys(problems))
     return f'<h2>What could not be read</h2><ul class="inner" id="problems">{listed}</ul>' if listed else ""

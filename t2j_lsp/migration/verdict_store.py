@@ -42,7 +42,7 @@ class StoredVerdict:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportedVerdict:
     """A verdict as it was reported, in the JSON form of `ObjectVerdict` without the values of both sides."""
 
     form: dict[str, Any]
@@ -61,7 +61,7 @@ class Stored:
     source: str
     """The digest of the PyTorch text."""
     converted: str
-    reports: dict[str, Report]
+    reports: dict[str, ReportedVerdict]
     verdicts: dict[str, StoredVerdict]
     """The reports in short."""
     names: list[str] | None
@@ -145,7 +145,7 @@ def record(
         if before is None or before.form["verdict"] == UNCHECKED or form["verdict"] != UNCHECKED:
             requested = dict(asked) if asked is not None else None
             keys = list((ran or {}).get(form["name"], ()))
-            reports[form["name"]] = Report(_bare(form), requested, device, version, now, keys)
+            reports[form["name"]] = ReportedVerdict(_bare(form), requested, device, version, now, keys)
     data = {
         "source": digests[0],
         "converted": digests[1],
@@ -163,7 +163,7 @@ def load(source: Path, converted: Path) -> Stored | None:
     """What is known of a pair; None where nothing is."""
     try:
         data = json.loads(store_path(source, converted).read_bytes())
-        reports = {form["form"]["name"]: Report(**form) for form in data["reports"]}
+        reports = {form["form"]["name"]: ReportedVerdict(**form) for form in data["reports"]}
         verdicts = {name: _in_short(report) for name, report in reports.items()}
         names = [str(name) for name in data["names"]] if data["names"] is not None else None
         beside, covered = dict(data["neighbours"]), data.get("coverage")
@@ -203,7 +203,7 @@ def store_path(source: Path, converted: Path) -> Path:
     return state_folder() / "verdicts" / digest(pair)
 
 
-def _in_short(report: Report) -> StoredVerdict:
+def _in_short(report: ReportedVerdict) -> StoredVerdict:
     form, stages = report.form, report.form["stages"]
     divergence = form.get("divergence") or {}
     reason = divergence.get("what") or form["reason"]

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from t2j_lsp.contract import Finding, Options, Severity, SourceError, T2JError, Translation
-from t2j_lsp.contract import Needs as ContractNeeds
+from t2j_lsp.contract import Finding, Needs, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Plan
-from t2j_lsp.translate.expressions.needs import Known, Needs
+from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.file import Inference
@@ -94,7 +93,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     if inference.assumed or inference.has(TRAINING):
         plan_training(context)
     plan.freeze()
-    needs = Needs(helper_names(), known)
+    needs = NeededNames(helper_names(), known)
     renderer = Renderer(context, needs)
     Statements(context, renderer).block(parsed.tree.body)
     _make_rngs(context, renderer)
@@ -141,12 +140,12 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     )
 
 
-def _contract_needs(imports: list[str], copied: list[Helper], needs: Needs) -> ContractNeeds:
+def _contract_needs(imports: list[str], copied: list[Helper], needs: NeededNames) -> Needs:
     written = tuple((needs.renames.get(h.name, h.name), h.name) for h in copied)
-    return ContractNeeds(tuple(imports), tuple(h.name for h in copied), written)
+    return Needs(tuple(imports), tuple(h.name for h in copied), written)
 
 
-def _helper_module(context: Context, copied: list[Helper], needs: Needs) -> str:
+def _helper_module(context: Context, copied: list[Helper], needs: NeededNames) -> str:
     from t2j_lsp.translate.output.imports import sort_imports
 
     lines = sort_imports({line for h in copied for line in h.imports})

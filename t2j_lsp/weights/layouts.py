@@ -20,7 +20,7 @@ def _same(array: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VariableLayout:
     """PyTorch's name for one variable of a layer, and the way there and back. Both ways take numpy or JAX arrays."""
 
     name: str
@@ -54,24 +54,24 @@ def _unflipped_first(array: Any) -> Any:
     return moved[tuple(slice(None, None, -1) for _ in range(array.ndim - 2))]
 
 
-LINEAR = Layout("weight", _transpose, _transpose)
-CONV = Layout("weight", _kernel_last, _kernel_first)
-CONV_TRANSPOSE = Layout("weight", _unflipped_last, _unflipped_first)
+LINEAR = VariableLayout("weight", _transpose, _transpose)
+CONV = VariableLayout("weight", _kernel_last, _kernel_first)
+CONV_TRANSPOSE = VariableLayout("weight", _unflipped_last, _unflipped_first)
 
 
-def _linear_general(layer: nnx.LinearGeneral, key: str, shape: tuple[int, ...]) -> Layout:
+def _linear_general(layer: nnx.LinearGeneral, key: str, shape: tuple[int, ...]) -> VariableLayout:
     """A kernel ``(*in, *out)`` as torch's matrix ``(prod(out), prod(in))``, a bias ``(*out)`` as one axis."""
     if key == "bias":
-        return Layout("bias", lambda array: array.reshape(-1), lambda array: array.reshape(shape))
+        return VariableLayout("bias", lambda array: array.reshape(-1), lambda array: array.reshape(shape))
     rows = math.prod(shape[: len(layer.in_features)])
-    return Layout(
+    return VariableLayout(
         "weight",
         lambda array: array.reshape(rows, -1).T,
         lambda array: array.T.reshape(shape),
     )
 
 
-def layout(owner: object, key: str, shape: tuple[int, ...]) -> Layout:
+def layout(owner: object, key: str, shape: tuple[int, ...]) -> VariableLayout:
     """The layout of the variable ``owner.key``, whose value has ``shape``. Without a rule: its own name, unchanged."""
     match owner, key:
         case nnx.Linear(), "kernel":
@@ -83,15 +83,15 @@ def layout(owner: object, key: str, shape: tuple[int, ...]) -> Layout:
         case nnx.ConvTranspose(), "kernel":
             return CONV if owner.transpose_kernel else CONV_TRANSPOSE
         case nnx.Embed(), "embedding":
-            return Layout("weight")
+            return VariableLayout("weight")
         case nnx.BatchNorm() | nnx.InstanceNorm(), "mean" | "var":
-            return Layout(f"running_{key}")
+            return VariableLayout(f"running_{key}")
         case nnx.BatchNorm() | nnx.InstanceNorm() | nnx.LayerNorm() | nnx.GroupNorm() | nnx.RMSNorm(), "scale":
-            return Layout("weight")
+            return VariableLayout("weight")
         case nnx.PReLU(), "negative_slope" if shape == ():
-            return Layout("weight", lambda array: array.reshape(1), lambda array: array.reshape(()))
+            return VariableLayout("weight", lambda array: array.reshape(1), lambda array: array.reshape(()))
         case _:
-            return Layout(key)
+            return VariableLayout(key)
 
 
 @dataclass(frozen=True)

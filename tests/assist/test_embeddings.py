@@ -11,7 +11,7 @@ from t2j_lsp import assist
 from t2j_lsp.assist.embeddings import EmbeddedIndex, Embedder, text_of_pair
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.contract import Options
-from t2j_lsp.fixes.record import Found, Query, prompt_tokens
+from t2j_lsp.fixes.record import Query, SimilarPair, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset
 
 from .test_repair import RIGHT, SOURCE, WRONG
@@ -31,7 +31,7 @@ def index() -> Index:
 
 
 def test_both_rankings_count(index: Index) -> None:
-    def about_momentum(found: list[Found]) -> int:
+    def about_momentum(found: list[SimilarPair]) -> int:
         return sum("momentum" in text_of_pair(one.pair) for one in found)
 
     with serve([], meaning) as script:

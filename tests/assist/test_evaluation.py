@@ -18,10 +18,10 @@ from t2j_lsp.assist import lint
 from t2j_lsp.assist.alike import same_program
 from t2j_lsp.assist.evaluation import figures, report
 from t2j_lsp.assist.evaluation.arms import arm, shown
-from t2j_lsp.assist.evaluation.cases import Program
-from t2j_lsp.assist.evaluation.comparing import Comparison
-from t2j_lsp.assist.evaluation.recording import Placed, Recorder, Replayer
-from t2j_lsp.assist.evaluation.run import Bench, Evaluation, Settings, evaluate
+from t2j_lsp.assist.evaluation.cases import EvaluatedProgram
+from t2j_lsp.assist.evaluation.comparing import ArmComparison
+from t2j_lsp.assist.evaluation.recording import Placed, QuestionRecorder, Replayer
+from t2j_lsp.assist.evaluation.run import Bench, Evaluation, EvaluationSettings, evaluate
 from t2j_lsp.assist.judging import Judge
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget
@@ -50,8 +50,10 @@ def is_judge(request: dict[str, Any]) -> bool:
     return request["model"] == "judge"
 
 
-def program(name: str, source: str, reference: str | None = None) -> Program:
-    return Program(name, Path(name), convert(source), frozenset(), reference, "equivalent" if reference else None)
+def program(name: str, source: str, reference: str | None = None) -> EvaluatedProgram:
+    return EvaluatedProgram(
+        name, Path(name), convert(source), frozenset(), reference, "equivalent" if reference else None
+    )
 
 
 def model(request: dict[str, Any]) -> Step:
@@ -84,7 +86,7 @@ def evaluated(judge: Judge) -> Callable[..., Evaluation]:
 
     def start(
         script: Script,
-        programs: list[Program],
+        programs: list[EvaluatedProgram],
         arms: str = "standard,retrieved",
         client: Placed | None = None,
         rounds: int = 3,
@@ -95,7 +97,7 @@ def evaluated(judge: Judge) -> Callable[..., Evaluation]:
             endpoints = tuple(Endpoint(name, served.url, KEY, retries=0) for name in models.split(","))
             judge_model = Endpoint("judge", served.url, KEY, retries=0)
             chosen = tuple(arm(name) for name in arms.split(","))
-            settings = Settings(endpoints, chosen, judge_model, Budget(rounds=rounds))
+            settings = EvaluationSettings(endpoints, chosen, judge_model, Budget(rounds=rounds))
             given: dict[str, Any] = {"judges": lambda one: judge, **bench}
             return asyncio.run(
                 evaluate(programs, settings, Bench(given.pop("judges"), INDEX, PAIRS, client or Placed(), **given))
@@ -175,7 +177,7 @@ def test_malformed_answers_of_a_judge_are_counted_and_never_guessed(evaluated: C
     assert comparison.malformed == 1 and comparison.scores == {} and comparison.score is None
 
 
-def compared(evaluated: Callable[..., Evaluation], prefers: Script) -> Comparison:
+def compared(evaluated: Callable[..., Evaluation], prefers: Script) -> ArmComparison:
     """The comparison of a standard draft, which is wrong, with a retrieved one, which is right."""
 
     def script(request: dict[str, Any]) -> Step:
@@ -238,7 +240,7 @@ def test_cheap_models_first_and_what_each_solved_and_cost(evaluated: Callable[..
 
 
 def test_a_replay_asks_nobody_and_finds_the_same(evaluated: Callable[..., Evaluation], tmp_path: Path) -> None:
-    recorded = evaluated(model, TWO, client=Recorder(tmp_path))
+    recorded = evaluated(model, TWO, client=QuestionRecorder(tmp_path))
 
     def nobody(request: dict[str, Any]) -> Step:
         raise AssertionError("somebody was asked")
@@ -254,7 +256,7 @@ def test_a_replay_asks_nobody_and_finds_the_same(evaluated: Callable[..., Evalua
 
 
 def test_a_missing_answer_is_an_error_that_names_it(evaluated: Callable[..., Evaluation], tmp_path: Path) -> None:
-    evaluated(model, [TWO[1]], "standard", client=Recorder(tmp_path))
+    evaluated(model, [TWO[1]], "standard", client=QuestionRecorder(tmp_path))
     (file,) = (tmp_path / "rows.py" / "standard").glob("model-*.json")
     assert json.loads(file.read_text())["answers"][0]["text"] == ROWS_RIGHT
     file.unlink()
@@ -272,7 +274,7 @@ def test_the_same_question_twice_has_two_answers_and_no_third(tmp_path: Path) ->
         return said
 
     with serve(["one", "two"]) as script:
-        assert asyncio.run(twice(Recorder(tmp_path), script.url, 2)) == ["one", "two"]
+        assert asyncio.run(twice(QuestionRecorder(tmp_path), script.url, 2)) == ["one", "two"]
     assert asyncio.run(twice(Replayer(tmp_path), "http://127.0.0.1:9/v1", 2)) == ["one", "two"]
     with pytest.raises(T2JError, match="only 2 recorded"):
         asyncio.run(twice(Replayer(tmp_path), "", 3))
@@ -309,7 +311,7 @@ def test_an_unknown_arm_is_named(name: str, said: str) -> None:
 
 
 def test_the_report_says_n_everywhere_and_is_json(evaluated: Callable[..., Evaluation]) -> None:
-    settings = Settings((Endpoint("model"),), (arm("standard"), arm("retrieved")), Endpoint("judge"))
+    settings = EvaluationSettings((Endpoint("model"),), (arm("standard"), arm("retrieved")), Endpoint("judge"))
     whole = [*TWO, program("plain.py", "import torch\n\n\ndef f(a):\n    return torch.cat([a, a])\n")]
     data = report.to_json("folder", whole, settings, evaluated(model, whole), {"t2j": "0"})
     assert json.loads(json.dumps(data)) == data

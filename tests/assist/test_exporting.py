@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from t2j_lsp.assist.alike import holds, same_program
 from t2j_lsp.assist.dialogue import Dialogue, Format, Turn, split
 from t2j_lsp.assist.exporting import Leaks, exported, leaks
-from t2j_lsp.assist.prompts import FIELDS, Message, as_json
+from t2j_lsp.assist.prompts import FIELDS, ChatMessage, as_json
 from t2j_lsp.fixes.record import Example, Pair
 from t2j_lsp.retrieval import dataset
 
@@ -31,13 +31,13 @@ def known(source: str) -> frozenset[str]:
 
 def talk(example: Example, shown: list[Pair], verified: bool = True, source: str | None = None) -> Dialogue:
     """A dialogue of two turns about a program, in whose prompts these fixed bugs stand."""
-    asked: list[Message] = [
+    asked: list[ChatMessage] = [
         {"role": "system", "content": "role"},
         {"role": "user", "content": f"{FIELDS}\n\n{as_json(shown)}"},
         {"role": "user", "content": f"The PyTorch program:\n\n{source or example.input_code}"},
     ]
     told = f"SPAN 1 failed\n\nMistakes like this that were fixed:\n\n{as_json(shown)}\n\nAnswer again."
-    again: list[Message] = [*asked, {"role": "assistant", "content": "wrong"}, {"role": "user", "content": told}]
+    again: list[ChatMessage] = [*asked, {"role": "assistant", "content": "wrong"}, {"role": "user", "content": told}]
     given = ("m", "augmented-1")
     turns = [
         Turn(1, "translate", *given, asked, "wrong", [], example.weak_output, "different", False, True, 1, 1, 0.1),

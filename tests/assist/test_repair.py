@@ -13,7 +13,7 @@ import pytest
 from benchmarks.fixed_bugs import CheckJudge
 from benchmarks.scripted_endpoint import CutOff, Script, Silence, Status, Step, TooLong, serve
 from t2j_lsp import convert
-from t2j_lsp.assist.model import Client, Endpoint
+from t2j_lsp.assist.model import Endpoint, ModelClient
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 from t2j_lsp.retrieval import Index, dataset
@@ -228,7 +228,7 @@ def test_budgets_of_tokens_and_cost_end_the_loop(run: Run) -> None:
 
 def test_answers_are_kept_on_disk_without_the_key(judge: CheckJudge, tmp_path: Path) -> None:
     async def twice(url: str) -> list[Repair]:
-        client = Client(tmp_path / "cache")
+        client = ModelClient(tmp_path / "cache")
         endpoint = Endpoint("model", url, KEY)
         try:
             return [await repair_async(convert(SOURCE), [endpoint], judge, client=client) for _ in range(2)]

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from t2j_lsp.check.workers.containment.contain import Request, contain
+from t2j_lsp.check.workers.containment.contain import ContainmentRequest, contain
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 IO_URING_SETUP, UNSHARE_USER = 425, 0x10000000
@@ -123,7 +123,7 @@ def outcome(attempt: Callable[[], Any]) -> str:
 
 
 def main() -> None:
-    request = Request.from_json(sys.argv[1])
+    request = ContainmentRequest.from_json(sys.argv[1])
     for name in ("own", "own2"):
         Path(request.scratch, name).write_text("own")
     contain(request, __file__)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from t2j_lsp import convert
-from t2j_lsp.check.process.budget import Budget
+from t2j_lsp.check.process.budget import TimeBudget
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import Kind
 from t2j_lsp.check.run import check_files
@@ -157,9 +157,9 @@ def test_a_run_that_takes_too_long_is_done_again_with_less(tmp_path: Path, right
 
 
 def test_what_is_left_out_is_said_once_and_in_words() -> None:
-    budget = Budget(0.0)
+    budget = TimeBudget(0.0)
     for name in ("eval output (other values 1)", "eval output (other values 2)", "without jit"):
         assert not budget.affords(name, 1.0)
     assert budget.said() == "left out, to be in time: other values, without jit"
-    assert Budget(None).affords("anything", 1e9)
-    assert Budget(60.0).said() is None
+    assert TimeBudget(None).affords("anything", 1e9)
+    assert TimeBudget(60.0).said() is None

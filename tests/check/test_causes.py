@@ -9,7 +9,7 @@ import pytest
 
 from t2j_lsp.check.difference import experiment
 from t2j_lsp.check.difference.causes import Candidate, candidates, expressions, statement
-from t2j_lsp.check.program.rewriting import Text
+from t2j_lsp.check.program.rewriting import ParsedText
 from t2j_lsp.contract import Divergence, Fix, ObjectVerdict, Span, VerdictKind
 
 from .conftest import JAX, TORCH, Check
@@ -273,8 +273,8 @@ def test_the_search_for_a_cause_ends(check: Check, monkeypatch: pytest.MonkeyPat
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
-def call_in(text: str) -> tuple[Text, ast.Call]:
-    made = Text(text)
+def call_in(text: str) -> tuple[ParsedText, ast.Call]:
+    made = ParsedText(text)
     return made, next(n for n in ast.walk(made.tree) if isinstance(n, ast.Call))
 
 
@@ -326,14 +326,14 @@ def test_a_function_is_called_by_another_name() -> None:
     ],
 )
 def test_an_operator_is_another(before: str, after: str | None) -> None:
-    text = Text(before)
+    text = ParsedText(before)
     node = next(n for n in ast.walk(text.tree) if isinstance(n, ast.BinOp))
     edit = text.operator(node, "/", "*")
     assert (text.applied(edit) if edit is not None else None) == after
 
 
 def test_candidates_are_edits_of_one_statement_and_differ() -> None:
-    text = Text("import jax\nx = jax.nn.softmax(a)\ny = jax.nn.softmax(b.mean(2), axis=0)\n")
+    text = ParsedText("import jax\nx = jax.nn.softmax(a)\ny = jax.nn.softmax(b.mean(2), axis=0)\n")
     torch = ast.parse("y = torch.softmax(b.mean(2), dim=1)")
     found: list[Candidate] = list(candidates(text, [3], (torch,)))
     assert found and {c.edit.span.line for c in found} == {3}
@@ -348,4 +348,4 @@ def test_expressions_are_those_of_the_innermost_statement() -> None:
     assert [ast.unparse(n) for n in expressions(tree, 4) if isinstance(n, ast.Call)] == ["h(x)"]
     assert [ast.unparse(n) for n in expressions(tree, 2) if isinstance(n, ast.Call)] == ["g(x)"]
     assert statement(tree, 9) is None
-    assert Text("a = 1\n").span(ast.parse("a = 1\n").body[0]) == Span(1, 0, 1, 5)
+    assert ParsedText("a = 1\n").span(ast.parse("a = 1\n").body[0]) == Span(1, 0, 1, 5)

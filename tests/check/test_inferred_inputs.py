@@ -11,7 +11,7 @@ from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
-from t2j_lsp.check.session import Settings
+from t2j_lsp.check.session import CheckSettings
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import TORCH, Check
@@ -126,7 +126,7 @@ class Scale(nn.Module):
 def found(text: str, pool: Pool, path: Path) -> Prepared:
     path.write_text(TORCH + text)
     slicer = Slicer(path)
-    check = FileCheck(pool, slicer, slicer, Settings(), lambda: False)
+    check = FileCheck(pool, slicer, slicer, CheckSettings(), lambda: False)
     return check.inputs_for(find_objects(slicer, None)[-1])
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from t2j_lsp.contract import Span
 from t2j_lsp.lsp.analysis.analyst import Analyst
-from t2j_lsp.lsp.analysis.model import Conversion, LineMap, Refused, Scope, Settings
+from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, ConversionSettings, ConvertedPart, LineMap
 from t2j_lsp.lsp.analysis.partial import convert_part, restore
 from t2j_lsp.lsp.analysis.units import closure, cut, groups
 from t2j_lsp.lsp.positions import split_lines
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SETTINGS = Settings()
+SETTINGS = ConversionSettings()
 
 PROGRAM = """import torch
 import torch.nn as nn
@@ -55,14 +55,14 @@ def line_of(text: str, needle: str) -> int:
     return text[: text.index(needle)].count("\n") + 1
 
 
-def part(text: str, scope: Scope, *, known: bool = True) -> Conversion:
+def part(text: str, scope: ConversionScope, *, known: bool = True) -> ConvertedPart:
     analyst = Analyst()
     if known:
         analyst.full("a", text, SETTINGS, None)
     return convert_part(analyst, "a", text, SETTINGS, None, scope)
 
 
-def applied(text: str, conversion: Conversion) -> str:
+def applied(text: str, conversion: ConvertedPart) -> str:
     lines = text.split("\n")
     for hunk in sorted(conversion.hunks, key=lambda h: h.first, reverse=True):
         lines[hunk.first - 1 : hunk.last] = hunk.lines
@@ -102,7 +102,7 @@ def test_there_is_no_quick_analysis_without_a_full_one_or_with_other_settings() 
     analyst = Analyst()
     assert analyst.quick("a", PROGRAM, SETTINGS, None) is None
     analyst.full("a", PROGRAM, SETTINGS, None)
-    assert analyst.quick("a", PROGRAM, Settings(x64=True), None) is None
+    assert analyst.quick("a", PROGRAM, ConversionSettings(x64=True), None) is None
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", "x = (\n", "a\0b", "(" * 300 + ")" * 300])
@@ -160,7 +160,7 @@ def test_a_comment_ignores_the_codes_it_names(line: str, count: int) -> None:
 @pytest.mark.parametrize("known", [True, False], ids=["analysed", "not analysed yet"])
 def test_a_function_is_converted_with_the_imports_it_needs(known: bool) -> None:
     first = line_of(PROGRAM, "def join")
-    new = applied(PROGRAM, part(PROGRAM, Scope("lines", None, first, first + 1), known=known))
+    new = applied(PROGRAM, part(PROGRAM, ConversionScope("lines", None, first, first + 1), known=known))
     ast.parse(new)
     assert "def join(x: jax.Array, y: jax.Array):\n    return jnp.concatenate([x, y], axis=1)\n" in new
     assert new.startswith("import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nimport jax\n")
@@ -169,12 +169,12 @@ def test_a_function_is_converted_with_the_imports_it_needs(known: bool) -> None:
 
 def test_a_class_brings_its_helpers_and_says_what_is_still_torch() -> None:
     first = line_of(PROGRAM, "class Net")
-    conversion = part(PROGRAM, Scope("lines", None, first, first + 6))
+    conversion = part(PROGRAM, ConversionScope("lines", None, first, first + 6))
     new = applied(PROGRAM, conversion)
     assert "class Net(nnx.Module)" in new and "class Block(nn.Module)" in new
     assert conversion.caveats == ("it uses Block, which is still PyTorch",)
     block = line_of(PROGRAM, "class Block")
-    helped = applied(PROGRAM, part(PROGRAM, Scope("lines", None, block, block + 6)))
+    helped = applied(PROGRAM, part(PROGRAM, ConversionScope("lines", None, block, block + 6)))
     assert helped.index("uniform_fan_in = ") < helped.index("class Block(nnx.Module)")
     compile(helped, "helped", "exec")
 
@@ -182,7 +182,7 @@ def test_a_class_brings_its_helpers_and_says_what_is_still_torch() -> None:
 def test_an_expression_is_converted_alone() -> None:
     analysis = Analyst().full("a", PROGRAM, SETTINGS, None)
     span = next(r.span for r in analysis.rewrites if r.name == "torch.softmax")
-    new = applied(PROGRAM, part(PROGRAM, Scope("expression", span)))
+    new = applied(PROGRAM, part(PROGRAM, ConversionScope("expression", span)))
     assert "return jax.nn.softmax(self.block(x), axis=-1)" in new
     assert new.count("jax") == 2
 
@@ -190,21 +190,21 @@ def test_an_expression_is_converted_alone() -> None:
 def test_what_is_refused_says_why() -> None:
     analysis = Analyst().full("a", PROGRAM, SETTINGS, None)
     gap = analysis.findings[0]
-    with pytest.raises(Refused, match="custom_vjp"):
-        part(PROGRAM, Scope("expression", gap.span))
-    with pytest.raises(Refused, match="nothing to convert"):
-        part(PROGRAM, Scope("lines", None, 4, 5))
+    with pytest.raises(ConversionRefused, match="custom_vjp"):
+        part(PROGRAM, ConversionScope("expression", gap.span))
+    with pytest.raises(ConversionRefused, match="nothing to convert"):
+        part(PROGRAM, ConversionScope("lines", None, 4, 5))
     layer = next(r.span for r in analysis.rewrites if r.name == "torch.nn.Linear")
-    with pytest.raises(Refused, match="rngs"):
-        part(PROGRAM, Scope("expression", layer))
+    with pytest.raises(ConversionRefused, match="rngs"):
+        part(PROGRAM, ConversionScope("expression", layer))
 
 
 def test_all_that_is_exact_leaves_what_hangs_together_with_a_finding() -> None:
-    new = applied(PROGRAM, part(PROGRAM, Scope("exact")))
+    new = applied(PROGRAM, part(PROGRAM, ConversionScope("exact")))
     assert "class Block(nnx.Module)" in new and "class Net(nnx.Module)" in new
     assert "def watch(x: torch.Tensor)" in new
     used = PROGRAM + "\n\ndef both(x):\n    return watch(Net()(x))\n"
-    left = applied(used, part(used, Scope("exact")))
+    left = applied(used, part(used, ConversionScope("exact")))
     assert "class Net(nn.Module)" in left and "def join(x: jax.Array" in left
 
 
@@ -213,7 +213,7 @@ def test_converting_parts_one_by_one_leaves_no_torch_call() -> None:
     for name in ("class Block", "class Net", "def watch", "def join"):
         tree = ast.parse(text)
         node = next(n for n in tree.body if getattr(n, "name", None) == name.split()[1])
-        text = applied(text, part(text, Scope("lines", None, node.lineno, node.end_lineno or 0)))
+        text = applied(text, part(text, ConversionScope("lines", None, node.lineno, node.end_lineno or 0)))
     names = {
         n.value.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
     }
@@ -225,14 +225,14 @@ def test_parts_of_real_files_are_python(example: str) -> None:
     text = (EXAMPLES / f"{example}.py").read_text()
     for definition in Analyst().full("a", text, SETTINGS, None).definitions:
         if definition.edits and definition.kind != "loop":
-            new = applied(text, part(text, Scope("lines", None, definition.line, definition.end_line)))
+            new = applied(text, part(text, ConversionScope("lines", None, definition.line, definition.end_line)))
             compile(new, example, "exec")
 
 
 def test_windows_line_ends_stay() -> None:
     text = PROGRAM.replace("\n", "\r\n")
     first = line_of(PROGRAM, "def join")
-    hunks = part(text, Scope("lines", None, first, first + 1)).hunks
+    hunks = part(text, ConversionScope("lines", None, first, first + 1)).hunks
     assert all("\r" not in line for hunk in hunks for line in hunk.lines)
 
 
@@ -240,7 +240,7 @@ def test_a_changed_line_of_a_conversion_is_restored() -> None:
     fresh = "a = 1\nb = jnp.sum(x)\nc = 3\n"
     assert restore("a = 1\nb = jnp.mean(x)\nc = 3\n", fresh, 2).hunks[0].lines == ("b = jnp.sum(x)",)
     assert restore("a = 1\nc = 3\n", fresh, 2).hunks[0].lines == ("b = jnp.sum(x)",)
-    with pytest.raises(Refused):
+    with pytest.raises(ConversionRefused):
         restore(fresh, fresh, 2)
 
 
@@ -268,10 +268,10 @@ def test_only_the_statement_is_restored_and_not_what_was_changed_beside_it() -> 
 
 def test_what_the_rules_write_does_not_get_into_code_of_ones_own() -> None:
     own = "import jax\n\n\ndef f(inputs):\n    h = jax.nn.gelu(inputs)\n    return (2 * h).sum(1)\n"
-    with pytest.raises(Refused, match="not written by the rules"):
+    with pytest.raises(ConversionRefused, match="not written by the rules"):
         restore(own, FRESH, 5)
     # The counterpart of the statement reads a name that is not there.
-    with pytest.raises(Refused, match="not written by the rules"):
+    with pytest.raises(ConversionRefused, match="not written by the rules"):
         restore(own, FRESH, 6)
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from t2j_lsp.lsp.analysis.analyst import Analyst
 from t2j_lsp.lsp.analysis.intact import MAX_NODES, intact
-from t2j_lsp.lsp.analysis.model import Analysis, Settings
+from t2j_lsp.lsp.analysis.model import Analysis, ConversionSettings
 from t2j_lsp.translate import translate
 
 from .client import Client, ServerError, applied, at, capabilities, span
 from .programs import NET, line_of, place_of
 
-SETTINGS = Settings()
+SETTINGS = ConversionSettings()
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.register_hook(print)\n    return torch.relu(x)\n\n\n"
 """Seven lines that can be analysed."""
 BROKEN = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.assist.prompts import Style
 from t2j_lsp.contract import T2JError
-from t2j_lsp.fixes.record import CATEGORIES, BugIndex, Found, Pair, Query
+from t2j_lsp.fixes.record import CATEGORIES, BugIndex, Pair, Query, SimilarPair
 
 WITHOUT = "without="
 NAMES = ("standard", "retrieved", "all", f"{WITHOUT}CATEGORY")
@@ -59,11 +59,11 @@ def shown(arm: Arm, index: BugIndex, every: Sequence[Pair], same: frozenset[str]
 
     if arm.everything:
         return Shown(None, tuple(pair for pair in every if not left_out(pair)))
-    return Shown(Partial(index, left_out))
+    return Shown(PartialIndex(index, left_out))
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialIndex:
     """An index without some of its pairs."""
 
     index: BugIndex
@@ -79,6 +79,6 @@ class Partial:
         but: Callable[[Pair], bool] = lambda pair: False,
         tokens: int | None = None,
         distinct: bool = False,
-    ) -> list[Found]:
+    ) -> list[SimilarPair]:
         """As that of the whole index."""
         return self.index.search(query, limit, lambda pair: self.left_out(pair) or but(pair), tokens, distinct)

@@ -10,7 +10,7 @@ from typing import Any
 
 from t2j_lsp.assist.dialogue import Dialogue, Turn
 from t2j_lsp.assist.judging import Judge, failure_of
-from t2j_lsp.assist.model import Client, Endpoint
+from t2j_lsp.assist.model import Endpoint, ModelClient
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, Translation, VerdictKind
 
@@ -27,7 +27,7 @@ of the check in which it differs; run, but without a verdict; verified."""
 
 
 @dataclass(frozen=True)
-class Program:
+class EvaluatedProgram:
     """A file of the folder, what the rules made of it, and maybe a reference conversion."""
 
     name: str
@@ -62,7 +62,7 @@ class Answered:
 
 
 @dataclass
-class Case:
+class ProgramResult:
     """What came of one program under one arm."""
 
     program: str
@@ -136,17 +136,17 @@ class Watched:
 
 
 async def run_case(
-    program: Program,
+    program: EvaluatedProgram,
     arm: Arm,
     shown: Shown,
     models: Sequence[Endpoint],
     judge: Judge,
     *,
     budget: Budget,
-    client: Client,
+    client: ModelClient,
     python: str | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
-) -> tuple[Case, Dialogue]:
+) -> tuple[ProgramResult, Dialogue]:
     """The loop on one program with one kind of prompt."""
     watched = Watched(judge)
     repair = await repair_async(
@@ -156,7 +156,7 @@ async def run_case(
     verified = not repair.left and watched.holds(program.translation.source, repair.code)
     turns = repair.dialogue.turns
     draft = next((turn.code for turn in turns if turn.code), "")
-    case = Case(
+    case = ProgramResult(
         program=program.name,
         arm=arm.name,
         spans=len(repair.left) + sum(draft.verified for draft in repair.drafts.values()),

@@ -9,7 +9,7 @@ from typing import Any
 
 from t2j_lsp.assist.model import Endpoint
 
-from .cases import Case, Program
+from .cases import EvaluatedProgram, ProgramResult
 from .fix_cost import fix_cost
 from .rating import RUBRICS, Preference, ask_judge, comparison_prompt, rating_prompt, read_preference, read_score
 from .recording import Placed
@@ -18,7 +18,7 @@ _WORTH: dict[Preference, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 
 
 @dataclass
-class Comparison:
+class ArmComparison:
     """How the drafts of one arm did against those of another: 1 is always better, 0 never, a tie is a half.
 
     A program whose two answers are not both in the form asked for is in ``malformed`` and in nothing else. Drafts that
@@ -49,8 +49,8 @@ class Comparison:
 
 
 async def rate(
-    cases: Sequence[Case],
-    programs: dict[str, Program],
+    cases: Sequence[ProgramResult],
+    programs: dict[str, EvaluatedProgram],
     judge: Endpoint,
     client: Placed,
     on_progress: Callable[[str], None],
@@ -73,18 +73,18 @@ async def rate(
 
 
 async def compare(
-    cases: Sequence[Case],
-    programs: dict[str, Program],
+    cases: Sequence[ProgramResult],
+    programs: dict[str, EvaluatedProgram],
     judge: Endpoint,
     client: Placed,
     on_progress: Callable[[str], None],
-) -> list[Comparison]:
+) -> list[ArmComparison]:
     """Has the drafts of each two arms compared, and gives each case its mean over the other arms."""
     arms = list(dict.fromkeys(case.arm for case in cases))
     by_place = {(case.arm, case.program): case for case in cases}
     found = []
     for first, second in combinations(arms, 2):
-        result = Comparison(first, second)
+        result = ArmComparison(first, second)
         for name, program in programs.items():
             pair = by_place.get((first, name)), by_place.get((second, name))
             if pair[0] is None or pair[1] is None:
@@ -101,7 +101,12 @@ async def compare(
 
 
 async def _compare(
-    result: Comparison, program: Program, first: Case, second: Case, judge: Endpoint, client: Placed
+    result: ArmComparison,
+    program: EvaluatedProgram,
+    first: ProgramResult,
+    second: ProgramResult,
+    judge: Endpoint,
+    client: Placed,
 ) -> None:
     """One program, in both orders."""
     if not (first.draft and second.draft) or not fix_cost(first.draft, second.draft).steps:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .cases import OUTCOMES, Case
+from .cases import OUTCOMES, ProgramResult
 from .rating import RUBRICS
 from .statistics import Correlation, correlation, geometric_mean, share, summary
 
-METRICS: dict[str, Callable[[Case], float | None]] = {
+METRICS: dict[str, Callable[[ProgramResult], float | None]] = {
     "CodeBLEU": lambda case: case.bleu_draft.score if case.bleu_draft else None,
     **{
         f"{aspect}, {kind} reference": lambda case, name=f"{aspect}, {kind} reference": case.scores.get(name)  # type: ignore[misc]
@@ -28,7 +28,7 @@ METRICS: dict[str, Callable[[Case], float | None]] = {
 COSTS = ("steps", "lines", "tokens")
 
 
-def of_arm(cases: Sequence[Case]) -> dict[str, Any]:
+def of_arm(cases: Sequence[ProgramResult]) -> dict[str, Any]:
     """Everything that is counted of one arm's cases."""
     verified = [case for case in cases if case.verified]
     failed = [case for case in cases if not case.verified]
@@ -76,7 +76,7 @@ def of_arm(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def of_models(cases: Sequence[Case], order: Sequence[str]) -> dict[str, dict[str, Any]]:
+def of_models(cases: Sequence[ProgramResult], order: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each model was asked, solved and took, in the order in which they are asked."""
     found = {}
     for model in order:
@@ -91,7 +91,7 @@ def of_models(cases: Sequence[Case], order: Sequence[str]) -> dict[str, dict[str
     return found
 
 
-def correlations(cases: Sequence[Case]) -> list[Correlation]:
+def correlations(cases: Sequence[ProgramResult]) -> list[Correlation]:
     """Each metric against each weight of FixCost, over all verified cases of all arms that have both."""
     found = []
     for metric, read in METRICS.items():
@@ -113,7 +113,7 @@ def _overclaim(said: Sequence[tuple[bool, bool]]) -> float | None:
     return None if gap is None else 100 * gap
 
 
-def _scores(cases: Sequence[Case]) -> dict[str, Any]:
+def _scores(cases: Sequence[ProgramResult]) -> dict[str, Any]:
     """A judge model's scores, and how many of its answers were none."""
     names = dict.fromkeys(name for case in cases for name in case.scores)
     found = {}
@@ -126,7 +126,7 @@ def _scores(cases: Sequence[Case]) -> dict[str, Any]:
     return found
 
 
-def _run_time(cases: Sequence[Case]) -> dict[str, Any]:
+def _run_time(cases: Sequence[ProgramResult]) -> dict[str, Any]:
     """Seconds of one call, summed, and the geometric mean of how many times as fast as PyTorch; compiling apart."""
     timed = [case.run_time for case in cases if case.run_time]
     return {

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from t2j_lsp.assist.model import Client, Endpoint, ModelError, Reply
-from t2j_lsp.assist.prompts import Message, fenced
+from t2j_lsp.assist.model import Endpoint, ModelClient, ModelError, Reply
+from t2j_lsp.assist.prompts import ChatMessage, fenced
 
 Aspect = Literal["usefulness", "functional correctness"]
 Preference = Literal["A", "B", "tie"]
@@ -47,7 +47,7 @@ _BETTER = re.compile(r"^[ \t]*BETTER:[ \t]*(\S+)[ \t]*$", re.MULTILINE | re.IGNO
 _PREFERENCES: dict[str, Preference] = {"a": "A", "b": "B", "tie": "tie"}
 
 
-def rating_prompt(aspect: Aspect, source: str, translation: str, reference: str | None = None) -> list[Message]:
+def rating_prompt(aspect: Aspect, source: str, translation: str, reference: str | None = None) -> list[ChatMessage]:
     """Asks for one score, with the whole rubric, the source, the translation and maybe a reference translation."""
     rubric = "\n".join(f"{score}: {text}" for score, text in enumerate(RUBRICS[aspect]))
     parts = ["The PyTorch program:", fenced(source)]
@@ -60,7 +60,7 @@ def rating_prompt(aspect: Aspect, source: str, translation: str, reference: str 
     return _asked(f"You judge translations of PyTorch programs to JAX.\n{task}\n{_DATA}", parts)
 
 
-def comparison_prompt(source: str, first: str, second: str) -> list[Message]:
+def comparison_prompt(source: str, first: str, second: str) -> list[ChatMessage]:
     """Asks which of two translations is better."""
     parts = ["The PyTorch program:", fenced(source), "Translation A:", fenced(first)]
     parts += ["Translation B:", fenced(second)]
@@ -82,7 +82,7 @@ def read_preference(text: str) -> Preference | None:
     return _PREFERENCES.get(found.pop()) if len(found) == 1 else None
 
 
-async def ask_judge(client: Client, judge: Endpoint, messages: list[Message]) -> Reply | None:
+async def ask_judge(client: ModelClient, judge: Endpoint, messages: list[ChatMessage]) -> Reply | None:
     """A judge's answer; None where the endpoint gave none."""
     try:
         return await client.ask(judge, messages)
@@ -90,5 +90,5 @@ async def ask_judge(client: Client, judge: Endpoint, messages: list[Message]) ->
         return None
 
 
-def _asked(role: str, parts: list[str]) -> list[Message]:
+def _asked(role: str, parts: list[str]) -> list[ChatMessage]:
     return [{"role": "system", "content": role}, {"role": "user", "content": "\n\n".join(parts)}]

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from t2j_lsp.assist.model import Client, Endpoint, ModelError, Reply
-from t2j_lsp.assist.prompts import Message
+from t2j_lsp.assist.model import Endpoint, ModelClient, ModelError, Reply
+from t2j_lsp.assist.prompts import ChatMessage
 from t2j_lsp.contract import T2JError
 
 SETTINGS = "evaluation.json"
 """The file of a record that says what was evaluated: models, arms, judge, programs."""
 
 
-class Placed(Client):
+class Placed(ModelClient):
     """A client that knows what its questions are about. This one keeps nothing."""
 
     place = ""
@@ -40,7 +40,7 @@ class Kept(Placed):
         self.folder = folder
         self._asked: Counter[Path] = Counter()
 
-    def file(self, endpoint: Endpoint, messages: Sequence[Message]) -> Path:
+    def file(self, endpoint: Endpoint, messages: Sequence[ChatMessage]) -> Path:
         """Where answers to a question are: the same wherever the endpoint is."""
         asked = json.dumps([endpoint.model, endpoint.temperature, list(messages)], sort_keys=True)
         digest = hashlib.sha256(asked.encode()).hexdigest()[:16]
@@ -53,11 +53,11 @@ class Kept(Placed):
         return self._asked[file] - 1
 
 
-class Recorder(Kept):
+class QuestionRecorder(Kept):
     """Asks, and keeps question and answer."""
 
     async def ask(
-        self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None] = lambda text: None
+        self, endpoint: Endpoint, messages: Sequence[ChatMessage], on_text: Callable[[str], None] = lambda text: None
     ) -> Reply:
         file = self.file(endpoint, messages)
         first = self.count(file) == 0
@@ -71,7 +71,7 @@ class Recorder(Kept):
         return reply
 
     def _add(
-        self, file: Path, first: bool, endpoint: Endpoint, messages: Sequence[Message], answer: dict[str, Any]
+        self, file: Path, first: bool, endpoint: Endpoint, messages: Sequence[ChatMessage], answer: dict[str, Any]
     ) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         answers = [] if first else json.loads(file.read_text(encoding="utf-8"))["answers"]
@@ -84,7 +84,7 @@ class Replayer(Kept):
     """Answers from a record. Asks nobody: what is not there is a T2JError that names it."""
 
     async def ask(
-        self, endpoint: Endpoint, messages: Sequence[Message], on_text: Callable[[str], None] = lambda text: None
+        self, endpoint: Endpoint, messages: Sequence[ChatMessage], on_text: Callable[[str], None] = lambda text: None
     ) -> Reply:
         file = self.file(endpoint, messages)
         number = self.count(file)

@@ -9,10 +9,10 @@ from typing import Any
 
 from t2j_lsp.contract import JSON_VERSION
 
-from .cases import OUTCOMES, Program
+from .cases import OUTCOMES, EvaluatedProgram
 from .figures import COSTS, correlations, of_arm, of_models
 from .rating import VERSION
-from .run import Evaluation, Settings
+from .run import Evaluation, EvaluationSettings
 
 NONE = "–"
 
@@ -28,7 +28,11 @@ class Table:
 
 
 def to_json(
-    folder: str, programs: Sequence[Program], settings: Settings, result: Evaluation, versions: dict[str, str]
+    folder: str,
+    programs: Sequence[EvaluatedProgram],
+    settings: EvaluationSettings,
+    result: Evaluation,
+    versions: dict[str, str],
 ) -> dict[str, Any]:
     """Everything: settings, programs, figures, and each case with its draft and its code."""
     arms = [arm.name for arm in settings.arms]
@@ -93,7 +97,7 @@ def summary(report: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _program(program: Program) -> dict[str, Any]:
+def _program(program: EvaluatedProgram) -> dict[str, Any]:
     return {
         "name": program.name,
         "lines": len(program.translation.source.splitlines()),

@@ -13,14 +13,14 @@ from t2j_lsp.assist.repair import Budget
 from t2j_lsp.fixes.record import BugIndex, Pair
 
 from .arms import Arm, shown
-from .cases import Case, Program, run_case
+from .cases import EvaluatedProgram, ProgramResult, run_case
 from .code_bleu import available, code_bleu
-from .comparing import Comparison, compare, rate
+from .comparing import ArmComparison, compare, rate
 from .recording import Placed
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """What is evaluated: models, cheap ones first; kinds of prompt; a model that scores drafts, or none."""
 
     models: tuple[Endpoint, ...]
@@ -38,32 +38,32 @@ class Settings:
 class Evaluation:
     """What came of it."""
 
-    cases: list[Case] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
+    cases: list[ProgramResult] = field(default_factory=list)
+    comparisons: list[ArmComparison] = field(default_factory=list)
     dialogues: list[Dialogue] = field(default_factory=list)
 
 
 class Timing(Protocol):
     """Measures how long objects of a program and of its conversion run; None where that can't be said."""
 
-    def __call__(self, program: Program, code: str, objects: Sequence[str]) -> dict[str, float] | None: ...
+    def __call__(self, program: EvaluatedProgram, code: str, objects: Sequence[str]) -> dict[str, float] | None: ...
 
 
 @dataclass(frozen=True)
 class Bench:
     """What an evaluation works with: the check by program, fixed bugs, a client, the interpreter with jax."""
 
-    judges: Callable[[Program], Judge]
+    judges: Callable[[EvaluatedProgram], Judge]
     index: BugIndex
     pairs: Sequence[Pair]
     client: Placed
     python: str | None = None
     timing: Timing | None = None
     on_progress: Callable[[str], None] = lambda line: None
-    on_case: Callable[[Case, Dialogue], Any] = lambda case, dialogue: None
+    on_case: Callable[[ProgramResult, Dialogue], Any] = lambda case, dialogue: None
 
 
-async def evaluate(programs: Sequence[Program], settings: Settings, bench: Bench) -> Evaluation:
+async def evaluate(programs: Sequence[EvaluatedProgram], settings: EvaluationSettings, bench: Bench) -> Evaluation:
     """Runs the loop on every program under every arm, and measures. Programs that the rules convert whole are not asked
     about. Raises T2JError where a library or a recorded answer is missing."""
     result = Evaluation()
@@ -83,7 +83,7 @@ async def evaluate(programs: Sequence[Program], settings: Settings, bench: Bench
             bench.on_case(case, dialogue)
     judge_model = settings.judge_at_zero
     if judge_model is not None:
-        by_name: Mapping[str, Program] = {program.name: program for program in asked}
+        by_name: Mapping[str, EvaluatedProgram] = {program.name: program for program in asked}
         await rate(result.cases, dict(by_name), judge_model, bench.client, bench.on_progress)
         result.comparisons = await compare(
             result.cases, dict(by_name), judge_model, bench.client, bench.on_progress
@@ -91,7 +91,7 @@ async def evaluate(programs: Sequence[Program], settings: Settings, bench: Bench
     return result
 
 
-def _measure(case: Case, program: Program, bench: Bench) -> None:
+def _measure(case: ProgramResult, program: EvaluatedProgram, bench: Bench) -> None:
     """What needs no model: similarity to the reference, and run time of what was verified."""
     reference = program.usable_reference
     if reference is not None and available():

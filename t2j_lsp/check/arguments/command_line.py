@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from t2j_lsp.check.program.names import HYPERPARAMETERS, value_for
-from t2j_lsp.check.program.scopes import Scope
+from t2j_lsp.check.program.scopes import ModuleScope
 
 GIVEN: list[str] = []
 """The words that were made up since this list was emptied."""
@@ -80,7 +80,7 @@ def _value(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
         words = [*known, action.dest]
     else:
         kind = ast.Name(getattr(action.type, "__name__", ""))
-        guess = value_for(action.dest, kind, Scope([])) if kind.id in ("int", "float") else None
+        guess = value_for(action.dest, kind, ModuleScope([])) if kind.id in ("int", "float") else None
         words = [*known, *([str(guess)] if guess is not None else []), *_WORDS, action.dest]
     for word in words:
         with contextlib.suppress(Exception):  # whatever a type of the user's raises

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, Plan, comments_for
-from t2j_lsp.check.program.calls import Found, Frame, Unknown, calls_of, resolve
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, InputPlan, comments_for
+from t2j_lsp.check.program.calls import CallFrame, FoundCall, Unknown, calls_of, resolve
 from t2j_lsp.check.program.names import value_for
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
@@ -25,15 +25,17 @@ _MOST = 8
 """Constructor calls tried."""
 
 
-def plans_for(slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[Plan]] | None = None) -> list[Plan]:
+def plans_for(
+    slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[InputPlan]] | None = None
+) -> list[InputPlan]:
     """Plans for an object, best first. ``seen`` holds the uses of classes in runs of other objects.
 
     Raises CommentError where the object's ``# t2j:`` comment can't be read.
     """
     init, inputs, raising = _from_comment(comments_for(slicer.text, item.node))
     if init is not None and inputs is not None:
-        return [Plan(init, inputs, "the t2j comment", raising)]
-    plans: list[Plan] = []
+        return [InputPlan(init, inputs, "the t2j comment", raising)]
+    plans: list[InputPlan] = []
     if item.is_class:
         plans += _from_functions(slicer, item)
         plans += islice(_from_calls(slicer, item), _MOST)
@@ -41,16 +43,16 @@ def plans_for(slicer: Slicer, item: CheckedObject, seen: Mapping[str, list[Plan]
         plans += _from_signature(slicer, item)
     else:
         plans += islice(_from_function_calls(slicer, item), _MOST)
-        plans.append(Plan(Arguments(), None, "the signature"))
+        plans.append(InputPlan(Arguments(), None, "the signature"))
     if init is not None:
-        plans = [Plan(init, p.inputs, p.source) for p in plans] + [Plan(init, None, "the t2j comment")]
+        plans = [InputPlan(init, p.inputs, p.source) for p in plans] + [InputPlan(init, None, "the t2j comment")]
     if inputs is not None:
-        plans = [Plan(p.init, inputs, "the t2j comment", raising) for p in plans]
+        plans = [InputPlan(p.init, inputs, "the t2j comment", raising) for p in plans]
     return _distinct(plans)
 
 
-def _distinct(plans: list[Plan]) -> list[Plan]:
-    found: dict[str, Plan] = {}
+def _distinct(plans: list[InputPlan]) -> list[InputPlan]:
+    found: dict[str, InputPlan] = {}
     for plan in plans:
         found.setdefault(f"{plan.init} | {plan.inputs}", plan)
     return list(found.values())
@@ -70,33 +72,33 @@ def _from_comment(entries: dict[str, Any]) -> tuple[Arguments | None, Arguments 
     return init, Arguments([], entries) if entries else None, raising
 
 
-def _from_functions(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+def _from_functions(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """``get_inputs()`` and ``get_init_inputs()``, for the class ``Model`` or the last class of the file."""
     names = slicer.scope.bindings
     classes = [s.name for s in slicer.scope.body if isinstance(s, ast.ClassDef)]
     if "get_inputs" in names and item.name == ("Model" if "Model" in classes else classes[-1]):
         init = Arguments(call="get_init_inputs()") if "get_init_inputs" in names else Arguments()
-        yield Plan(init, Arguments(call="get_inputs()"), "get_inputs()")
+        yield InputPlan(init, Arguments(call="get_inputs()"), "get_inputs()")
 
 
-def _from_calls(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+def _from_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """Constructor calls, and the inputs passed to what they make."""
     for found in calls_of(slicer.scope, item.name):
         statement, inputs = found.statement, None
         if isinstance(statement, ast.Assign) and statement.value is found.call:
             target = statement.targets[0]
             inputs = _passed_to(slicer, target.id, found.frame) if isinstance(target, ast.Name) else None
-        yield Plan(_plain(found), inputs, f"the call in line {found.call.lineno}")
+        yield InputPlan(_plain(found), inputs, f"the call in line {found.call.lineno}")
 
 
-def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     for found in calls_of(slicer.scope, item.name):
         args, kwargs = [_spec(a) for a in found.args], {k: _spec(v) for k, v in found.kwargs.items()}
         if any(isinstance(a, ArraySpec) for a in (*args, *kwargs.values())):
-            yield Plan(Arguments(), Arguments(args, kwargs), f"the call in line {found.call.lineno}")
+            yield InputPlan(Arguments(), Arguments(args, kwargs), f"the call in line {found.call.lineno}")
 
 
-def _plain(found: Found) -> Arguments:
+def _plain(found: FoundCall) -> Arguments:
     return Arguments([_value(a) for a in found.args], {k: _value(v) for k, v in found.kwargs.items()})
 
 
@@ -112,7 +114,7 @@ def _spec(node: ast.expr) -> Any:
     return _made_array(node) or _value(node)
 
 
-def _passed_to(slicer: Slicer, model: str, frame: Frame) -> Arguments | None:
+def _passed_to(slicer: Slicer, model: str, frame: CallFrame) -> Arguments | None:
     """The arrays passed to a variable that holds a model."""
     for statement in frame.body:
         for node in ast.walk(statement):
@@ -129,7 +131,7 @@ def _passed_to(slicer: Slicer, model: str, frame: Frame) -> Arguments | None:
     return None
 
 
-def _resolved(slicer: Slicer, node: ast.expr, frame: Frame) -> ast.expr:
+def _resolved(slicer: Slicer, node: ast.expr, frame: CallFrame) -> ast.expr:
     """An argument at its origin: at the module's level too, ``x`` is what was assigned to it.
 
     In a loop it is what the first turn gives. Raises Unknown for what only a run of a loop would tell.
@@ -183,7 +185,7 @@ def _made_array(node: ast.expr) -> ArraySpec | None:
     return None
 
 
-def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
+def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """Defaults, and for required parameters what their annotations and names say: first distinct sizes, then equal.
 
     64 is a multiple of the groups and heads that code has built in.
@@ -197,11 +199,11 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[Plan]:
             if value is None:
                 return
             values[parameter.arg] = value
-        yield Plan(Arguments([], values), None, "its parameters' names" if required else "the defaults")
+        yield InputPlan(Arguments([], values), None, "its parameters' names" if required else "the defaults")
     layers = {p.arg: value_for(p.arg, p.annotation, slicer.scope) for p in _optional(init)} if init else {}
     layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
     if layers:
-        yield Plan(Arguments([], values | layers), None, "its parameters' names, with every layer")
+        yield InputPlan(Arguments([], values | layers), None, "its parameters' names, with every layer")
 
 
 def _required(function: ast.FunctionDef) -> list[ast.arg]:

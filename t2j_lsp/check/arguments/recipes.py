@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from t2j_lsp.check.program.calls import Found, calls_of, defaults_of
+from t2j_lsp.check.program.calls import FoundCall, calls_of, defaults_of
 from t2j_lsp.check.program.frames import Frame, Function, frames, mentions
 from t2j_lsp.check.program.names import HYPERPARAMETERS
 from t2j_lsp.check.program.parsed import parts_of, reads_command_line, statements_for, with_parts
-from t2j_lsp.check.program.scopes import Scope, Use, bound, changed, uses
+from t2j_lsp.check.program.scopes import ModuleScope, Use, bound, changed, uses
 from t2j_lsp.check.program.slice import Slicer
 
 OPTIMIZER, SCHEDULER, CRITERION, CLIPPING = "optimizer", "scheduler", "criterion", "clipping"
@@ -79,12 +79,12 @@ class Recipe:
         return asdict(self)
 
 
-class Refused(Exception):
+class RecipeRefused(Exception):
     """Why the statements can't be cut out."""
 
 
 def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[str, str] | None = None) -> Recipe:
-    """The statements that the wanted ones need. Raises Refused.
+    """The statements that the wanted ones need. Raises RecipeRefused.
 
     ``given`` are torch's expressions for what nothing tells, for the converted file.
     """
@@ -96,17 +96,17 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
     for index in range(last, -1, -1):
         statement = frame.statements[index]
         if index < first and _alters(statement, model):
-            raise Refused(f"line {statement.lineno} alters {model}")
+            raise RecipeRefused(f"line {statement.lineno} alters {model}")
         those = with_parts(needed, parts)
         binds = set(bound(statement)) & those
         if binds or (set(changed(statement)) & those and _adds(statement)) or _freezes(statement, model, side.scope):
             if model in bound(statement):
-                raise Refused(f"line {statement.lineno} makes {model}, too")
+                raise RecipeRefused(f"line {statement.lineno} makes {model}, too")
             chosen.add(index)
             needed |= set() if _is_loader(statement) else {u.name for u in uses(statement, False)} - {model}
     for statement in (frame.statements[i] for i in sorted(chosen)):
         if converted and (_is_torch(statement) or _freezes(statement, model, side.scope)):
-            raise Refused(f"line {statement.lineno} is still PyTorch")
+            raise RecipeRefused(f"line {statement.lineno} is still PyTorch")
     local = {n for i in chosen for n in bound(frame.statements[i])} | {model}
     reads = [u for i in chosen if not _is_loader(frame.statements[i]) for u in uses(frame.statements[i], False)]
     parameters = _parameters(frame.function) if frame.function else []
@@ -186,7 +186,7 @@ def _alters(statement: ast.stmt, model: str) -> bool:
     return False
 
 
-def _freezes(statement: ast.stmt, model: str, scope: Scope) -> bool:
+def _freezes(statement: ast.stmt, model: str, scope: ModuleScope) -> bool:
     """Whether a statement freezes parts of the module, itself or by a function of the file."""
     if not mentions(statement, model):
         return False
@@ -222,12 +222,12 @@ def _parameters(function: Function) -> list[str]:
 
 
 def _given(
-    scope: Scope, frame: Frame, reads: Sequence[Use], asked: set[str], known: Mapping[str, str]
+    scope: ModuleScope, frame: Frame, reads: Sequence[Use], asked: set[str], known: Mapping[str, str]
 ) -> tuple[dict[str, str], list[ast.stmt]]:
     """Expressions for the parameters of the function around the statements, as far as nothing says, the ``known``; and
     statements to run before these.
 
-    Raises Refused where nothing is known, either.
+    Raises RecipeRefused where nothing is known, either.
     """
     function = frame.function
     found: dict[str, str] = {}
@@ -254,7 +254,9 @@ def _given(
     return found, before
 
 
-def _parsed(scope: Scope, called: Found, node: ast.expr, position: int | None) -> tuple[ast.expr, list[ast.stmt]]:
+def _parsed(
+    scope: ModuleScope, called: FoundCall, node: ast.expr, position: int | None
+) -> tuple[ast.expr, list[ast.stmt]]:
     """What a call is given that was read from the command line: a variable of its caller, with what makes it."""
     function = called.frame.function
     given = called.call.args[position] if position is not None and position < len(called.call.args) else None
@@ -267,7 +269,7 @@ def _parsed(scope: Scope, called: Found, node: ast.expr, position: int | None) -
 
 
 def _usual(name: str, reads: Sequence[Use]) -> str:
-    """What a parameter usually is, by its name and by what is read from it. Raises Refused."""
+    """What a parameter usually is, by its name and by what is read from it. Raises RecipeRefused."""
     attributes = {u.attributes[0] for u in reads if u.name == name and u.attributes}
     if "loader" in name.lower():
         return _LOADER
@@ -276,4 +278,4 @@ def _usual(name: str, reads: Sequence[Use]) -> str:
     if attributes and attributes <= HYPERPARAMETERS.keys():
         items = ", ".join(f"{a}={HYPERPARAMETERS[a]}" for a in sorted(attributes))
         return f"__import__('types').SimpleNamespace({items})"
-    raise Refused(f"nothing says what `{name}` is")
+    raise RecipeRefused(f"nothing says what `{name}` is")

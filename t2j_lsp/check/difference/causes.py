@@ -12,23 +12,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from t2j_lsp.check.program.rewriting import Edit, Text
+from t2j_lsp.check.program.rewriting import ParsedText, SpanEdit
 
 
 @dataclass(frozen=True)
 class Candidate:
     """An edit to try: what it does, in the imperative, and what would be the cause if it mends the difference."""
 
-    edit: Edit
+    edit: SpanEdit
     title: str
     cause: str
 
 
 @dataclass(frozen=True)
-class Place:
+class ExpressionPair:
     """An expression of the JAX side, and what the PyTorch side says beside it."""
 
-    text: Text
+    text: ParsedText
     node: ast.expr
     modules: frozenset[str]
     """Names that are modules in the JAX file: ``jnp.mean(x)`` is a function and ``x.mean()`` a method."""
@@ -127,7 +127,7 @@ OTHER_NAMES = {
 OPERATORS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*")}
 
 
-def approximation(place: Place) -> Iterator[Candidate]:
+def approximation(place: ExpressionPair) -> Iterator[Candidate]:
     """GELU: JAX takes the tanh approximation by default, PyTorch the exact function."""
     if place.name != "gelu":
         return
@@ -136,7 +136,7 @@ def approximation(place: Place) -> Iterator[Candidate]:
     yield from place.set("approximate", "True", "PyTorch's gelu approximates with tanh here", 1)
 
 
-def kept_axes(place: Place) -> Iterator[Candidate]:
+def kept_axes(place: ExpressionPair) -> Iterator[Candidate]:
     """A reduction that keeps its axis on one side alone."""
     if place.name in KEEPING:
         yield from place.set("keepdims", "True", "PyTorch keeps the reduced axis here")
@@ -144,7 +144,7 @@ def kept_axes(place: Place) -> Iterator[Candidate]:
             yield from place.set("keepdims", "False", "PyTorch drops the reduced axis here")
 
 
-def correction(place: Place) -> Iterator[Candidate]:
+def correction(place: ExpressionPair) -> Iterator[Candidate]:
     """Variance: PyTorch divides by n - 1 by default, JAX by n."""
     if place.name in ("var", "std"):
         yield from place.set("ddof", "1", "PyTorch divides by n - 1 here, and JAX by n unless told not to")
@@ -152,7 +152,7 @@ def correction(place: Place) -> Iterator[Candidate]:
             yield from place.set("ddof", "0", "PyTorch divides by n here")
 
 
-def epsilon(place: Place) -> Iterator[Candidate]:
+def epsilon(place: ExpressionPair) -> Iterator[Candidate]:
     """The small number that keeps a division finite."""
     small = [n for n in place.numbers if isinstance(n, float) and 0 < n < 0.1]
     values = dict.fromkeys([*small, *EPSILONS])
@@ -168,7 +168,7 @@ def epsilon(place: Place) -> Iterator[Candidate]:
                 yield Candidate(edit, f"Use {value}", f"PyTorch's epsilon is {value} here")
 
 
-def momentum(place: Place) -> Iterator[Candidate]:
+def momentum(place: ExpressionPair) -> Iterator[Candidate]:
     """Running statistics: PyTorch's momentum is the weight of the new value, Flax's that of the old one."""
     if place.layer != "BatchNorm":
         return
@@ -181,14 +181,14 @@ def momentum(place: Place) -> Iterator[Candidate]:
         yield from place.set("momentum", repr(value), f"PyTorch's momentum is {value} here")
 
 
-def fast_variance(place: Place) -> Iterator[Candidate]:
+def fast_variance(place: ExpressionPair) -> Iterator[Candidate]:
     """Flax's mean of squares less squared mean, which loses digits where the mean is large."""
     if place.layer in NORMS:
         why = "Flax's fast variance loses digits where the mean is far from zero"
         yield from place.set("use_fast_variance", "False", why)
 
 
-def bias(place: Place) -> Iterator[Candidate]:
+def bias(place: ExpressionPair) -> Iterator[Candidate]:
     """A layer with or without a bias."""
     if place.layer in ("Linear", "LinearGeneral", "Conv", "ConvTranspose", "Einsum", *NORMS):
         yield from place.set("use_bias", "False", "PyTorch's layer has no bias here")
@@ -196,7 +196,7 @@ def bias(place: Place) -> Iterator[Candidate]:
             yield from place.set("use_bias", "True", "PyTorch's layer has a bias here")
 
 
-def padding(place: Place) -> Iterator[Candidate]:
+def padding(place: ExpressionPair) -> Iterator[Candidate]:
     """Flax pads convolutions to the same size by default, PyTorch not at all."""
     if place.layer not in ("Conv", "ConvTranspose", "avg_pool", "max_pool"):
         return
@@ -206,7 +206,7 @@ def padding(place: Place) -> Iterator[Candidate]:
     yield from place.set("padding", '"VALID"', "PyTorch does not pad here, and Flax pads unless told not to")
 
 
-def dropout(place: Place) -> Iterator[Candidate]:
+def dropout(place: ExpressionPair) -> Iterator[Candidate]:
     """The rate at which elements are dropped, not kept."""
     rate = place.given("rate", 0) if place.layer == "Dropout" else None
     value = _literal(rate)
@@ -215,7 +215,7 @@ def dropout(place: Place) -> Iterator[Candidate]:
         yield from place.set("rate", repr(round(1 - value, 12)), why, 0)
 
 
-def axis(place: Place) -> Iterator[Candidate]:
+def axis(place: ExpressionPair) -> Iterator[Candidate]:
     """The axis of a reduction, of a softmax, of joining."""
     position = AXES.get(place.name)
     if position is None:
@@ -229,7 +229,7 @@ def axis(place: Place) -> Iterator[Candidate]:
         yield from place.set("axis", repr(value), f"PyTorch takes {where} here", position)
 
 
-def function(place: Place) -> Iterator[Candidate]:
+def function(place: ExpressionPair) -> Iterator[Candidate]:
     """A function with a similar name or purpose."""
     for name in OTHER_NAMES.get(place.name, ()):
         edit = place.text.renamed(place.call, name)
@@ -237,7 +237,7 @@ def function(place: Place) -> Iterator[Candidate]:
             yield Candidate(edit, f"Call {name}", f"PyTorch's function is {name} here, not {place.name}")
 
 
-def square_root(place: Place) -> Iterator[Candidate]:
+def square_root(place: ExpressionPair) -> Iterator[Candidate]:
     """A division by a variance instead of its root, or the other way round."""
     match place.node:
         case ast.BinOp(op=ast.Div(), right=ast.BinOp(op=ast.Add()) as divisor) if "jnp" in place.modules:
@@ -249,7 +249,7 @@ def square_root(place: Place) -> Iterator[Candidate]:
             yield Candidate(edit, "Take no square root", "PyTorch takes no square root here")
 
 
-def transposed(place: Place) -> Iterator[Candidate]:
+def transposed(place: ExpressionPair) -> Iterator[Candidate]:
     """A matrix product with a matrix or with its transpose."""
     match place.node:
         case ast.BinOp(op=ast.MatMult(), right=ast.Attribute(value=inner, attr="T" | "mT") as right):
@@ -260,7 +260,7 @@ def transposed(place: Place) -> Iterator[Candidate]:
             yield Candidate(edit, "Transpose the matrix", "PyTorch multiplies by the transposed matrix here")
 
 
-def operator(place: Place) -> Iterator[Candidate]:
+def operator(place: ExpressionPair) -> Iterator[Candidate]:
     """A sum for a difference, a product for a quotient."""
     match place.node:
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as found):
@@ -270,7 +270,7 @@ def operator(place: Place) -> Iterator[Candidate]:
                 yield Candidate(edit, f"Use {new} instead of {old}", f"PyTorch has {new} here")
 
 
-def number(place: Place) -> Iterator[Candidate]:
+def number(place: ExpressionPair) -> Iterator[Candidate]:
     """A number that the PyTorch line has another one for."""
     value = _literal(place.node)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -280,7 +280,7 @@ def number(place: Place) -> Iterator[Candidate]:
                 yield Candidate(edit, f"Use {other} instead of {value}", f"PyTorch has {other} here")
 
 
-Cause = Callable[[Place], Iterator[Candidate]]
+Cause = Callable[[ExpressionPair], Iterator[Candidate]]
 CAUSES: tuple[Cause, ...] = (
     approximation, correction, momentum, epsilon, kept_axes, bias, padding, dropout, fast_variance, axis, square_root,
     function, transposed, number, operator,
@@ -292,18 +292,18 @@ _OF_CALLS = frozenset(
 
 
 def candidates(
-    text: Text, lines: Sequence[int], torch: tuple[ast.AST, ...], causes: Sequence[Cause] = CAUSES
+    text: ParsedText, lines: Sequence[int], torch: tuple[ast.AST, ...], causes: Sequence[Cause] = CAUSES
 ) -> Iterator[Candidate]:
     """The edits to try on the statements around some lines, each once."""
     modules = frozenset(_modules(text.tree))
     numbers = tuple(_numbers(torch))
     found = [n for line in dict.fromkeys(lines) for n in expressions(text.tree, line)]
-    tried: set[Edit] = set()
+    tried: set[SpanEdit] = set()
     for cause in causes:
         for node in found:
             if cause in _OF_CALLS and not isinstance(node, ast.Call):
                 continue
-            for candidate in cause(Place(text, node, modules, torch, numbers)):
+            for candidate in cause(ExpressionPair(text, node, modules, torch, numbers)):
                 if candidate.edit not in tried:
                     tried.add(candidate.edit)
                     yield candidate

@@ -15,7 +15,7 @@ import numpy as np
 
 from t2j_lsp.check.messages import Failure, Traced
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
-from t2j_lsp.check.program.rewriting import Text
+from t2j_lsp.check.program.rewriting import ParsedText
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of
 from t2j_lsp.check.verdict.judge import Judgement
@@ -23,7 +23,7 @@ from t2j_lsp.contract import Divergence, Fix, Location, VerdictKind
 
 from . import causes
 from .causes import CAUSES, Candidate, Cause, candidates
-from .localise import TELLING, Alignment, Event, Places
+from .localise import TELLING, Alignment, Places, TracedEvent
 
 TRIALS, WHOLE_TRIALS = 80, 6
 """Edits that are tried at most, by one run and by the whole comparison."""
@@ -55,7 +55,7 @@ class Experiment:
         self.alignment = alignment
         self.run_edited, self.judge_edited = run, whole
         self.path = str(jax.path)
-        self.mended: Event | None = None
+        self.mended: TracedEvent | None = None
         """The first of torch's events whose value the last trial had and the program has not."""
 
     def run(self) -> None:
@@ -63,7 +63,7 @@ class Experiment:
         divergence = self.judgement.verdict.divergence
         if divergence is None or self.judgement.verdict.verdict is not VerdictKind.DIFFERENT:
             return
-        text = Text(self.jax_side.text)
+        text = ParsedText(self.jax_side.text)
         deadline = time.monotonic() + SECONDS
         try:
             for candidate, trial in self._trials(text):
@@ -81,7 +81,7 @@ class Experiment:
         except WorkerError:
             return
 
-    def _trials(self, text: Text) -> Iterator[tuple[Candidate, Callable[[str], bool]]]:
+    def _trials(self, text: ParsedText) -> Iterator[tuple[Candidate, Callable[[str], bool]]]:
         alignment, lines = self.alignment, self._lines()
         name = self.judgement.difference.name if self.judgement.difference else ""
         if alignment is not None and (alignment.parting() is not None or alignment.error is not None):
@@ -144,7 +144,7 @@ class Experiment:
             lines += [e.site.line for e in self._squeezed() if e.site.file == self.path]
         return lines
 
-    def _between(self, side: int) -> list[Event]:
+    def _between(self, side: int) -> list[TracedEvent]:
         """The events of one side behind the last pair that agrees, as far as the first that parts."""
         alignment = self.alignment
         assert alignment is not None
@@ -155,7 +155,7 @@ class Experiment:
         first = max(agreeing, default=-1) + 1
         return list(reversed(events[first : last + 1]))
 
-    def _squeezed(self) -> Iterator[Event]:
+    def _squeezed(self) -> Iterator[TracedEvent]:
         alignment = self.alignment
         assert alignment is not None
         parting = alignment.parting()
@@ -174,7 +174,7 @@ class Experiment:
         found: Sequence[ast.stmt | None] = [causes.statement(tree, line) for line in dict.fromkeys(lines)]
         return tuple(s for s in found if s is not None and not hasattr(s, "body"))
 
-    def _places(self, text: Text, line: int, divergence: Divergence) -> Places:
+    def _places(self, text: ParsedText, line: int, divergence: Divergence) -> Places:
         """The statement that the edit is in: the place of the difference, once its cause is known.
 
         Where that is another one than was thought, torch's is the first whose value is there after the edit.
@@ -195,6 +195,6 @@ def _agreeing(alignment: Alignment) -> set[int]:
     return {t for t, ours, theirs in pairs if _tells(ours) and _tells(theirs) and alignment.agree(ours, theirs)}
 
 
-def _tells(event: Event) -> bool:
+def _tells(event: TracedEvent) -> bool:
     arrays = arrays_of(event.value).values()
     return any(kind_of(a) in ("floating", "complex") and int(np.prod(a.shape)) >= TELLING for a in arrays)

@@ -17,7 +17,7 @@ from t2j_lsp.check.protocol import Array, NdArray, as_float64, dtype_name
 from t2j_lsp.check.verdict.compare import Difference, arrays_of, is_array, pairs, scale_of
 from t2j_lsp.contract import Divergence, Explanation, Histogram, Location, Step, Value, Worst
 
-from .localise import Alignment, Event, Places, arrangements, same
+from .localise import Alignment, Places, TracedEvent, arrangements, same
 
 BYTES = 100 * 1024**2
 STEPS = 400
@@ -84,7 +84,7 @@ class _Steps:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    def _pair(self, torch: Event, jax: Event, parts: bool) -> None:
+    def _pair(self, torch: TracedEvent, jax: TracedEvent, parts: bool) -> None:
         agree = self.alignment.agree(torch, jax)
         if (torch.module and torch.site.target == "in" and agree) or not (_leaves(torch.value) or _leaves(jax.value)):
             return
@@ -103,7 +103,7 @@ class _Steps:
             apart = [i for i in range(self.first or 0, len(self.steps)) if not self.steps[i].agree]
             self.first = apart[0] if apart else self.first
 
-    def _lines(self, torch: Event, jax: Event) -> Places:
+    def _lines(self, torch: TracedEvent, jax: TracedEvent) -> Places:
         found = [Location(e.site.file, e.site.line) if e.site.line else None for e in (torch, jax)]
         return found[0], found[1]
 
@@ -174,7 +174,7 @@ class _Steps:
             bool(fitting) and tuple(jax.shape) != tuple(torch.shape),
         )
 
-    def _event(self, side: int, event: Event, leaf: Array) -> Value:
+    def _event(self, side: int, event: TracedEvent, leaf: Array) -> Value:
         return self._value(side, Location(event.site.file, event.site.line), leaf)
 
     def _value(self, side: int, place: Location | None, leaf: Array | None, ordered: NdArray | None = None) -> Value:
@@ -237,7 +237,7 @@ def _leaves(value: Any) -> dict[str, Array]:
     return {}
 
 
-def _target(event: Event) -> str:
+def _target(event: TracedEvent) -> str:
     if event.module:
         return f"{event.module} ({'input' if event.site.target == 'in' else 'output'})"
     return event.site.target

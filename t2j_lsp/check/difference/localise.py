@@ -19,7 +19,7 @@ from t2j_lsp.check.protocol import Array, NdArray, as_float64
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of, scale_of
 from t2j_lsp.contract import Location
 
-from .trace import Site
+from .trace import StatementSite
 
 WIDE, NARROW = 1e-8, 1e-4
 """Parts of the scale by which values may differ in float64 and float32."""
@@ -35,13 +35,13 @@ Places = tuple[Location | None, Location | None]
 
 
 @dataclass(frozen=True)
-class Event:
+class TracedEvent:
     """A statement that ran, or the input or output of a submodule, and its value.
 
     ``norms`` are those of the gradients of a sum over it with respect to every parameter and input, by name.
     """
 
-    site: Site
+    site: StatementSite
     value: Any
     norms: dict[str, float] | None
 
@@ -66,7 +66,7 @@ class Alignment:
         names: tuple[str, str] = ("", ""),
     ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
-        self.sites = [Site.from_plain(s) for s in jax.sites]
+        self.sites = [StatementSite.from_plain(s) for s in jax.sites]
         self.torch_run, self.wide = torch, wide
         self.full = torch.full or jax.full
         self.error = jax.error
@@ -81,7 +81,7 @@ class Alignment:
         self.named = [(b.a + i, b.b + i) for b in matcher.get_matching_blocks() for i in range(b.size)]
         self.pairs = sorted([*self.named, *self._by_value()])
 
-    def key(self, event: Event) -> tuple[str, str]:
+    def key(self, event: TracedEvent) -> tuple[str, str]:
         """The key of a JAX event in torch's names, where the object that stands for torch's has another name."""
         function, target = event.site.key
         torch, jax = self.names
@@ -107,7 +107,7 @@ class Alignment:
                         t = at + 1
             start = (stop[0] + 1, stop[1] + 1)
 
-    def _same_array(self, torch: Event, jax: Event) -> bool:
+    def _same_array(self, torch: TracedEvent, jax: TracedEvent) -> bool:
         if jax.module:
             return False
         ours, theirs = (list(arrays_of(e.value).values()) for e in (torch, jax))
@@ -115,7 +115,7 @@ class Alignment:
             return False
         return int(np.prod(ours[0].shape)) >= TELLING and same(ours[0], theirs[0], self.tolerance, False)
 
-    def places(self, torch: Event | None, jax: Event | None) -> Places:
+    def places(self, torch: TracedEvent | None, jax: TracedEvent | None) -> Places:
         """The lines of two events: for the output of a submodule, those that make it."""
         if torch is not None and jax is not None and torch.module and torch.site.target == "out":
             made = self.construction(torch.module)
@@ -184,7 +184,7 @@ class Alignment:
                 return self.places(self.torch[t], self.jax[j])
         return None
 
-    def agree(self, torch: Event, jax: Event) -> bool:
+    def agree(self, torch: TracedEvent, jax: TracedEvent) -> bool:
         """Whether two paired events have the same value, as far as that can be compared."""
         if torch.module and len(arrays_of(torch.value)) != len(arrays_of(jax.value)):
             return True
@@ -246,12 +246,12 @@ class Alignment:
         return _location(self.torch[last + 1]) if last + 1 < len(self.torch) else None
 
 
-def _events(run: Traced) -> list[Event]:
-    sites = [Site.from_plain(s) for s in run.sites]
-    return [Event(sites[site], value, norms) for site, value, norms in run.events]
+def _events(run: Traced) -> list[TracedEvent]:
+    sites = [StatementSite.from_plain(s) for s in run.sites]
+    return [TracedEvent(sites[site], value, norms) for site, value, norms in run.events]
 
 
-def _location(event: Event | None) -> Location | None:
+def _location(event: TracedEvent | None) -> Location | None:
     return None if event is None or not event.site.line else Location(event.site.file, event.site.line)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast
-from t2j_lsp.check.process.requests import Requests
+from t2j_lsp.check.process.requests import WorkerRequests
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import Raised
@@ -28,7 +28,9 @@ SMALL = 500_000
 class Locator:
     """The two files of a check, and the workers for running an object once more."""
 
-    def __init__(self, torch: Slicer, jax: Slicer, source_map: Sequence[SourceMapEntry], requests: Requests) -> None:
+    def __init__(
+        self, torch: Slicer, jax: Slicer, source_map: Sequence[SourceMapEntry], requests: WorkerRequests
+    ) -> None:
         self.torch_side = torch
         self.jax_side = jax
         self.source_map = source_map

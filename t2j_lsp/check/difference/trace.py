@@ -20,7 +20,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
-class Site:
+class StatementSite:
     """A statement: its place, the function it is in, what it assigns (or ``return``), and the names it reads."""
 
     file: str
@@ -33,8 +33,8 @@ class Site:
         return [self.file, self.line, self.function, self.target, list(self.reads)]
 
     @staticmethod
-    def from_plain(data: list[Any]) -> Site:
-        return Site(data[0], data[1], data[2], data[3], tuple(data[4]))
+    def from_plain(data: list[Any]) -> StatementSite:
+        return StatementSite(data[0], data[1], data[2], data[3], tuple(data[4]))
 
     @property
     def key(self) -> tuple[str, str]:
@@ -46,7 +46,7 @@ class Tracer:
     """The transformation, as `loading.loaded` takes it, and the sites it made."""
 
     def __init__(self) -> None:
-        self.sites: list[Site] = []
+        self.sites: list[StatementSite] = []
         self.modules: dict[tuple[str, int, str, str], int] = {}
 
     def module(self, file: str, line: int, name: str, target: str, kind: str = "") -> int:
@@ -57,7 +57,7 @@ class Tracer:
         key = (file, line, name, target)
         if key not in self.modules:
             self.modules[key] = len(self.sites)
-            self.sites.append(Site(file, line, f"<{name}>", target, (kind,)))
+            self.sites.append(StatementSite(file, line, f"<{name}>", target, (kind,)))
         return self.modules[key]
 
     def __call__(self, tree: ast.Module, path: str) -> ast.Module:
@@ -66,7 +66,7 @@ class Tracer:
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, path: str, sites: list[Site]) -> None:
+    def __init__(self, path: str, sites: list[StatementSite]) -> None:
         self.path = path
         self.sites = sites
         self.names: list[str] = []
@@ -114,7 +114,7 @@ class _Rewriter(ast.NodeTransformer):
         read = head or statement
         reads = {n.id for n in ast.walk(read) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         reads |= {ast.unparse(n) for n in ast.walk(read) if isinstance(n, ast.Attribute)}
-        site = Site(self.path, statement.lineno, ".".join(self.names), target, tuple(sorted(reads)))
+        site = StatementSite(self.path, statement.lineno, ".".join(self.names), target, tuple(sorted(reads)))
         self.sites.append(site)
         name = ast.Name(NAME, ast.Load())
         call = ast.Call(name, [ast.Constant(len(self.sites) - 1), value], [])

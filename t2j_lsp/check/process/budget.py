@@ -18,7 +18,7 @@ TRAINING, NARROW, WIDER, INITIAL, OWN_TRAINING = 5.0, 3.0, 2.0, 2.0, 6.0
 in float32, a call without ``jit``, initial values, the training with the file's own optimizer."""
 
 
-class Budget:
+class TimeBudget:
     """Seconds from now on; ``left_out`` is what there was no time for."""
 
     def __init__(self, seconds: float | None) -> None:

@@ -16,7 +16,7 @@ from t2j_lsp.contract import Containment
 from .compile_cache import open_cache, trim
 from .containment import containment_of, offered
 from .watch import resident, tree
-from .worker import ON_GPU, Cancelled, Kind, Limits, RemoteError, Worker, WorkerError
+from .worker import ON_GPU, CheckCancelled, Kind, Limits, RemoteError, Worker, WorkerError
 
 _INSTEAD = {"bubblewrap": "namespace", "namespace": ""}
 """What holds a worker for which a view of the file system could not be made."""
@@ -109,7 +109,7 @@ class Pool:
                     try:
                         self._ready(kind, cancelled)
                         missing += filter(None, [self.hello[kind]["missing"]])
-                    except Cancelled:
+                    except CheckCancelled:
                         raise
                     except (WorkerError, RemoteError) as error:
                         missing.append(str(error))
@@ -170,7 +170,7 @@ class Pool:
     def _greet(self, worker: Worker, cancelled: Callable[[], bool]) -> dict[str, Any]:
         try:
             hello: dict[str, Any] = worker.request({"operation": "hello"}, self.limits.start, cancelled)
-        except Cancelled:
+        except CheckCancelled:
             raise
         except WorkerError as error:
             raise WorkerError(

@@ -19,7 +19,7 @@ from t2j_lsp.check.messages import (
 from .worker import Kind
 
 
-class Requests:
+class WorkerRequests:
     """The operations of both workers. ``ask(kind, operation, **message)`` sends one and gives its plain answer.
 
     Each method raises what ``ask`` raises: WorkerError, and RemoteError for what the program itself raised.

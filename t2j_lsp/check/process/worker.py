@@ -39,7 +39,7 @@ class TimedOut(WorkerError):
         super().__init__(f"the {kind} side did not finish in {seconds:.0f} s")
 
 
-class Cancelled(WorkerError):
+class CheckCancelled(WorkerError):
     """The caller asked to stop."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class Worker:
             selector.register(stream, event)
             while not selector.select(0.1):
                 if cancelled():
-                    raise Cancelled
+                    raise CheckCancelled
                 if time.monotonic() > deadline:
                     raise TimedOut(self.kind, timeout)
                 self._watch()

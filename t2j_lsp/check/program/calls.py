@@ -12,7 +12,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .scopes import Scope
+from .scopes import ModuleScope
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MAX_DEPTH = 4
@@ -24,7 +24,7 @@ class Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Frame:
+class CallFrame:
     """Where an expression stands: the function around it, and the arguments of one call of that function."""
 
     function: _Function | None
@@ -41,17 +41,17 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCall:
     """A call, its statement, and its arguments as expressions of the file's top level."""
 
     call: ast.Call
     statement: ast.stmt
-    frame: Frame
+    frame: CallFrame
     args: list[ast.expr]
     kwargs: dict[str, ast.expr]
 
 
-def calls_of(scope: Scope, name: str, depth: int = 0) -> Iterator[Found]:
+def calls_of(scope: ModuleScope, name: str, depth: int = 0) -> Iterator[FoundCall]:
     """The calls of a name whose arguments can be traced back."""
     for function, body in _bodies(scope.body):
         for statement in body:
@@ -61,10 +61,10 @@ def calls_of(scope: Scope, name: str, depth: int = 0) -> Iterator[Found]:
                         args, kwargs = _arguments(scope, call, frame)
                     except Unknown:
                         continue
-                    yield Found(call, statement, frame, args, kwargs)
+                    yield FoundCall(call, statement, frame, args, kwargs)
 
 
-def resolve(scope: Scope, node: ast.expr, frame: Frame, depth: int = 0) -> ast.expr:
+def resolve(scope: ModuleScope, node: ast.expr, frame: CallFrame, depth: int = 0) -> ast.expr:
     """The expression with local names replaced by what they stand for. Raises Unknown."""
     if depth > 20:
         raise Unknown
@@ -73,7 +73,7 @@ def resolve(scope: Scope, node: ast.expr, frame: Frame, depth: int = 0) -> ast.e
 
 
 class _Resolver(ast.NodeTransformer):
-    def __init__(self, scope: Scope, frame: Frame, depth: int) -> None:
+    def __init__(self, scope: ModuleScope, frame: CallFrame, depth: int) -> None:
         self.scope = scope
         self.frame = frame
         self.depth = depth
@@ -114,7 +114,7 @@ class _Resolver(ast.NodeTransformer):
         raise Unknown
 
 
-def _is_star(keyword: ast.keyword, frame: Frame) -> bool:
+def _is_star(keyword: ast.keyword, frame: CallFrame) -> bool:
     """Whether a call's ``**kwargs`` passes the function's own on."""
     return keyword.arg is None and isinstance(keyword.value, ast.Name) and keyword.value.id == frame.keywords
 
@@ -165,10 +165,12 @@ def _calls_in(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
             yield node
 
 
-def _frames(scope: Scope, function: _Function | None, body: tuple[ast.stmt, ...], depth: int) -> Iterator[Frame]:
+def _frames(
+    scope: ModuleScope, function: _Function | None, body: tuple[ast.stmt, ...], depth: int
+) -> Iterator[CallFrame]:
     """The ways a function is entered: by each call of it in the file, then with nothing known but its defaults."""
     if function is None:
-        yield Frame(None, body, {})
+        yield CallFrame(None, body, {})
         return
     defaults = defaults_of(function)
     if depth < _MAX_DEPTH and function.name in scope.bindings:
@@ -177,8 +179,8 @@ def _frames(scope: Scope, function: _Function | None, body: tuple[ast.stmt, ...]
                 break
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             given = dict(zip(names, found.args, strict=False)) | found.kwargs
-            yield Frame(function, body, {**defaults, **given}, tuple(found.args[len(names) :]))
-    yield Frame(function, body, defaults)
+            yield CallFrame(function, body, {**defaults, **given}, tuple(found.args[len(names) :]))
+    yield CallFrame(function, body, defaults)
 
 
 def defaults_of(function: _Function) -> dict[str, ast.expr]:
@@ -190,7 +192,7 @@ def defaults_of(function: _Function) -> dict[str, ast.expr]:
     return found | {a.arg: d for a, d in by_keyword if d is not None}
 
 
-def _arguments(scope: Scope, call: ast.Call, frame: Frame) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+def _arguments(scope: ModuleScope, call: ast.Call, frame: CallFrame) -> tuple[list[ast.expr], dict[str, ast.expr]]:
     args: list[ast.expr] = []
     kwargs: dict[str, ast.expr] = {}
     rest = frame.function.args.vararg if frame.function else None

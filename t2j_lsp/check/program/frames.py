@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import NotRun
 
-from .scopes import Scope, is_main_guard
+from .scopes import ModuleScope, is_main_guard
 
 RETURNED = "t2j_returned"
 """The name of what a function makes and returns at once."""
@@ -50,7 +50,7 @@ def frames(body: Sequence[ast.stmt], prefix: str = "", owner: str = "") -> Itera
         yield Frame("", None, "", [s for s in _opened(body) if not isinstance(s, kept)])
 
 
-def training_code(scope: Scope) -> list[NotRun]:
+def training_code(scope: ModuleScope) -> list[NotRun]:
     """The functions and methods that compute gradients, and the script (``<script>``) if it does."""
     found = []
     for frame in frames(scope.body):
@@ -107,7 +107,7 @@ def calls_method(node: ast.AST, *methods: str, owner: str = "") -> bool:
 class Imported:
     """The dotted names that a file's own names stand for."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ModuleScope) -> None:
         self.known: dict[str, str] = {}
         for node in (n for s in scope.body for n in ast.walk(s)):
             if isinstance(node, ast.Import):

@@ -8,7 +8,7 @@ from typing import Any
 
 from t2j_lsp.check.inputs import Code
 
-from .scopes import Scope
+from .scopes import ModuleScope
 
 _CHANNELS = (6, 10, 24, 40)
 _VALUES: tuple[tuple[str, Any], ...] = (
@@ -66,7 +66,7 @@ _LAYERS: tuple[tuple[str, str], ...] = (
 )
 
 
-def value_for(name: str, annotation: ast.expr | None, scope: Scope, equal: int | None = None) -> Any:
+def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal: int | None = None) -> Any:
     """A value for a required constructor parameter; None if nothing is known of it.
 
     With ``equal``, all numbers of channels and features are that one, as residual connections want them.
@@ -113,7 +113,7 @@ def _by_name(*names: str) -> Any:
     return None
 
 
-def _class_value(kind: str, scope: Scope) -> Code | None:
+def _class_value(kind: str, scope: ModuleScope) -> Code | None:
     """A class of the file as a parameter's type: an instance with all defaults, or for ``type[X]`` the class."""
     for word in re.findall(r"\w+", kind):
         if any(isinstance(scope.body[i], ast.ClassDef) for i in scope.bindings.get(word, ())):

@@ -9,14 +9,14 @@ from t2j_lsp.contract import Span
 
 
 @dataclass(frozen=True)
-class Edit:
+class SpanEdit:
     """Replace what stands at a span."""
 
     span: Span
     new: str
 
 
-class Text:
+class ParsedText:
     """A Python text and its tree. Raises SyntaxError where it is none."""
 
     def __init__(self, text: str) -> None:
@@ -38,11 +38,11 @@ class Text:
         """The text of a node."""
         return ast.get_source_segment(self.text, node) or ""
 
-    def replaced(self, node: ast.AST, new: str) -> Edit:
+    def replaced(self, node: ast.AST, new: str) -> SpanEdit:
         """The edit that puts something else in a node's place."""
-        return Edit(self.span(node), new)
+        return SpanEdit(self.span(node), new)
 
-    def with_argument(self, call: ast.Call, name: str, value: str, position: int | None = None) -> Edit | None:
+    def with_argument(self, call: ast.Call, name: str, value: str, position: int | None = None) -> SpanEdit | None:
         """The edit that gives an argument a value: where it has one already, by keyword or at a position, or behind
         the others. None where it can't be told which argument it would be."""
         given = next((k for k in call.keywords if k.arg == name), None)
@@ -56,11 +56,11 @@ class Text:
         if not arguments:
             span = self.span(call)
             end = Span(span.end_line, span.end_column - 1, span.end_line, span.end_column - 1)
-            return Edit(end, f"{name}={value}")
+            return SpanEdit(end, f"{name}={value}")
         last = max((self.span(a) for a in arguments), key=lambda s: (s.end_line, s.end_column))
-        return Edit(Span(last.end_line, last.end_column, last.end_line, last.end_column), f", {name}={value}")
+        return SpanEdit(Span(last.end_line, last.end_column, last.end_line, last.end_column), f", {name}={value}")
 
-    def renamed(self, call: ast.Call, name: str) -> Edit | None:
+    def renamed(self, call: ast.Call, name: str) -> SpanEdit | None:
         """The edit that calls another function of the same module, or another method."""
         function = call.func
         if isinstance(function, ast.Name):
@@ -69,18 +69,18 @@ class Text:
             return None
         span = self.span(function)
         start = span.end_column - len(function.attr)
-        return Edit(Span(span.end_line, start, span.end_line, span.end_column), name)
+        return SpanEdit(Span(span.end_line, start, span.end_line, span.end_column), name)
 
-    def operator(self, node: ast.BinOp, old: str, new: str) -> Edit | None:
+    def operator(self, node: ast.BinOp, old: str, new: str) -> SpanEdit | None:
         """The edit that puts another operator between two operands of one line."""
         left, right = self.span(node.left), self.span(node.right)
         between = self.lines[left.end_line - 1][left.end_column : right.column]
         if left.end_line != right.line or between.count(old) != 1:
             return None
         start = left.end_column + between.index(old)
-        return Edit(Span(right.line, start, right.line, start + len(old)), new)
+        return SpanEdit(Span(right.line, start, right.line, start + len(old)), new)
 
-    def applied(self, edit: Edit) -> str | None:
+    def applied(self, edit: SpanEdit) -> str | None:
         """The text after an edit; None where that is no Python any more."""
         span = edit.span
         before = "".join(self.lines[: span.line - 1]) + self.lines[span.line - 1][: span.column]

@@ -23,7 +23,7 @@ class Use:
 
 
 @dataclass
-class Scope:
+class ModuleScope:
     """The statements of a module and the names they bind: statement indices, in order."""
 
     body: list[ast.stmt]
@@ -38,14 +38,14 @@ class Scope:
         return [self.body[index] for index in self.bindings.get(name, ())]
 
 
-def read_scope(text: str, path: str) -> Scope:
+def read_scope(text: str, path: str) -> ModuleScope:
     """Reads a file's top level. Raises SourceError where it is not Python."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise SourceError(f"{path} is not Python: {getattr(error, 'msg', error)}", line) from error
-    scope = Scope(body)
+    scope = ModuleScope(body)
     for index, statement in enumerate(body):
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             scope.future.append(index)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .scopes import Scope, Use, read_scope, uses
+from .scopes import ModuleScope, Use, read_scope, uses
 from .workspace import Workspace, find_workspace, read_text
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__", "__path__", "__spec__"}
@@ -68,7 +68,7 @@ class Slice:
 class _Kept:
     """A file, and what is kept of it so far: names by the statement that binds them, None for all of it."""
 
-    scope: Scope
+    scope: ModuleScope
     path: Path
     text: str
     package: bool
@@ -88,12 +88,12 @@ class Slicer:
         self.main = self.workspace.main
         self._read = read
         self.text = read(self.path) if text is None else text
-        self._scopes: dict[str, tuple[Scope, str] | None] = {
+        self._scopes: dict[str, tuple[ModuleScope, str] | None] = {
             self.main: (read_scope(self.text, str(self.path)), self.text)
         }
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> ModuleScope:
         """The names of the file itself."""
         found = self._scopes[self.main]
         assert found is not None
@@ -124,7 +124,7 @@ class Slicer:
             keep |= dict.fromkeys(kept.scope.future)
         return SlicedModule(name, str(kept.path), kept.text, tuple(sorted(keep.items())), kept.package)
 
-    def load(self, module: str) -> tuple[Scope, str] | None:
+    def load(self, module: str) -> tuple[ModuleScope, str] | None:
         """The names and the text of a module of the workspace; None where it has no such module or it can't be read."""
         if module not in self._scopes:
             file = self.workspace.find(module)

@@ -9,8 +9,8 @@ from typing import Any
 
 from t2j_lsp.check.arguments.recipes import CRITERION, OPTIMIZER, SCHEDULER
 from t2j_lsp.check.messages import Failure, JaxTrained, Observations, TorchObserved, TorchTrained, TrainingReference
-from t2j_lsp.check.process.requests import Requests
-from t2j_lsp.check.process.worker import Cancelled, RemoteError, WorkerError
+from t2j_lsp.check.process.requests import WorkerRequests
+from t2j_lsp.check.process.worker import CheckCancelled, RemoteError, WorkerError
 from t2j_lsp.check.program.marks import Mark, marks_of
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
@@ -53,7 +53,7 @@ class OwnTraining:
         jax: Slicer,
         item: CheckedObject,
         other: str,
-        requests: Requests,
+        requests: WorkerRequests,
         code: tuple[list[str], list[str]],
     ) -> None:
         self.found = training_of(torch, jax, item)
@@ -179,7 +179,7 @@ class OwnTraining:
 
 def _said(error: RemoteError | WorkerError) -> str:
     """Why there is no training: what ends a worker here is no verdict on the module, which was compared by then."""
-    if isinstance(error, Cancelled):
+    if isinstance(error, CheckCancelled):
         raise error
     return str(error)
 

@@ -13,7 +13,7 @@ from t2j_lsp.check.arguments.recipes import (
     OPTIMIZER,
     SCHEDULER,
     Recipe,
-    Refused,
+    RecipeRefused,
     Wanted,
     cut,
     ignored_by,
@@ -21,7 +21,7 @@ from t2j_lsp.check.arguments.recipes import (
 from t2j_lsp.check.program.calls import flat
 from t2j_lsp.check.program.frames import Frame, Imported, calls_method, frames, mentions
 from t2j_lsp.check.program.objects import CheckedObject
-from t2j_lsp.check.program.scopes import Scope, bound, changed
+from t2j_lsp.check.program.scopes import ModuleScope, bound, changed
 from t2j_lsp.check.program.slice import Slicer
 
 _LOSS = "t2j_loss"
@@ -34,7 +34,7 @@ _MODEL_MAKERS = frozenset({"to", "cuda", "cpu", "double", "float", "train", "eva
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecipes:
     """Both sides' recipes for a module, or why there are none. Without either the file trains no such module."""
 
     torch: Recipe | None = None
@@ -52,7 +52,7 @@ class Training:
         clips = any("clip_by_global_norm" in text for text in texts)
         return clips and self.torch is not None and CLIPPING in self.torch.names
 
-    def without_loss(self) -> Training:
+    def without_loss(self) -> TrainingRecipes:
         """The same, without the files' own loss."""
         assert self.torch is not None and self.jax is not None
         return replace(self, torch=self.torch.without(CRITERION), jax=self.jax.without(CRITERION))
@@ -69,7 +69,7 @@ class Training:
         return (self.torch.path, self.torch.lines[kind]), (self.jax.path, self.jax.lines[kind])
 
 
-def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
+def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingRecipes:
     """How the two files train a module class."""
     names = Imported(torch.scope)
     for frame in frames(torch.scope.body):
@@ -80,12 +80,14 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
         line = frame.statements[index].lineno
         try:
             ours = cut(torch, frame, model, wanted)
-        except Refused as error:
-            return Training(problem=f"the optimizer in line {line} can't be made alone: {error}")
+        except RecipeRefused as error:
+            return TrainingRecipes(problem=f"the optimizer in line {line} can't be made alone: {error}")
         other = _counterpart(jax, frame.name, wanted)
         if other is None:
             name = wanted[OPTIMIZER][0]
-            return Training(problem=f"the optimizer in line {line} was not compared: no `{name}` in the converted file")
+            return TrainingRecipes(
+                problem=f"the optimizer in line {line} was not compared: no `{name}` in the converted file"
+            )
         there, theirs = other
         kept = {k: v for k, v in wanted.items() if k in theirs or k == SCHEDULER}  # It may be inside the optimizer.
         try:
@@ -95,24 +97,28 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> Training:
             if CRITERION not in wanted:
                 ours, converted = _with_loss(ours, converted, torch.scope, jax.scope, names)
             ours = _clipping(ours, converted, torch.scope)
-        except Refused as error:
-            return Training(problem=f"the optimizer in line {line} was not compared: converted, {error}")
+        except RecipeRefused as error:
+            return TrainingRecipes(problem=f"the optimizer in line {line} was not compared: converted, {error}")
         if _sets_rate(torch.scope):
-            return Training(problem=f"the optimizer in line {line} gets its learning rates from the training loop")
+            return TrainingRecipes(
+                problem=f"the optimizer in line {line} gets its learning rates from the training loop"
+            )
         if SCHEDULER in wanted and len(_stepped(frame, names, torch.scope)) > 1:
-            return Training(problem=f"the optimizer in line {line} has more than one schedule")
+            return TrainingRecipes(problem=f"the optimizer in line {line} has more than one schedule")
         each = _each_update(torch.scope.body, wanted[SCHEDULER][0]) if SCHEDULER in wanted else True
         moved = SCHEDULER in theirs and each != _steps_inside(jax.scope.body, theirs[SCHEDULER][0], each)
         if moved:
             each_line = ours.lines.get(SCHEDULER, line)
-            return Training(problem=f"the schedule in line {each_line} is stepped elsewhere in the converted loop")
+            return TrainingRecipes(
+                problem=f"the schedule in line {each_line} is stepped elsewhere in the converted loop"
+            )
         if not each and SCHEDULER not in theirs:
             each_line = ours.lines.get(SCHEDULER, line)
-            return Training(
+            return TrainingRecipes(
                 problem=f"the schedule in line {each_line} goes on once an epoch; the converted one is in the optimizer"
             )
-        return Training(ours, converted, "", each, _left_out(torch.scope, ours))
-    return Training()
+        return TrainingRecipes(ours, converted, "", each, _left_out(torch.scope, ours))
+    return TrainingRecipes()
 
 
 def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject) -> tuple[int, str, Wanted] | None:
@@ -144,7 +150,7 @@ def _optimizer(frame: Frame, names: Imported, side: Slicer, item: CheckedObject)
     return None
 
 
-def _makes_optimizer(names: Imported, scope: Scope, function: str) -> bool:
+def _makes_optimizer(names: Imported, scope: ModuleScope, function: str) -> bool:
     """Whether a function of the file returns an optimizer under some condition, for what it is called with."""
     for statement in scope.statements(function):
         if isinstance(statement, ast.FunctionDef) and not isinstance(statement.body[-1], ast.Return):
@@ -183,7 +189,7 @@ def _is_of(frame: Frame, side: Slicer, item: CheckedObject, model: str) -> bool:
     return [name for name in classes if name not in inside] == [item.name]
 
 
-def _returned(scope: Scope, function: str) -> set[str]:
+def _returned(scope: ModuleScope, function: str) -> set[str]:
     """What is called for the value that a function of the file returns."""
     nodes = [n for s in scope.statements(function) if isinstance(s, ast.FunctionDef) for n in ast.walk(s)]
     return {c for n in nodes if isinstance(n, ast.Return) and isinstance(n.value, ast.Call) if (c := _made_by(n.value))}
@@ -233,19 +239,21 @@ def _is_optimizer(dotted: str) -> bool:
 def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> tuple[str, str]:
     """The variable of the module that ``nnx.Optimizer`` is given, and the expression of what it is given of it.
 
-    Raises Refused where these are several modules.
+    Raises RecipeRefused where these are several modules.
     """
     for _, name, call in frame.assignments():
         if name == wanted[OPTIMIZER][0] and call.args and isinstance(call.func, ast.Attribute):
             roots = {n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)}
             if call.func.attr in ("Optimizer", "ModelAndOptimizer"):
                 if len(roots) != 1:
-                    raise Refused("it trains more than one module")
+                    raise RecipeRefused("it trains more than one module")
                 return roots.pop(), ast.unparse(call.args[0])
     return otherwise, otherwise
 
 
-def _with_loss(ours: Recipe, theirs: Recipe, torch: Scope, jax: Scope, names: Imported) -> tuple[Recipe, Recipe]:
+def _with_loss(
+    ours: Recipe, theirs: Recipe, torch: ModuleScope, jax: ModuleScope, names: Imported
+) -> tuple[Recipe, Recipe]:
     """The recipes with the loss that both files compute by a call, where there is one such call in each."""
     here = [(t, c) for t, c in _loss_calls(torch) if names.dotted(c.func).rpartition(".")[2] in _LOSSES]
     there = [(t, c) for t, c in _loss_calls(jax) if t in {name for name, _ in here}]
@@ -254,7 +262,7 @@ def _with_loss(ours: Recipe, theirs: Recipe, torch: Scope, jax: Scope, names: Im
     return tuple(_and(r, c, names.dotted(here[0][1].func)) for r, c in ((ours, here[0][1]), (theirs, there[0][1])))  # type: ignore[return-value]
 
 
-def _loss_calls(scope: Scope) -> list[tuple[str, ast.Call]]:
+def _loss_calls(scope: ModuleScope) -> list[tuple[str, ast.Call]]:
     """Calls that compute a loss of an output and a target as they are, and the names that their values get for good."""
     found: list[tuple[str, ast.Call]] = []
     nodes = [n for s in scope.body for n in ast.walk(s)]
@@ -295,21 +303,21 @@ def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:
     )
 
 
-def _clipping(ours: Recipe, theirs: Recipe, scope: Scope) -> Recipe:
+def _clipping(ours: Recipe, theirs: Recipe, scope: ModuleScope) -> Recipe:
     """Torch's recipe with the program's clipping of gradients, where the converted optimizer has that inside.
 
-    Raises Refused where the two can't be done alike.
+    Raises RecipeRefused where the two can't be done alike.
     """
     text = " ".join(statement for statement, _ in theirs.statements)
     if "MultiSteps" in text or "apply_every" in text:
-        raise Refused("its optimizer adds gradients up over several updates")
+        raise RecipeRefused("its optimizer adds gradients up over several updates")
     calls = [n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call)]
     clips = [c for c in calls if ast.unparse(c.func).rpartition(".")[2] in ("clip_grad_norm_", "clip_grad_value_")]
     if "clip" not in text or not clips:
         return ours
     limit = [*(k.value for k in clips[0].keywords), *clips[0].args[1:]]
     if len(clips) > 1 or len(limit) != 1 or not isinstance(limit[0], ast.Constant):
-        raise Refused("its optimizer clips gradients, by what can't be told from torch's program alone")
+        raise RecipeRefused("its optimizer clips gradients, by what can't be told from torch's program alone")
     name = ast.unparse(clips[0].func).rpartition(".")[2]
     made = f"{CLIPPING} = lambda parameters: __import__('torch').nn.utils.{name}(parameters, {ast.unparse(limit[0])})"
     return replace(
@@ -317,7 +325,7 @@ def _clipping(ours: Recipe, theirs: Recipe, scope: Scope) -> Recipe:
     )
 
 
-def _sets_rate(scope: Scope) -> bool:
+def _sets_rate(scope: ModuleScope) -> bool:
     """Whether a program sets learning rates itself: ``group["lr"] = rate``."""
     nodes = (
         n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
@@ -325,14 +333,14 @@ def _sets_rate(scope: Scope) -> bool:
     return any(isinstance(n.slice, ast.Constant) and n.slice.value == "lr" for n in nodes)
 
 
-def _left_out(scope: Scope, ours: Recipe) -> tuple[str, ...]:
+def _left_out(scope: ModuleScope, ours: Recipe) -> tuple[str, ...]:
     """The clipping of gradients that stays with the program's loop."""
     calls = (n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call))
     clips = [c.lineno for c in calls if ast.unparse(c.func).rpartition(".")[2].startswith("clip_grad_")]
     return (f"the clipping in line {clips[0]}",) if clips and CLIPPING not in ours.names else ()
 
 
-def _stepped(frame: Frame, names: Imported, scope: Scope) -> set[str]:
+def _stepped(frame: Frame, names: Imported, scope: ModuleScope) -> set[str]:
     """The schedules of a frame that the file steps."""
     made = {n for _, n, c in frame.assignments() if "lr_scheduler." in names.dotted(c.func)}
     return {name for name in made if any(calls_method(s, "step", owner=name) for s in scope.body)}

@@ -59,7 +59,7 @@ class UnwritableError(Exception):
 
 
 @dataclass
-class Inputs:
+class CallArguments:
     """The arguments of a call as expressions. ``names`` are those that they need of the program."""
 
     args: list[str] = field(default_factory=list)
@@ -70,11 +70,11 @@ class Inputs:
     _phase: int = 0
 
     @staticmethod
-    def of(arguments: Arguments) -> Inputs:
+    def of(arguments: Arguments) -> CallArguments:
         """Raises UnwritableError."""
         if arguments.call is not None:
             raise UnwritableError("its arguments come from a call")
-        found = Inputs()
+        found = CallArguments()
         for index, value in enumerate(arguments.args):
             found.args.append(found.expression(value))
             found.floats += [index] if _is_float(value) else []

@@ -18,9 +18,9 @@ from t2j_lsp.check.process.worker import RemoteError
 from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import leaves
-from t2j_lsp.check.session import Settings
+from t2j_lsp.check.session import CheckSettings
 
-from .text import HEAD, STATE, Inputs, UnwritableError, comparisons, same, strings, weighted, wrapped
+from .text import HEAD, STATE, CallArguments, UnwritableError, comparisons, same, strings, weighted, wrapped
 
 LISTED = 24
 """Entries of a state dict whose shapes are written out."""
@@ -45,8 +45,8 @@ class _Subject:
     """A class or function with its arguments."""
 
     item: CheckedObject
-    init: Inputs
-    inputs: Inputs
+    init: CallArguments
+    inputs: CallArguments
     kept: list[str] = field(default_factory=list)
     """Entries of the state dict that keep what the constructor computed."""
     fixture: str = ""
@@ -87,7 +87,7 @@ def write_tests(
     What they expect is what the program gives; nothing here says that it is right. Raises WorkerError.
     """
     writer = _Writer(pool, source, tests, timeout)
-    check = FileCheck(pool, source, source, Settings(timeout=timeout), lambda: False)
+    check = FileCheck(pool, source, source, CheckSettings(timeout=timeout), lambda: False)
     for item in checking_order(find_objects(source, objects)):
         on_progress(f"writing tests of {item.name}")
         writer.add(item, check)
@@ -110,7 +110,9 @@ class _Writer:
             if found.problems is not None:
                 raise UnwritableError("no inputs are known with which it runs")
             subject = _Subject(
-                item, Inputs.of(Arguments.from_plain(found.init)), Inputs.of(Arguments.from_plain(found.inputs))
+                item,
+                CallArguments.of(Arguments.from_plain(found.init)),
+                CallArguments.of(Arguments.from_plain(found.inputs)),
             )
             self.subjects.append(subject)
             if item.is_class:

@@ -26,7 +26,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
-class Piece:
+class CoveredPiece:
     """A definition, a branch or a top-level statement. ``key`` stays the same when the file changes elsewhere."""
 
     key: str
@@ -38,7 +38,7 @@ class Piece:
     texts: tuple[str, ...]
     """Its statements in a form that spaces and comments don't change."""
     torch: bool
-    branches: tuple[Piece, ...] = field(default=())
+    branches: tuple[CoveredPiece, ...] = field(default=())
 
     @property
     def place(self) -> Uncovered:
@@ -51,7 +51,7 @@ class Covered:
     def __init__(self, torch: Slicer, jax: Slicer) -> None:
         self.torch_side, self.jax_side = torch, jax
         self.pieces = list(_pieces(torch))
-        self.others: dict[str, list[Piece]] = {}
+        self.others: dict[str, list[CoveredPiece]] = {}
         for piece in _pieces(jax):
             self.others.setdefault(piece.name, []).append(piece)
         self.script = {text for piece in self.others.get(SCRIPT, ()) for text in piece.texts}
@@ -95,7 +95,7 @@ class Covered:
             tuple(_marked_places(self.jax_side.text)),
         )
 
-    def _is_converted(self, piece: Piece) -> bool:
+    def _is_converted(self, piece: CoveredPiece) -> bool:
         if piece.name in _INPUTS:
             return False
         if piece.kind == "script":
@@ -103,12 +103,12 @@ class Covered:
         others = self.others.get(piece.name, ())
         return piece.torch or any(other.texts != piece.texts for other in others)
 
-    def _holds_torch(self, piece: Piece) -> bool:
+    def _holds_torch(self, piece: CoveredPiece) -> bool:
         """Whether a top-level statement has to do with torch."""
         nodes = (n for text in piece.texts for n in ast.walk(ast.parse(text)))
         return piece.torch or any(isinstance(n, ast.Name) and n.id in self.torch_values for n in nodes)
 
-    def _is_converted_statement(self, piece: Piece) -> bool:
+    def _is_converted_statement(self, piece: CoveredPiece) -> bool:
         """Whether a top-level statement has to run: not where it is the same without torch, or was dropped."""
         (text,) = piece.texts
         if (text in self.script and not piece.torch) or not self._holds_torch(piece):
@@ -118,7 +118,7 @@ class Covered:
                 return any(isinstance(n, ast.Name) and n.id in self.bound for t in targets for n in ast.walk(t))
         return True
 
-    def _branches(self, piece: Piece, ran: Collection[str]) -> Iterator[Piece]:
+    def _branches(self, piece: CoveredPiece, ran: Collection[str]) -> Iterator[CoveredPiece]:
         """The converted branches of a piece that did not run, without those inside them."""
         last = 0
         same = {b.texts for o in self.others.get(piece.name, ()) for b in o.branches}
@@ -136,7 +136,7 @@ def told_by(verdicts: Iterable[ObjectVerdict]) -> tuple[dict[str, VerdictKind], 
 
 
 def _places(
-    pieces: list[Piece], due: list[Piece], not_run: list[Piece], objects: Collection[str]
+    pieces: list[CoveredPiece], due: list[CoveredPiece], not_run: list[CoveredPiece], objects: Collection[str]
 ) -> Iterator[Uncovered]:
     """What did not run, as it is told: a class as one where none of it did, and the script as one."""
     classes = {p.name: p for p in pieces if p.kind == "class"}
@@ -176,14 +176,14 @@ def _in_file(marks: Collection[Mark], side: Slicer) -> set[tuple[Kind, int]]:
     return {(kind, line) for path, kind, line in marks if path == str(side.path)}
 
 
-def _pieces(side: Slicer) -> Iterator[Piece]:
+def _pieces(side: Slicer) -> Iterator[CoveredPiece]:
     names, every = torch_names(ast.Module(side.scope.body, []))
 
     def holds_torch(nodes: Iterable[ast.AST]) -> bool:
         found = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
         return every or any(n.id in names for n in found)
 
-    def define(node: _Function | ast.ClassDef, prefix: str) -> Iterator[Piece]:
+    def define(node: _Function | ast.ClassDef, prefix: str) -> Iterator[CoveredPiece]:
         name = f"{prefix}{node.name}"
         called = name.replace(".__call__", ".forward")
         mark: tuple[Kind, int] = ("definition", node.lineno)
@@ -192,13 +192,13 @@ def _pieces(side: Slicer) -> Iterator[Piece]:
             own = [s for s in node.body if not isinstance(s, _Function | ast.ClassDef)]
             head = [*node.bases, *node.keywords, *node.decorator_list, *own]
             texts = tuple(ast.unparse(part) for part in head)
-            yield Piece(name, called, "class", mark, node.lineno, end, texts, holds_torch(head))
+            yield CoveredPiece(name, called, "class", mark, node.lineno, end, texts, holds_torch(head))
             for statement in node.body:
                 if isinstance(statement, _Function | ast.ClassDef):
                     yield from define(statement, f"{name}.")
             return
         parts = tuple(
-            Piece(
+            CoveredPiece(
                 f"{name}+{body[0].lineno - node.lineno}",
                 called,
                 "branch",
@@ -212,7 +212,7 @@ def _pieces(side: Slicer) -> Iterator[Piece]:
         )
         texts = ast.unparse(node.args), *map(ast.unparse, _without_text(node.body))
         kind: UncoveredKind = "method" if prefix else "function"
-        yield Piece(name, called, kind, mark, node.lineno, end, texts, holds_torch([node]), parts)
+        yield CoveredPiece(name, called, kind, mark, node.lineno, end, texts, holds_torch([node]), parts)
 
     for statement in top_level(side.scope.body):
         if isinstance(statement, _Function | ast.ClassDef):
@@ -222,7 +222,7 @@ def _pieces(side: Slicer) -> Iterator[Piece]:
             key = f"{SCRIPT} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
             lines = statement.lineno, statement.end_lineno or statement.lineno
             at: tuple[Kind, int] = ("statement", statement.lineno)
-            yield Piece(key, SCRIPT, "script", at, *lines, (text,), holds_torch([statement]))
+            yield CoveredPiece(key, SCRIPT, "script", at, *lines, (text,), holds_torch([statement]))
 
 
 def _without_text(body: list[ast.stmt]) -> list[ast.stmt]:

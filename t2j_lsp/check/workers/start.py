@@ -27,12 +27,12 @@ def _find_t2j() -> None:
 def main() -> None:
     """Contains this process and serves; or, as ``start.py probe``, prints the layers that this system offers."""
     _find_t2j()
-    from t2j_lsp.check.workers.containment.contain import Request, contain, probe
+    from t2j_lsp.check.workers.containment.contain import ContainmentRequest, contain, probe
 
     if sys.argv[1:] == ["probe"]:
         print(json.dumps(probe()))
         return
-    request = Request.from_json(sys.argv[1])
+    request = ContainmentRequest.from_json(sys.argv[1])
     log = os.open(os.path.join(request.scratch, "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
     sys.argv = [""]

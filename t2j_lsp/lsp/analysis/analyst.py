@@ -29,8 +29,8 @@ from t2j_lsp.files import helper_modules
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.lsp.positions import split_lines
 
-from .intact import BOM, Intact, Left, intact, translated, tree_of
-from .model import IGNORE_FILE, Analysis, Definition, Settings, shifted
+from .intact import BOM, Intact, LeftOut, intact, translated, tree_of
+from .model import IGNORE_FILE, AnalysedDefinition, Analysis, ConversionSettings, shifted
 from .units import Unit, closure, cut, only
 
 MAX_PROGRAMS = 64
@@ -40,7 +40,7 @@ _IGNORE = re.compile(r"#\s*t2j:\s*ignore(-file)?(?:\[([\w\s,-]*)\])?")
 
 
 @dataclass(frozen=True)
-class Piece:
+class UnitAnalysis:
     """What was found in one unit. Lines count from 0 at the unit's first line."""
 
     findings: tuple[Finding, ...] = ()
@@ -61,15 +61,15 @@ class Added:
 
 
 @dataclass
-class State:
+class ProgramState:
     """The last analysis of one program."""
 
     text: str
-    settings: Settings
+    settings: ConversionSettings
     made: Intact
     """What of ``text`` is analysed."""
     units: list[Unit]
-    pieces: list[Piece]
+    pieces: list[UnitAnalysis]
     translation: Translation | None = None
     """The translation of exactly ``made.text``."""
     problem: str | None = None
@@ -81,12 +81,12 @@ class Analyst:
     """Analyses programs and remembers the last state of each."""
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, State] = OrderedDict()
+        self._states: OrderedDict[str, ProgramState] = OrderedDict()
 
     def forget(self, key: str) -> None:
         self._states.pop(key, None)
 
-    def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
+    def quick(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis | None:
         """The analysis of a text from the last one and its edited units; None where a full one is needed first.
 
         Raises SyntaxError where the text can't be parsed and could be before: the last analysis is a better one.
@@ -100,15 +100,15 @@ class Analyst:
         made = intact(text, self._may_be_broken(key))
         lines = split_lines(made.text.removeprefix(BOM))
         units = cut(lines, made.tree, {u.text: u.about for u in state.units})
-        old: dict[str, list[Piece]] = {}
+        old: dict[str, list[UnitAnalysis]] = {}
         for unit, piece in zip(state.units, state.pieces, strict=True):
             old.setdefault(unit.text, []).append(piece)
-        pieces: list[Piece | None] = [found.pop(0) if (found := old.get(unit.text)) else None for unit in units]
+        pieces: list[UnitAnalysis | None] = [found.pop(0) if (found := old.get(unit.text)) else None for unit in units]
         changed = [index for index, piece in enumerate(pieces) if piece is None]
         problem = None
         if changed:
             part = only(lines, units, closure(units, changed))
-            new_pieces: dict[int, Piece] = {}
+            new_pieces: dict[int, UnitAnalysis] = {}
             try:
                 done, translation = translated(Intact(part, tree_of(part)), options(settings, path))
             except SourceError as error:
@@ -116,19 +116,21 @@ class Analyst:
             else:
                 new_pieces = dict(zip(changed, pieces_of(translation, [units[i] for i in changed]), strict=True))
                 made = replace(made, left=(*made.left, *done.left))
-            pieces = [new_pieces.get(i, Piece()) if piece is None else piece for i, piece in enumerate(pieces)]
+            pieces = [new_pieces.get(i, UnitAnalysis()) if piece is None else piece for i, piece in enumerate(pieces)]
         # What is too large for a translation is no unit: it is looked at again with the next edit.
         gone = {one.first for one in made.left}
-        kept = [(unit, piece or Piece()) for unit, piece in zip(units, pieces, strict=True) if unit.first not in gone]
-        new = State(text, settings, made, [u for u, _ in kept], [p for _, p in kept], None, problem)
+        kept = [
+            (unit, piece or UnitAnalysis()) for unit, piece in zip(units, pieces, strict=True) if unit.first not in gone
+        ]
+        new = ProgramState(text, settings, made, [u for u, _ in kept], [p for _, p in kept], None, problem)
         self._keep(key, new)
         return self._analysis(new, complete=False)
 
-    def full(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis:
+    def full(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis:
         """The analysis of a text as a whole. Raises SyntaxError where it can't be parsed and could be before."""
         return self._analysis(self.state(key, text, settings, path), complete=True)
 
-    def state(self, key: str, text: str, settings: Settings, path: str | None) -> State:
+    def state(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> ProgramState:
         """The state with a translation of the whole text."""
         state = self._states.get(key)
         if state is not None and state.text == text and state.settings == settings and state.translation is not None:
@@ -142,11 +144,11 @@ class Analyst:
             translation, problem = Translation(made.text, made.text), str(error)
         lines = split_lines(made.text.removeprefix(BOM))
         units = cut(lines, made.tree, {u.text: u.about for u in state.units} if state is not None else {})
-        new = State(text, settings, made, units, list(pieces_of(translation, units)), translation, problem)
+        new = ProgramState(text, settings, made, units, list(pieces_of(translation, units)), translation, problem)
         self._keep(key, new)
         return new
 
-    def last(self, key: str) -> State | None:
+    def last(self, key: str) -> ProgramState | None:
         return self._states.get(key)
 
     def _may_be_broken(self, key: str) -> bool:
@@ -154,17 +156,17 @@ class Analyst:
         state = self._states.get(key)
         return state is None or state.made.problem is not None
 
-    def _keep(self, key: str, state: State) -> None:
+    def _keep(self, key: str, state: ProgramState) -> None:
         self._states[key] = state
         self._states.move_to_end(key)
         while len(self._states) > MAX_PROGRAMS:
             self._states.popitem(last=False)
 
-    def _analysis(self, state: State, complete: bool) -> Analysis:
+    def _analysis(self, state: ProgramState, complete: bool) -> Analysis:
         findings: list[Finding] = []
         rewrites: list[Rewrite] = []
         outcomes: list[Outcome] = []
-        definitions: list[Definition] = []
+        definitions: list[AnalysedDefinition] = []
         bom = state.text.startswith(BOM)
         for unit, piece in zip(state.units, state.pieces, strict=True):
             placed = [replace(f, span=_placed(f.span, unit.first, bom)) for f in piece.findings]
@@ -192,7 +194,7 @@ class Analyst:
         )
 
 
-def options(settings: Settings, path: str | None) -> Options:
+def options(settings: ConversionSettings, path: str | None) -> Options:
     """The translator's options."""
     return Options(
         target=settings.target,  # type: ignore[arg-type]
@@ -209,7 +211,7 @@ def helper_import(path: str) -> str:
     return helper_modules.home(Path(path), Path(path).parent)[1]
 
 
-def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece]:
+def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[UnitAnalysis]:
     """A translation cut into units, which come in order."""
     starts = line_starts(translation.source)
     edited = sorted(line_of(starts, e.start) for e in translation.edits if not e.head and not _only_marks(e))
@@ -225,7 +227,7 @@ def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[Piece
     for unit in units:
         inside = (slice(bisect_left(lines, unit.first), bisect_right(lines, unit.last)) for lines in ordered)
         some_findings, some_rewrites, some_outcomes, some_edits = inside
-        yield Piece(
+        yield UnitAnalysis(
             tuple(replace(f, span=shifted(f.span, -unit.first)) for f in findings[some_findings]),
             tuple(replace(r, span=shifted(r.span, -unit.first)) for r in rewrites[some_rewrites]),
             tuple(replace(o, span=shifted(o.span, -unit.first)) for o in outcomes[some_outcomes]),
@@ -273,14 +275,14 @@ def _placed(span: Span, first: int, bom: bool) -> Span:
     return span
 
 
-def _definitions(unit: Unit, piece: Piece) -> Iterable[Definition]:
+def _definitions(unit: Unit, piece: UnitAnalysis) -> Iterable[AnalysedDefinition]:
     for kind, name, first, last, span, depth in unit.about.skeletons:
         inside = [f for f in piece.findings if first <= f.span.line <= last]
         gaps = tuple(f.message for f in inside if f.severity is Severity.GAP)
         notes = tuple(f.message for f in inside if f.severity is Severity.NOTE and f.differs)
         refused = next((f.reason for f in inside if f.code == "training-loop"), None) if kind == "loop" else None
         edits = sum(first <= line <= last for line in piece.edited)
-        yield Definition(
+        yield AnalysedDefinition(
             kind,
             name,
             first + unit.first,
@@ -294,7 +296,7 @@ def _definitions(unit: Unit, piece: Piece) -> Iterable[Definition]:
         )
 
 
-def _without_left(definition: Definition, left: Iterable[Left]) -> Definition:
+def _without_left(definition: AnalysedDefinition, left: Iterable[LeftOut]) -> AnalysedDefinition:
     """A definition with lines that are not analysed is not converted: it would be half of it."""
     inside = next((one for one in left if definition.line <= one.first and one.last <= definition.end_line), None)
     return definition if inside is None else replace(definition, refused=f"line {inside.line}: {inside.reason}")

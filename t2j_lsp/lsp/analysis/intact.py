@@ -31,7 +31,7 @@ _DEFINES = re.compile(r"(?:async\s+def|def|class|import|from)\s|@")
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftOut:
     """Lines (from 1, inclusive) that are not analysed, the place that is to blame, and why."""
 
     first: int
@@ -56,7 +56,7 @@ class Intact:
 
     text: str
     tree: ast.Module
-    left: tuple[Left, ...] = ()
+    left: tuple[LeftOut, ...] = ()
 
     @property
     def problem(self) -> str | None:
@@ -101,7 +101,7 @@ def translated(made: Intact, options: Options) -> tuple[Intact, Translation]:
             if unit is None or error.line is None:
                 raise
             reason = str(error).removeprefix(f"line {error.line}: ")
-            left = Left(_first(unit), unit.end_lineno or unit.lineno, error.line, 0, TOO_LARGE, reason)
+            left = LeftOut(_first(unit), unit.end_lineno or unit.lineno, error.line, 0, TOO_LARGE, reason)
             text = _blank(made.text, [left])
             made = Intact(text, tree_of(text), tuple(sorted([*made.left, left], key=lambda one: one.first)))
 
@@ -111,14 +111,14 @@ def _first(node: ast.stmt) -> int:
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _blank(text: str, left: list[Left]) -> str:
+def _blank(text: str, left: list[LeftOut]) -> str:
     gone = {line for one in left for line in range(one.first - 1, one.last)}
     bom = BOM if text.startswith(BOM) else ""
     lines = split_lines(text.removeprefix(BOM))
     return bom + "".join(line[len(line.rstrip("\r\n")) :] if i in gone else line for i, line in enumerate(lines))
 
 
-def _too_large(lines: list[str]) -> Iterator[Left]:
+def _too_large(lines: list[str]) -> Iterator[LeftOut]:
     """The statements with a line that would hold up everything else, looked at alone and once."""
     starts = _starts(lines, 0, len(lines), "")
     for first, last in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -127,7 +127,7 @@ def _too_large(lines: list[str]) -> Iterator[Left]:
             if found is not None:
                 line, many = first + found[0], found[1]
                 reason = f"line {line} has {many}; `t2j convert` converts it"
-                yield Left(first + 1, _end(lines, first, last), line, 0, TOO_LARGE, reason)
+                yield LeftOut(first + 1, _end(lines, first, last), line, 0, TOO_LARGE, reason)
 
 
 @lru_cache(maxsize=32)
@@ -159,10 +159,10 @@ def _end(lines: list[str], first: int, last: int) -> int:
 # --- with a syntax error ----------------------------------------------------------------------------------------------
 
 
-def _that_parses(text: str) -> tuple[str, list[Left]]:
+def _that_parses(text: str) -> tuple[str, list[LeftOut]]:
     """The text without the statements that do not parse."""
     lines = split_lines(text.removeprefix(BOM))
-    left: list[Left] = []
+    left: list[LeftOut] = []
     starts = _starts(lines, 0, len(lines), "")
     blocks = list(zip(starts, [*starts[1:], len(lines)], strict=True))
     index = 0
@@ -225,7 +225,7 @@ def _joined(lines: list[str], blocks: list[tuple[int, int]], index: int, error: 
     return 0
 
 
-def _members(lines: list[str], first: int, last: int) -> list[Left]:
+def _members(lines: list[str], first: int, last: int) -> list[LeftOut]:
     """What is left out of a class so that the rest of it parses; nothing where that is not enough."""
     head = next((n for n in range(first, last) if lines[n].startswith("class ")), None)
     if head is None:
@@ -235,7 +235,7 @@ def _members(lines: list[str], first: int, last: int) -> list[Left]:
         return []
     indent = lines[body][: len(lines[body]) - len(lines[body].lstrip())]
     starts = _starts(lines, head + 1, last, indent)
-    left: list[Left] = []
+    left: list[LeftOut] = []
     for begin, end in zip(starts, [*starts[1:], last], strict=True):
         error = _error("class _:\n" + "".join(lines[begin:end]))
         if error is not None:
@@ -245,10 +245,10 @@ def _members(lines: list[str], first: int, last: int) -> list[Left]:
     return left if _error(rest) is None else []
 
 
-def _left(lines: list[str], first: int, last: int, error: SyntaxError, above: int) -> Left:
+def _left(lines: list[str], first: int, last: int, error: SyntaxError, above: int) -> LeftOut:
     last = _end(lines, first, last)
     line = min(first + max((error.lineno or 1) - above, 1), last)
     column = min(max((error.offset or 1) - 1, 0), max(len(lines[line - 1].rstrip()) - 1, 0))
     # The parser saw a part of the file, and counted from there.
     reason = re.sub(r"\bline (\d+)", lambda m: f"line {first - above + int(m[1])}", error.msg or "invalid syntax")
-    return Left(first + 1, last, line, column, SYNTAX, reason)
+    return LeftOut(first + 1, last, line, column, SYNTAX, reason)

@@ -16,7 +16,7 @@ Placed = TypeVar("Placed", Rewrite, Outcome)
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConversionSettings:
     """The settings that change what a text becomes."""
 
     target: str = "nnx"
@@ -25,7 +25,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Definition:
+class AnalysedDefinition:
     """A class, a function or a loop: lines from 1, decorators included. ``edits`` counts what would change in it."""
 
     kind: DefinitionKind
@@ -49,7 +49,7 @@ class Analysis:
 
     findings: tuple[Finding, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[AnalysedDefinition, ...] = ()
     aliases: dict[str, str] = field(default_factory=dict)
     """The qualified name behind each imported name."""
     complete: bool = True
@@ -180,7 +180,7 @@ class Hunk:
 
 
 @dataclass(frozen=True)
-class Conversion:
+class ConvertedPart:
     """A part of a file, converted: the lines that change, and what to know about it."""
 
     hunks: tuple[Hunk, ...]
@@ -213,7 +213,7 @@ class Landmarks:
 
 
 @dataclass(frozen=True)
-class Scope:
+class ConversionScope:
     """What to convert: one expression, whole statements on ``lines``, or all that is ``exact``."""
 
     kind: Literal["expression", "lines", "exact"]
@@ -227,7 +227,7 @@ def stands_alone(form: str) -> bool:
     return re.search(r"\brngs\b", form) is None
 
 
-class Refused(Exception):
+class ConversionRefused(Exception):
     """A conversion that can't be done, with the reason for the user."""
 
 
@@ -235,5 +235,5 @@ class SyntaxProblem(Exception):
     """The text can't be parsed."""
 
 
-REFUSALS = (Refused, SyntaxProblem)
+REFUSALS = (ConversionRefused, SyntaxProblem)
 """The errors of the analysis process that are answers."""

@@ -15,30 +15,30 @@ from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, Tex
 from t2j_lsp.lsp.positions import content, split_lines
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 
-from .analyst import Added, Analyst, State, helper_import, line_of, line_starts, moved, options, pieces_of
+from .analyst import Added, Analyst, ProgramState, helper_import, line_of, line_starts, moved, options, pieces_of
 from .intact import BOM, Intact, intact, translated, tree_of
-from .model import Conversion, Hunk, Refused, Scope, Settings
+from .model import ConversionRefused, ConversionScope, ConversionSettings, ConvertedPart, Hunk
 from .units import Unit, closure, cut, groups, only
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__class__"}
 
 
 def convert_part(
-    analyst: Analyst, key: str, text: str, settings: Settings, path: str | None, scope: Scope
-) -> Conversion:
-    """The hunks that convert one part of a text. Raises Refused with the reason, or SyntaxError."""
+    analyst: Analyst, key: str, text: str, settings: ConversionSettings, path: str | None, scope: ConversionScope
+) -> ConvertedPart:
+    """The hunks that convert one part of a text. Raises ConversionRefused with the reason, or SyntaxError."""
     state = analyst.last(key)
     known = state is not None and state.text == text and state.settings == settings and state.translation is not None
     if scope.kind == "exact" or (known and state is not None):
         state = analyst.state(key, text, settings, path)
         if state.problem is not None:
-            raise Refused(state.problem)
+            raise ConversionRefused(state.problem)
     else:
         state = _slice(text, settings, path, scope)
     translation, units, text = state.translation, state.units, state.made.text
     assert translation is not None
     if scope.kind == "exact" and state.made.problem is not None:
-        raise Refused(state.made.problem)
+        raise ConversionRefused(state.made.problem)
     if scope.kind == "expression":
         edits, findings = _expression(translation, text, scope)
     elif scope.kind == "lines":
@@ -46,13 +46,13 @@ def convert_part(
     else:
         edits, findings = _exact(translation, text, units)
     if not edits:
-        raise Refused(_why_not(findings))
+        raise ConversionRefused(_why_not(findings))
     hunks = _hunks(state, edits)
     caveats = [f.message for f in findings if f.differs]
     if scope.kind == "lines":
         caveats += [f"it uses {name}, which is still PyTorch" for name in _still_torch(translation, units, scope)]
     helpers = _from_helper_module(hunks, path) if settings.helpers == "module" and path else ()
-    return Conversion(tuple(hunks), tuple(dict.fromkeys(caveats)), helpers)
+    return ConvertedPart(tuple(hunks), tuple(dict.fromkeys(caveats)), helpers)
 
 
 def _from_helper_module(hunks: Iterable[Hunk], path: str) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _from_helper_module(hunks: Iterable[Hunk], path: str) -> tuple[str, ...]:
     return tuple(sorted({line.removeprefix(start).partition(" as ")[0] for line in lines}))
 
 
-def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> list[str]:
+def _still_torch(translation: Translation, units: list[Unit], scope: ConversionScope) -> list[str]:
     """What the converted lines use of the file that would change as well, and is not among them."""
     pieces = list(pieces_of(translation, units))
     inside = {i for i, unit in enumerate(units) if unit.first <= scope.last and scope.first <= unit.last}
@@ -71,7 +71,7 @@ def _still_torch(translation: Translation, units: list[Unit], scope: Scope) -> l
     return sorted(used & {name for i in outside for name in units[i].about.defines})
 
 
-def _slice(text: str, settings: Settings, path: str | None, scope: Scope) -> State:
+def _slice(text: str, settings: ConversionSettings, path: str | None, scope: ConversionScope) -> ProgramState:
     """A translation of what the scope needs: while the whole file's is not there yet."""
     made = intact(text, broken=True)
     lines = split_lines(made.text.removeprefix(BOM))
@@ -82,11 +82,11 @@ def _slice(text: str, settings: Settings, path: str | None, scope: Scope) -> Sta
         part = only(lines, units, closure(units, wanted))
         _, translation = translated(Intact(part, tree_of(part)), options(settings, path))
     except SourceError as error:
-        raise Refused(str(error)) from None
-    return State(text, settings, made, units, [], translation)
+        raise ConversionRefused(str(error)) from None
+    return ProgramState(text, settings, made, units, [], translation)
 
 
-def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list[TextEdit], list[Finding]]:
+def _expression(translation: Translation, text: str, scope: ConversionScope) -> tuple[list[TextEdit], list[Finding]]:
     span = scope.span
     assert span is not None
     bom = text.startswith(BOM)
@@ -98,10 +98,10 @@ def _expression(translation: Translation, text: str, scope: Scope) -> tuple[list
             starts = line_starts(text)
             inside = [f for f in translation.findings if s <= f.span and f.span.end_line <= s.end_line]
             if rewrite.jax is None:
-                raise Refused(_why_not([f for f in inside if f.span == s] or inside))
+                raise ConversionRefused(_why_not([f for f in inside if f.span == s] or inside))
             start, end = starts[s.line - 1] + s.column, starts[s.end_line - 1] + s.end_column
             return [TextEdit(start, end, rewrite.jax)], inside
-    raise Refused("there is no torch expression here any more")
+    raise ConversionRefused("there is no torch expression here any more")
 
 
 def _lines(translation: Translation, text: str, first: int, last: int) -> tuple[list[TextEdit], list[Finding]]:
@@ -133,7 +133,7 @@ def _why_not(findings: Iterable[Finding]) -> str:
     return gap.message if gap is not None else "there is nothing to convert here"
 
 
-def _added(state: State) -> Added:
+def _added(state: ProgramState) -> Added:
     """What the conversion of the whole file adds at its top level."""
     if state.added is None:
         assert state.translation is not None
@@ -173,7 +173,7 @@ def _apply(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join([*out, text[position:]])
 
 
-def _hunks(state: State, edits: list[TextEdit]) -> list[Hunk]:
+def _hunks(state: ProgramState, edits: list[TextEdit]) -> list[Hunk]:
     """The lines that change, with what the new code needs, long lines broken."""
     bare = state.made.text.removeprefix(BOM)
     newline = "\r\n" if "\r\n" in bare else "\n"
@@ -181,7 +181,9 @@ def _hunks(state: State, edits: list[TextEdit]) -> list[Hunk]:
     try:
         tree = ast.parse(changed)
     except SyntaxError as error:
-        raise Refused(f"the conversion of this part alone is not Python (line {error.lineno}: {error.msg})") from None
+        raise ConversionRefused(
+            f"the conversion of this part alone is not Python (line {error.lineno}: {error.msg})"
+        ) from None
     # Only what is new is looked at again: in a long file, everything else takes longer than the conversion.
     units = cut(split_lines(changed), tree, {unit.text: unit.about for unit in state.units})
     edits = edits + _needed(bare, state.units, units, _added(state), newline)
@@ -255,7 +257,7 @@ def _needed(text: str, old: list[Unit], new: list[Unit], added: Added, newline: 
             block = added.definitions[name]
             todo += sorted(_unbound(cut(split_lines(block), ast.parse(block), {})))
         else:
-            raise Refused(f"the new code needs {name}, which only the conversion of the whole file makes")
+            raise ConversionRefused(f"the new code needs {name}, which only the conversion of the whole file makes")
     # The order that the whole file's conversion has them in is one that works.
     ordered = [block for name, block in added.definitions.items() if name in blocks]
     head = "".join(f"{line}{newline}" for line in sorted(imports, key=lambda line: (line.startswith("from "), line)))
@@ -283,8 +285,8 @@ def _inserted(text: str, units: list[Unit], imports: str, blocks: str, newline: 
     return TextEdit(at, at, lead + imports + blocks + (newline if blocks else ""))
 
 
-def restore(text: str, fresh: str, line: int) -> Conversion:
-    """The hunk around a line (from 1) of an edited conversion, as the rules write it. Raises Refused without one.
+def restore(text: str, fresh: str, line: int) -> ConvertedPart:
+    """The hunk around a line (from 1) of an edited conversion, as the rules write it, if there is one.
 
     The one statement where the rules have its counterpart, or else the lines around it that differ. Code that was not
     converted by the rules stays: theirs would not fit in.
@@ -297,17 +299,17 @@ def restore(text: str, fresh: str, line: int) -> Conversion:
         lines = tuple(content(one) for one in new[there.lineno - 1 : there.end_lineno])
         known = tuple(content(one) for one in old[here.lineno - 1 : here.end_lineno])
         if lines != known:
-            return Conversion((Hunk(here.lineno, here.end_lineno or here.lineno, lines),))
+            return ConvertedPart((Hunk(here.lineno, here.end_lineno or here.lineno, lines),))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     if matcher.ratio() < OWN:
-        raise Refused("this file was not written by the rules, and theirs would not fit in")
+        raise ConversionRefused("this file was not written by the rules, and theirs would not fit in")
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal" and a <= line - 1 < max(b, a + 1):
             lines = tuple(content(one) for one in new[c:d])
             if tag == "insert":
-                return Conversion((Hunk(a + 1, a, lines),))
-            return Conversion((Hunk(a + 1, b, lines),))
-    raise Refused("the line is as the rules write it")
+                return ConvertedPart((Hunk(a + 1, a, lines),))
+            return ConvertedPart((Hunk(a + 1, b, lines),))
+    raise ConversionRefused("the line is as the rules write it")
 
 
 OWN = 0.6

@@ -28,7 +28,16 @@ from t2j_lsp.translate import translate
 from .analyst import Analyst, options
 from .counterparts import counterpart
 from .landmarks import landmarks
-from .model import REFUSALS, Analysis, Converted, Landmarks, Refused, Scope, Settings, SyntaxProblem
+from .model import (
+    REFUSALS,
+    Analysis,
+    ConversionRefused,
+    ConversionScope,
+    ConversionSettings,
+    Converted,
+    Landmarks,
+    SyntaxProblem,
+)
 from .partial import convert_part, restore
 
 
@@ -49,28 +58,28 @@ class Jobs:
         """What there is to say of the helpers."""
         return helper_docs()
 
-    def quick(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis | None:
+    def quick(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis | None:
         return self.analyst.quick(key, text, settings, path)
 
-    def full(self, key: str, text: str, settings: Settings, path: str | None) -> Analysis:
+    def full(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis:
         return self.analyst.full(key, text, settings, path)
 
     def forget(self, key: str) -> None:
         self.analyst.forget(key)
 
-    def part(self, key: str, text: str, settings: Settings, path: str | None, scope: Scope) -> Any:
+    def part(self, key: str, text: str, settings: ConversionSettings, path: str | None, scope: ConversionScope) -> Any:
         return convert_part(self.analyst, key, text, settings, path, scope)
 
-    def convert(self, key: str, text: str, settings: Settings, path: str | None) -> Converted:
+    def convert(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Converted:
         state = self.analyst.state(key, text, settings, path)
         problem = state.problem or state.made.problem
         if problem is not None or state.translation is None:
-            raise Refused(_placed(path, problem or "the file can't be converted"))
+            raise ConversionRefused(_placed(path, problem or "the file can't be converted"))
         # What is too large for the editor is no reason to leave it out of a conversion.
         done = translate(text, options(settings, path)) if state.made.left else state.translation
         return _converted(done, settings)
 
-    def convert_path(self, path: str, data: bytes | None, settings: Settings) -> Converted:
+    def convert_path(self, path: str, data: bytes | None, settings: ConversionSettings) -> Converted:
         """A file or notebook that is not kept among the analyses; ``data`` stands for what is on disk."""
         done = convert_file(Path(path), options(settings, path), data).translation
         return _converted(done, settings)
@@ -80,7 +89,9 @@ class Jobs:
         try:
             return extended(present, names)
         except SyntaxError as error:
-            raise Refused(f"{NAME}.py, which gets helpers, is not Python (line {error.lineno}: {error.msg})") from None
+            raise ConversionRefused(
+                f"{NAME}.py, which gets helpers, is not Python (line {error.lineno}: {error.msg})"
+            ) from None
 
     def landmarks(self, source: str, code: str) -> Landmarks:
         return landmarks(source, code)
@@ -97,11 +108,13 @@ class Jobs:
     def merge(self, path: str, mine: str, theirs: str) -> Merged:
         return merge_into(Path(path), mine, theirs)
 
-    def restore(self, key: str, text: str, settings: Settings, path: str | None, other: str, line: int) -> Any:
+    def restore(
+        self, key: str, text: str, settings: ConversionSettings, path: str | None, other: str, line: int
+    ) -> Any:
         fresh = self.analyst.state(key, text, settings, path)
         problem = fresh.problem or fresh.made.problem
         if fresh.translation is None or problem is not None:
-            raise Refused(_placed(path, problem or "the file can't be converted"))
+            raise ConversionRefused(_placed(path, problem or "the file can't be converted"))
         return restore(other, fresh.translation.code, line)
 
 
@@ -110,7 +123,7 @@ def _placed(path: str | None, problem: str) -> str:
     return f"{Path(path).name}, {problem}" if path is not None else problem
 
 
-def _converted(done: Translation, settings: Settings) -> Converted:
+def _converted(done: Translation, settings: ConversionSettings) -> Converted:
     imported = done.needs.helpers if settings.helpers == "module" else ()
     return Converted(done.code, len(done.gaps), sum(n.differs for n in done.notes), imported)
 
@@ -125,7 +138,7 @@ def answering(handler: Callable[..., Any]) -> Callable[..., Any]:
             line = f"line {error.lineno}: " if error.lineno else ""
             raise SyntaxProblem(_placed(arguments.get("path"), f"{line}{error.msg or 'invalid syntax'}")) from None
         except T2JError as error:
-            raise Refused(str(error)) from None
+            raise ConversionRefused(str(error)) from None
 
     return answered
 

@@ -17,7 +17,7 @@ from t2j_lsp.child.frames import PICKLE
 from t2j_lsp.child.process import Cancelled, Child, ChildFailed
 from t2j_lsp.contract import HelperDoc
 
-from .model import REFUSALS, Analysis, LineMap, Refused, Settings, SyntaxProblem
+from .model import REFUSALS, Analysis, ConversionRefused, ConversionSettings, LineMap, SyntaxProblem
 
 log = logging.getLogger("t2j.lsp")
 
@@ -27,7 +27,7 @@ MAX_DEATHS = 2
 """So often one text may kill the process before it is left alone."""
 
 
-class Text(Protocol):
+class AnalysedText(Protocol):
     """What is analysed."""
 
     uri: str
@@ -40,7 +40,7 @@ class Text(Protocol):
 
 
 @dataclass
-class Known:
+class KnownAnalysis:
     """The last analysis of a program, of which revision it is, and where its lines are now."""
 
     revision: int
@@ -60,16 +60,16 @@ class _Job:
 class AnalysisService:
     """Runs the process. Everything here happens on the event loop; nothing waits."""
 
-    def __init__(self, settings_of: Callable[[str], tuple[Settings, str | None]]) -> None:
+    def __init__(self, settings_of: Callable[[str], tuple[ConversionSettings, str | None]]) -> None:
         self._settings_of = settings_of
         self.on_analysis: Callable[[str], None] = lambda uri: None
         self.on_state: Callable[[str], None] = lambda state: None
         self.docs: dict[str, tuple[str, str | None, str, str | None, str]] = {}
         self.helpers: dict[str, HelperDoc] = {}
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownAnalysis] = {}
         self.broken: dict[str, int] = {}
         """Programs whose text can't be parsed, and its revision."""
-        self._programs: dict[str, Text] = {}
+        self._programs: dict[str, AnalysedText] = {}
         self._edited: dict[str, None] = {}
         """Programs to analyse, newest last."""
         self._partly: dict[str, float] = {}
@@ -91,7 +91,7 @@ class AnalysisService:
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def update(self, program: Text) -> None:
+    def update(self, program: AnalysedText) -> None:
         """A program is new, or its text or settings changed."""
         self._programs[program.uri] = program
         if program.uri in self.known:
@@ -113,12 +113,12 @@ class AnalysisService:
         if self._task is not None:
             self._add("forget", {"key": uri})
 
-    def current(self, program: Text) -> tuple[Analysis, LineMap] | None:
+    def current(self, program: AnalysedText) -> tuple[Analysis, LineMap] | None:
         """The last analysis, and where its lines are in the current text."""
         known = self.known.get(program.uri)
         return (known.analysis, known.lines) if known is not None else None
 
-    async def settled(self, program: Text, complete: bool = False) -> None:
+    async def settled(self, program: AnalysedText, complete: bool = False) -> None:
         """Wait until the program's present text, or a later one, is analysed (as a whole) or known not to parse."""
         revision = program.revision
         known = self.known.get(program.uri)
@@ -131,8 +131,8 @@ class AnalysisService:
         self._waiters.setdefault(program.uri, []).append((revision, complete, waiter))
         await waiter
 
-    async def ask(self, operation: str, program: Text, **arguments: Any) -> Any:
-        """A request about a program's present text. Raises Refused, SyntaxProblem or ChildFailed."""
+    async def ask(self, operation: str, program: AnalysedText, **arguments: Any) -> Any:
+        """A request about a program's present text. Raises ConversionRefused, SyntaxProblem or ChildFailed."""
         settings, path = self._settings_of(program.uri)
         everything = {"key": program.uri, "text": program.text, "settings": settings, "path": path, **arguments}
         return await self._add(operation, everything)
@@ -234,7 +234,7 @@ class AnalysisService:
         self._current = job
         try:
             value = await self._call(job.operation, job.arguments)
-        except (ChildFailed, Refused, SyntaxProblem) as error:
+        except (ChildFailed, ConversionRefused, SyntaxProblem) as error:
             if not job.answer.done():
                 job.answer.set_exception(error)
         except Cancelled:
@@ -267,13 +267,13 @@ class AnalysisService:
         except SyntaxProblem:
             self._partly.pop(uri, None)
             self.broken[uri] = revision
-        except (ChildFailed, Refused) as error:
+        except (ChildFailed, ConversionRefused) as error:
             self._after_failure(uri, revision, error)
             return
         else:
             if uri not in self._programs:
                 return
-            self.known[uri] = Known(revision, lines, analysis)
+            self.known[uri] = KnownAnalysis(revision, lines, analysis)
             if analysis.broken:
                 self.broken[uri] = revision
             else:

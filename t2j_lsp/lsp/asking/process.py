@@ -53,7 +53,7 @@ async def ask(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
     part, path = part_of(request), Path(request["path"])
     models = [Endpoint(model, request["base_url"] or None, request["key"]) for model in request["models"]]
     verdicts: dict[str, ObjectVerdict] = {}
-    shown = Shown(send)
+    shown = LoopProgress(send)
     with file_judge(path, Interpreters(request["torch_python"], request["jax_python"]), request["timeout"]) as judge:
 
         def remembering(source: str, candidate: str, name: str) -> ObjectVerdict:
@@ -89,7 +89,7 @@ def answer_of(result: Repair, verdicts: dict[str, ObjectVerdict], said: str) -> 
     }
 
 
-class Shown:
+class LoopProgress:
     """Tells how far the loop is: its step, and the tokens that came so far."""
 
     EVERY = 25

@@ -12,7 +12,7 @@ from .verdicts import Checked
 
 
 @dataclass
-class Request:
+class CheckRequest:
     """A check of a pair, or of some of its objects, from the moment ``due`` on."""
 
     uri: str

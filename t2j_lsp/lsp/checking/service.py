@@ -27,9 +27,9 @@ from t2j_lsp.migration.verdict_store import Stored, asked_of
 
 from .battery import plugged_in
 from .pausing import LOOK, Pause
-from .requests import Request
+from .requests import CheckRequest
 from .runner import CheckProcess
-from .verdicts import Checked, Found, diagnostics_of, found_of, message, overall, restored
+from .verdicts import Checked, FoundDifference, diagnostics_of, found_of, message, overall, restored
 
 log = logging.getLogger("t2j.lsp")
 
@@ -52,8 +52,8 @@ class CheckService:
         """Called with each document whose differences are others than before."""
         self.process = CheckProcess(lambda: session.settings_for(None).check_keep_warm)
         self.states: dict[str, Checked] = {}
-        self._queue: dict[tuple[str, ...], Request] = {}
-        self._running: Request | None = None
+        self._queue: dict[tuple[str, ...], CheckRequest] = {}
+        self._running: CheckRequest | None = None
         self.pausing = Pause(self.battery)
         self.device: str | None = None
         """Where the last check ran."""
@@ -136,8 +136,8 @@ class CheckService:
         if self._running is not None and self._running.uri == source:
             self._stop()
 
-    def _enqueue(self, source: str, delay: float, objects: list[str] | None = None) -> Request:
-        request = self._queue.pop((source,), None) or Request(source, 0.0)
+    def _enqueue(self, source: str, delay: float, objects: list[str] | None = None) -> CheckRequest:
+        request = self._queue.pop((source,), None) or CheckRequest(source, 0.0)
         request.due = asyncio.get_running_loop().time() + delay
         request.objects = objects
         self._queue[request.key] = request
@@ -169,7 +169,7 @@ class CheckService:
         if source is None:
             raise T2JError("only .py files are checked")
         loop = asyncio.get_running_loop()
-        request = Request(source, loop.time(), [name], explained=loop.create_future())
+        request = CheckRequest(source, loop.time(), [name], explained=loop.create_future())
         replaced = self._queue.pop(request.key, None)
         if replaced is not None:
             replaced.answer(Checked(problem="it was asked for once more"))
@@ -239,7 +239,7 @@ class CheckService:
                 continue
             await self._sleep()
 
-    def _may_run(self) -> list[Request]:
+    def _may_run(self) -> list[CheckRequest]:
         """What waits and is not held up by a pause."""
         return [r for r in self._queue.values() if self.pausing.reason is None or not r.in_background]
 
@@ -258,7 +258,7 @@ class CheckService:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), max(0.0, min(moments) - now) if moments else None)
 
-    async def _one(self, request: Request) -> None:
+    async def _one(self, request: CheckRequest) -> None:
         source = request.uri
         self._running = request
         title = f"Checking {Path(to_path(source) or source).name}"
@@ -282,7 +282,7 @@ class CheckService:
             self._set(source, state)
         request.answer(state or Checked(problem="the check was cancelled"))
 
-    async def _ask(self, request: Request, progress: Progress | StatusProgress) -> Checked | None:
+    async def _ask(self, request: CheckRequest, progress: Progress | StatusProgress) -> Checked | None:
         """Run one check; None where it was stopped or its texts were edited meanwhile."""
         source, objects = request.uri, request.objects
         path = to_path(source)
@@ -337,7 +337,7 @@ class CheckService:
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def found_in(self, uri: str) -> list[Found]:
+    def found_in(self, uri: str) -> list[FoundDifference]:
         """The differences that are shown in a document."""
         return [f for state in self.states.values() for f in state.found if f.uri == uri]
 

@@ -20,7 +20,7 @@ from t2j_lsp.migration.verdict_store import Stored
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundDifference:
     """A difference, at a line (from 0) of one document, with the other document's line.
 
     ``name`` is the class or function that differs; ``fix`` the edit of the conversion that was found to mend it, as it
@@ -48,7 +48,7 @@ class Checked:
     stale: bool = False
     problem: str | None = None
     """Why the last check gave no verdicts."""
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundDifference] = field(default_factory=list)
     shapes: dict[int, list[Any]] = field(default_factory=dict)
     revision: int = -1
     """The source's revision that ``shapes`` are about."""
@@ -101,7 +101,7 @@ def _reason(verdict: dict[str, Any]) -> str | None:
     return str(reason).splitlines()[0] if reason else None
 
 
-def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[Found]:
+def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[FoundDifference]:
     """The places of one verdict's difference: the error in the conversion, where that is a file, and a hint in PyTorch.
 
     Without a file for the conversion, the error stands at the PyTorch line.
@@ -118,12 +118,12 @@ def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, i
     about = source, name, divergence.get("fix") if in_file else None
     if not in_file:
         alone = f"{name} differs from PyTorch once it is converted: {what}"
-        return [Found(torch_uri, torch_line, alone, converted, jax_line, *about)]
+        return [FoundDifference(torch_uri, torch_line, alone, converted, jax_line, *about)]
     here, there = _named(converted, jax_line), _named(torch_uri, torch_line)
     refers, error = (f"{name} differs from PyTorch{place}: {what}" for place in (f" in {here}", f", {there}"))
     return [
-        Found(torch_uri, torch_line, refers, converted, jax_line, *about, is_hint=True),
-        Found(converted, jax_line, error, torch_uri, torch_line, *about),
+        FoundDifference(torch_uri, torch_line, refers, converted, jax_line, *about, is_hint=True),
+        FoundDifference(converted, jax_line, error, torch_uri, torch_line, *about),
     ]
 
 
@@ -133,7 +133,7 @@ def _named(uri: str, line: int | None) -> str:
     return f"{name}, line {line + 1}" if line is not None else name
 
 
-def diagnostics_of(session: Session, found: list[Found], document: Document | None) -> list[types.Diagnostic]:
+def diagnostics_of(session: Session, found: list[FoundDifference], document: Document | None) -> list[types.Diagnostic]:
     """The differences in one document as diagnostics; ``document`` None reads the file's lines from disk."""
     page = finding_page(session, DIFFERS) if session.client.code_description else None
     listed: list[types.Diagnostic] = []
@@ -168,7 +168,7 @@ def diagnostics_of(session: Session, found: list[Found], document: Document | No
     return listed
 
 
-def line_in(found: Found, lines: list[str]) -> int:
+def line_in(found: FoundDifference, lines: list[str]) -> int:
     """The line (from 0) that a difference is shown on: its own, or that of the class or function's definition."""
     if found.line is not None:
         return found.line

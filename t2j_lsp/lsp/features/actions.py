@@ -15,7 +15,15 @@ from pygls.exceptions import JsonRpcException
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import DIFFERS, Finding, Severity, Span, editor_code
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap, Refused, Scope, SyntaxProblem, stands_alone
+from t2j_lsp.lsp.analysis.model import (
+    AnalysedDefinition,
+    Analysis,
+    ConversionRefused,
+    ConversionScope,
+    LineMap,
+    SyntaxProblem,
+    stands_alone,
+)
 from t2j_lsp.lsp.checking.verdicts import line_in
 from t2j_lsp.lsp.convert import convert_file, convert_part, file_edit, ignore_edit, restore_edit, scope_data, scope_of
 from t2j_lsp.lsp.documents import Document, Program
@@ -70,7 +78,7 @@ def register(server: Server) -> None:
     async def resolve(action: types.CodeAction) -> types.CodeAction:
         try:
             return await resolved(server, action)
-        except (Refused, SyntaxProblem, ChildFailed) as error:
+        except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
 
 
@@ -103,7 +111,7 @@ async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
             continue
         try:
             done.append(await resolved(server, action) if action.disabled is None else action)
-        except (Refused, SyntaxProblem) as error:
+        except (ConversionRefused, SyntaxProblem) as error:
             if server.client.disabled_actions:
                 action.disabled, action.data = types.CodeActionDisabled(str(error)), None
                 done.append(action)
@@ -131,13 +139,13 @@ def _part_command(action: types.CodeAction, data: dict[str, Any]) -> types.Comma
 
 
 async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction:
-    """The action with its edit. Raises Refused, also where the text was edited since the action was offered."""
+    """The action with its edit. Raises ConversionRefused, also where the text was edited since it was offered."""
     data = action.data
     if not isinstance(data, dict) or action.edit is not None:
         return action
     program = server.store.program(str(data.get("uri")))
     if program is None or program.revision != data.get("revision"):
-        raise Refused("the text was edited since")
+        raise ConversionRefused("the text was edited since")
     if data.get("file"):
         conversion = await convert_file(server, program.uri)
         if conversion.standing is not None and server.client.create_files:
@@ -150,7 +158,7 @@ async def resolved(server: Server, action: types.CodeAction) -> types.CodeAction
     elif data.get("restore"):
         source = server.store.program(str(data["restore"]["source"]))
         if source is None or not isinstance(program, Document):
-            raise Refused("the PyTorch file is not open")
+            raise ConversionRefused("the PyTorch file is not open")
         action.edit = await restore_edit(server, source, program, int(data["restore"]["line"]))
     else:
         scope = scope_of(data.get("scope"))
@@ -210,7 +218,7 @@ class Offers:
         yield from self._file(analysis)
 
     def _action(
-        self, title: str, kind: str, scope: Scope | None = None, reason: str | None = None, **data: Any
+        self, title: str, kind: str, scope: ConversionScope | None = None, reason: str | None = None, **data: Any
     ) -> types.CodeAction:
         data |= {"uri": self.uri, "revision": self.program.revision}
         data |= {"scope": scope_data(scope)} if scope is not None else {}
@@ -223,7 +231,7 @@ class Offers:
                 action.command, action.data = _part_command(action, data), None
         return action
 
-    def _rewrite(self, what: str, kind: str, scope: Scope, reason: str | None = None) -> types.CodeAction:
+    def _rewrite(self, what: str, kind: str, scope: ConversionScope, reason: str | None = None) -> types.CodeAction:
         """An action that changes this document itself, and says so; three dots where it asks before."""
         dots = "…" if rewriting.is_asked_about(scope) and not self.on_save else ""
         return self._action(f"Rewrite {what} in place as JAX{dots}", kind, scope, reason)
@@ -248,12 +256,12 @@ class Offers:
         ]
         rewrite = next((r for r in analysis.rewrites if r.span == finding.span), None)
         if finding.severity is Severity.NOTE and rewrite is not None and rewrite.jax is not None:
-            fix = self._rewrite(finding.name, QUICK_FIX, Scope("expression", span))
+            fix = self._rewrite(finding.name, QUICK_FIX, ConversionScope("expression", span))
             fix.diagnostics = about or None
             fix.is_preferred = True
             yield fix
         elif finding.severity is Severity.GAP:
-            yield self._rewrite(finding.name, QUICK_FIX, Scope("expression", span), finding.reason)
+            yield self._rewrite(finding.name, QUICK_FIX, ConversionScope("expression", span), finding.reason)
             yield from self._ask(finding, span, analysis, about)
         ignore = types.CodeAction(
             f"Ignore {editor_code(finding.code)} on this line", QUICK_FIX, diagnostics=about or None
@@ -286,10 +294,10 @@ class Offers:
             reason = finding.reason if finding is not None else f"{rewrite.name} stays as it is"
         elif not stands_alone(rewrite.jax):
             reason = "it draws from the rngs that its class or function gets when that is converted: convert that"
-        yield self._rewrite(rewrite.name, REWRITE, Scope("expression", span), reason)
+        yield self._rewrite(rewrite.name, REWRITE, ConversionScope("expression", span), reason)
 
     def _definitions(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
-        innermost: dict[str, tuple[Definition, int, int]] = {}
+        innermost: dict[str, tuple[AnalysedDefinition, int, int]] = {}
         for definition in analysis.definitions:
             first, last = lines.to_new(definition.line - 1), lines.to_new(definition.end_line - 1)
             if first is not None and last is not None and first <= self.first and self.last <= last:
@@ -301,12 +309,12 @@ class Offers:
                 if not definition.gaps:
                     continue
                 reason = definition.gaps[0]
-            yield self._rewrite(what, REWRITE, Scope("lines", None, first + 1, last + 1), reason)
+            yield self._rewrite(what, REWRITE, ConversionScope("lines", None, first + 1, last + 1), reason)
 
     def _selection(self, analysis: Analysis, lines: LineMap) -> Iterator[types.CodeAction]:
         spans = [lines.span(r.span) for r in analysis.rewrites]
         if any(s is not None and self.first < s.line <= self.last + 1 for s in spans):
-            scope = Scope("lines", None, self.first + 1, self.last + 1)
+            scope = ConversionScope("lines", None, self.first + 1, self.last + 1)
             yield self._rewrite("selection", REWRITE, scope)
 
     # --- the file -------------------------------------------------------------------------------------------------
@@ -332,7 +340,7 @@ class Offers:
             if why is None:
                 action.data, action.command = None, types.Command(both, "t2j.convertAndCheck", arguments=[self.uri])
             yield action
-        yield self._rewrite("all that is exact", FIX_ALL, Scope("exact"))
+        yield self._rewrite("all that is exact", FIX_ALL, ConversionScope("exact"))
 
     # --- what a check found ---------------------------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ from lsprotocol import types
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import T2JError, VerdictKind
 from t2j_lsp.files.merge import Merged
-from t2j_lsp.lsp.analysis.model import Refused, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import ConversionRefused, SyntaxProblem
 from t2j_lsp.lsp.asking import consent
 from t2j_lsp.lsp.asking.service import missing
 from t2j_lsp.lsp.checking.wording import counted, verdict_line
-from t2j_lsp.lsp.convert import FileConversion, convert_file
+from t2j_lsp.lsp.convert import OfferedConversion, convert_file
 from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.progress import Progress
 from t2j_lsp.lsp.protocol import progress_token
@@ -114,12 +114,12 @@ def _question(server: Server, arguments: tuple[Any, ...]) -> Question:
     return Question(source, path, str(name or ""), mode, server.settings_for(source))
 
 
-async def _request(server: Server, question: Question) -> tuple[FileConversion, dict[str, Any]]:
+async def _request(server: Server, question: Question) -> tuple[OfferedConversion, dict[str, Any]]:
     """What the process needs to know, but for the key; and the conversion that the answer goes into."""
     try:
         conversion = await convert_file(server, question.uri)
         text, _ = server.pairs.text(question.uri, question.path)
-    except (Refused, SyntaxProblem, ChildFailed, T2JError) as error:
+    except (ConversionRefused, SyntaxProblem, ChildFailed, T2JError) as error:
         raise RequestFailed(message=str(error)) from None
     if conversion.conflicts:
         raise RequestFailed(message="the conversion was edited where a new one differs: convert the file first")
@@ -226,7 +226,7 @@ async def _asked(server: Server, question: Question) -> dict[str, Any]:
 
 
 async def _taken(
-    server: Server, question: Question, conversion: FileConversion, answer: dict[str, Any]
+    server: Server, question: Question, conversion: OfferedConversion, answer: dict[str, Any]
 ) -> dict[str, Any]:
     """Write a verified answer, offer one that is not, and say which it is."""
     verified = [draft for draft in answer["drafts"] if draft["verified"]]
@@ -251,7 +251,7 @@ async def _taken(
     return {**written, "uri": conversion.target_uri, **told}
 
 
-async def _written(server: Server, conversion: FileConversion, code: str) -> dict[str, Any]:
+async def _written(server: Server, conversion: OfferedConversion, code: str) -> dict[str, Any]:
     """Write the conversion with its answers as one edit, and show it.
 
     The base of the next merge stays what the rules made: an answer is kept as an edit of the user's is.
@@ -260,7 +260,7 @@ async def _written(server: Server, conversion: FileConversion, code: str) -> dic
         code = code.replace("\n", "\r\n")
     try:
         written = await write_conversion(server, replace(conversion, merged=Merged(code)))
-    except (Refused, SyntaxProblem, ChildFailed) as error:
+    except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
         raise RequestFailed(message=str(error)) from None
     if written["applied"] and server.client.show_document:
         params = types.ShowDocumentParams(conversion.target_uri, selection=_answered_at(conversion.code, code))

@@ -15,8 +15,8 @@ from lsprotocol import types
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.files.outline import todo_marks
-from t2j_lsp.lsp.analysis.model import Analysis, Refused
-from t2j_lsp.lsp.checking.verdicts import Found
+from t2j_lsp.lsp.analysis.model import Analysis, ConversionRefused
+from t2j_lsp.lsp.checking.verdicts import FoundDifference
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.similar.counts import Gap
@@ -93,7 +93,7 @@ def at_draft(server: Server, program: Program, first: int, last: int) -> types.C
     return _action(server, source, name, GAPS)
 
 
-def at_difference(server: Server, found: Found) -> types.CodeAction | None:
+def at_difference(server: Server, found: FoundDifference) -> types.CodeAction | None:
     """The action that has a definition repaired which a check found to differ."""
     if not is_offered(server, found.source_uri):
         return None
@@ -120,7 +120,7 @@ async def count_similar(server: Server, offers: Sequence[Offer]) -> None:
     """Write into the titles how many similar fixes there are, as far as that is known soon."""
     gaps = server.similar_counts.unknown([offer.gap for offer in offers])
     if gaps:
-        with contextlib.suppress(TimeoutError, ChildFailed, Refused):
+        with contextlib.suppress(TimeoutError, ChildFailed, ConversionRefused):
             await asyncio.wait_for(asyncio.shield(server.similar_counts.look_up(gaps)), PATIENCE)
     for offer in offers:
         offer.count(server.similar_counts.count(offer.gap))

@@ -12,7 +12,7 @@ from t2j_lsp import __version__
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import Severity, T2JError
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Refused, Scope, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, SyntaxProblem
 from t2j_lsp.lsp.checking.verdicts import overall
 from t2j_lsp.lsp.convert import convert_part, scope_of
 from t2j_lsp.lsp.documents import Program
@@ -56,14 +56,14 @@ def _conversions(server: Server) -> None:
         program = _program(server, uri)
         try:
             if revision is not None and program.revision != revision:
-                raise Refused("the text was edited since")
+                raise ConversionRefused("the text was edited since")
             return await _rewrite(server, program, scope_of(scope), confirmed is True)
-        except (Refused, SyntaxProblem, ChildFailed) as error:
+        except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
 
 
-async def _rewrite(server: Server, program: Program, scope: Scope, confirmed: bool) -> dict[str, Any]:
-    """Rewrite a part in place; what is larger than an expression only after a question. Raises Refused."""
+async def _rewrite(server: Server, program: Program, scope: ConversionScope, confirmed: bool) -> dict[str, Any]:
+    """Rewrite a part in place; what is larger than an expression only after a question. Raises ConversionRefused."""
     asks = rewriting.is_asked_about(scope) and not confirmed
     annotates = asks and server.client.annotations and not server.client.asks_before_rewriting
     in_place = rewriting.question(server, program, scope) if annotates else None
@@ -75,7 +75,7 @@ async def _rewrite(server: Server, program: Program, scope: Scope, confirmed: bo
         if not await rewriting.allowed(server, program, scope, part.caveats):
             return {"applied": False, "reason": "it was not confirmed"}
         if program.revision != revision:
-            raise Refused("the text was edited meanwhile")
+            raise ConversionRefused("the text was edited meanwhile")
     return await apply_part(server, part)
 
 

@@ -14,9 +14,9 @@ from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.lsp import rewriting
-from t2j_lsp.lsp.analysis.model import Landmarks, Refused, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import ConversionRefused, Landmarks, SyntaxProblem
 from t2j_lsp.lsp.analysis.service import AnalysisService
-from t2j_lsp.lsp.convert import FileConversion, PartConversion, convert_file, file_edit
+from t2j_lsp.lsp.convert import OfferedConversion, PartConversion, convert_file, file_edit
 from t2j_lsp.lsp.documents import Notebook
 from t2j_lsp.lsp.edits import apply_edit, joined
 from t2j_lsp.lsp.outputs import Output, by_client, helper_module, note_written, output_edit, write
@@ -48,7 +48,7 @@ def register(server: Server) -> None:
         try:
             conversion = await convert_file(server, str((*arguments, None)[0]))
             marks = await _landmarks(server, conversion)
-        except (Refused, SyntaxProblem, ChildFailed) as error:
+        except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
             raise RequestFailed(message=str(error)) from None
         standing = conversion.standing
         return {
@@ -71,7 +71,7 @@ def register(server: Server) -> None:
         return await _Bulk(server, [str(uri) for uri in uris], confirmed is True).run()
 
 
-async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[FileConversion, dict[str, Any]]:
+async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[OfferedConversion, dict[str, Any]]:
     """Convert a document into its file, and show that; the conversion, and the answer to the command."""
     try:
         conversion = await convert_file(server, uri)
@@ -83,7 +83,7 @@ async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[F
             if not await rewriting.allowed(server, program, None, conversion.caveats):
                 return conversion, {"applied": False, "reason": "it was not confirmed"}
         answer = await write_conversion(server, conversion, confirmed)
-    except (Refused, SyntaxProblem, ChildFailed) as error:
+    except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
         raise RequestFailed(message=str(error)) from None
     target = conversion.target_uri
     if answer["applied"] and server.client.show_document and conversion.standing is not None:
@@ -91,7 +91,7 @@ async def convert_document(server: Server, uri: str, confirmed: bool) -> tuple[F
     return conversion, {**answer, "uri": target, **conversion.to_json()}
 
 
-async def _landmarks(server: Server, conversion: FileConversion) -> Landmarks:
+async def _landmarks(server: Server, conversion: OfferedConversion) -> Landmarks:
     """Where a reader starts in a conversion; at its top where it is a notebook's."""
     program = server.store.program(conversion.uri)
     path = to_path(conversion.uri)
@@ -107,8 +107,8 @@ async def _landmarks(server: Server, conversion: FileConversion) -> Landmarks:
     return marks
 
 
-async def write_conversion(server: Server, conversion: FileConversion, confirmed: bool = True) -> dict[str, Any]:
-    """Let the client make or change the files, or do it here where the client can't. Raises Refused."""
+async def write_conversion(server: Server, conversion: OfferedConversion, confirmed: bool = True) -> dict[str, Any]:
+    """Let the client make or change the files, or do it here where the client can't. Raises ConversionRefused."""
     output = conversion.output
     if output is None:
         return await apply_edit(server, LABEL, file_edit(server, conversion, confirmed), refactoring=True)
@@ -130,7 +130,7 @@ async def write_conversion(server: Server, conversion: FileConversion, confirmed
 
 
 async def apply_part(server: Server, part: PartConversion) -> dict[str, Any]:
-    """Let the client convert a part of a document in place. Raises Refused."""
+    """Let the client convert a part of a document in place. Raises ConversionRefused."""
     left = await _module_first(server, part.module)
     edits = [part.edit, *([output_edit(server, left)] if left is not None else [])]
     answer = await apply_edit(server, LABEL, joined(edits))
@@ -140,7 +140,7 @@ async def apply_part(server: Server, part: PartConversion) -> dict[str, Any]:
 
 
 async def _module_first(server: Server, module: Output | None) -> Output | None:
-    """Write a helper module that the client can't; what is left for the client. Raises Refused."""
+    """Write a helper module that the client can't; what is left for the client. Raises ConversionRefused."""
     if module is None or by_client(server, module):
         return module
     # Before what imports from it.
@@ -173,7 +173,7 @@ class _Bulk:
 
     async def run(self) -> dict[str, Any]:
         progress = Progress(self.server, "Converting to JAX", self._cancel)
-        made: list[FileConversion] = []
+        made: list[OfferedConversion] = []
         self.service.start()
         try:
             for number, uri in enumerate(self.uris, 1):
@@ -197,14 +197,14 @@ class _Bulk:
     def _skip(self, uri: str, reason: str) -> None:
         self.skipped.append({"uri": uri, "reason": reason})
 
-    async def _convert(self, uri: str) -> FileConversion | None:
+    async def _convert(self, uri: str) -> OfferedConversion | None:
         """The conversion of one file, if it is to be written."""
         if self.server.pairs.source_of(uri) not in (uri, None):
             self._skip(uri, "it is a conversion itself")
             return None
         try:
             conversion = await convert_file(self.server, uri, self.service)
-        except (Refused, SyntaxProblem, ChildFailed) as error:
+        except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
             self._skip(uri, str(error))
             return None
         if conversion.standing is None:
@@ -218,7 +218,7 @@ class _Bulk:
             return conversion
         return None
 
-    async def _find_modules(self, made: list[FileConversion]) -> None:
+    async def _find_modules(self, made: list[OfferedConversion]) -> None:
         """One module for all the files of a folder that import from it."""
         for folder in dict.fromkeys(one.module.standing.path.parent for one in made if one.module is not None):
             beside = [one for one in made if one.output is not None and one.output.standing.path.parent == folder]
@@ -227,11 +227,11 @@ class _Bulk:
                 module = await helper_module(self.server, self.service, folder, names)
                 if module is not None:
                     self.modules[folder] = module
-            except (Refused, SyntaxProblem, ChildFailed) as error:
+            except (ConversionRefused, SyntaxProblem, ChildFailed) as error:
                 made[:] = [one for one in made if one not in beside]
                 self._skip_all(beside, str(error))
 
-    async def _write(self, made: list[FileConversion]) -> list[FileConversion]:
+    async def _write(self, made: list[OfferedConversion]) -> list[OfferedConversion]:
         """Write what was made: by one edit as far as the client writes files, here otherwise."""
         made = [replace(one, module=None) for one in made]
         edits = await self._write_modules(made)
@@ -240,7 +240,7 @@ class _Bulk:
         for one in theirs[:]:
             try:
                 edits += [file_edit(self.server, one, self.confirmed)] if not one.is_there else []
-            except Refused as error:
+            except ConversionRefused as error:
                 theirs.remove(one)
                 self._skip(one.uri, str(error))
             # Each looked at a file: other requests get their turn in between.
@@ -254,31 +254,31 @@ class _Bulk:
         await asyncio.get_running_loop().run_in_executor(None, _note_all, written)
         return theirs + await self._write_files(by_us)
 
-    async def _write_modules(self, made: list[FileConversion]) -> list[types.WorkspaceEdit]:
+    async def _write_modules(self, made: list[OfferedConversion]) -> list[types.WorkspaceEdit]:
         """The edits of helper modules; those that the client can't make are written. Without its module, no file is."""
         edits: list[types.WorkspaceEdit] = []
         for folder, module in list(self.modules.items()):
             try:
                 left = await _module_first(self.server, module)
                 edits += [output_edit(self.server, left)] if left is not None else []
-            except (Refused, T2JError) as error:
+            except (ConversionRefused, T2JError) as error:
                 del self.modules[folder]
                 lost = [o for o in made if o.done.helpers and o.output and o.output.standing.path.parent == folder]
                 made[:] = [one for one in made if one not in lost]
                 self._skip_all(lost, str(error))
         return edits
 
-    def _skip_all(self, conversions: Iterable[FileConversion], reason: str) -> None:
+    def _skip_all(self, conversions: Iterable[OfferedConversion], reason: str) -> None:
         for one in conversions:
             self._skip(one.uri, reason)
 
-    async def _write_files(self, made: list[FileConversion]) -> list[FileConversion]:
+    async def _write_files(self, made: list[OfferedConversion]) -> list[OfferedConversion]:
         written = []
         for one in made:
             assert one.output is not None
             try:
                 await _write_here(self.server, one.output)
-            except (Refused, T2JError) as error:
+            except (ConversionRefused, T2JError) as error:
                 self._skip(one.uri, str(error))
             else:
                 written.append(one)

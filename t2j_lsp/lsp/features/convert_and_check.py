@@ -13,7 +13,7 @@ from .actions import RequestFailed
 from .conversions import convert_document
 
 if TYPE_CHECKING:
-    from t2j_lsp.lsp.convert import FileConversion
+    from t2j_lsp.lsp.convert import OfferedConversion
     from t2j_lsp.lsp.server import Server
 
 ARRIVAL = 10.0
@@ -53,7 +53,7 @@ def why_not(server: Server, uri: str) -> str | None:
     return None
 
 
-async def _arrived(server: Server, conversion: FileConversion) -> None:
+async def _arrived(server: Server, conversion: OfferedConversion) -> None:
     """Waits until what the client has written is on disk, or in a document that it has told of."""
     loop = asyncio.get_running_loop()
     end = loop.time() + ARRIVAL

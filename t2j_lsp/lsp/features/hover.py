@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from t2j_lsp.contract import FIDELITY_TEXT, Finding, Outcome, Rewrite, Severity, Span
-from t2j_lsp.lsp.analysis.model import Analysis, LineMap, Scope, stands_alone
+from t2j_lsp.lsp.analysis.model import Analysis, ConversionScope, LineMap, stands_alone
 from t2j_lsp.lsp.checking.verdicts import line_in
 from t2j_lsp.lsp.convert import scope_data
 from t2j_lsp.lsp.documents import Program
@@ -100,7 +100,7 @@ def _from_analysis(
             reasons.append(doc[3])
         hover = of_rewrite(shown, "\n".join(_segment(program, span)), fidelity, reasons)
         if shown.jax is not None and stands_alone(shown.jax):
-            command = command_link("t2j.convert", [uri, scope_data(Scope("expression", span))])
+            command = command_link("t2j.convert", [uri, scope_data(ConversionScope("expression", span))])
     else:
         hover = of_outcome(shown, [r for r in [*reasons, *_note(shown, doc)] if r != shown.reason])
     stays = [(f, place) for f in _gaps_at(analysis, shown) if (place := lines.span(f.span)) is not None]

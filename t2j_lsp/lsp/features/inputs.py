@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from t2j_lsp.lsp.analysis.model import Hunk, Refused
+from t2j_lsp.lsp.analysis.model import ConversionRefused, Hunk
 from t2j_lsp.lsp.edits import apply_edit, edit_of
 
 from .actions import RequestFailed
@@ -36,7 +36,7 @@ def register(server: Server) -> None:
             raise RequestFailed(message=f"{name} was edited since its check")
         try:
             edit = edit_of(server, program, [Hunk(line + 1, line, (suggested,))], ())
-        except Refused as error:
+        except ConversionRefused as error:
             raise RequestFailed(message=str(error)) from None
         answer = await apply_edit(server, "Tell the inputs of a check", edit)
         if answer["applied"] and server.client.show_document:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from t2j_lsp.contract import Finding, Severity, VerdictKind
-from t2j_lsp.lsp.analysis.model import Analysis, Definition, LineMap
+from t2j_lsp.lsp.analysis.model import AnalysedDefinition, Analysis, LineMap
 from t2j_lsp.lsp.checking.verdicts import overall
 from t2j_lsp.lsp.checking.wording import (
     NO_INPUTS,
@@ -25,7 +25,7 @@ from t2j_lsp.lsp.checking.wording import (
 )
 from t2j_lsp.lsp.documents import Program
 from t2j_lsp.lsp.paths import to_path
-from t2j_lsp.lsp.standing_conversion import Conversion, State, conversion_of, defines
+from t2j_lsp.lsp.standing_conversion import StandingConversion, StandingState, conversion_of, defines
 
 from .ask_offers import ASK_COMMAND, DIFFERENT, REPAIR, asking, is_offered
 
@@ -67,7 +67,7 @@ class Lenses:
         uri: str,
         analysis: Analysis,
         lines: LineMap,
-        conversion: Conversion,
+        conversion: StandingConversion,
     ) -> None:
         self.server = server
         self.program = program
@@ -78,7 +78,7 @@ class Lenses:
         self.source = server.pairs.source_of(program.uri)
 
     def all(self) -> Iterator[types.CodeLens]:
-        if self.analysis.rewrites or self.analysis.findings or self.conversion.state is State.IS_CONVERSION:
+        if self.analysis.rewrites or self.analysis.findings or self.conversion.state is StandingState.IS_CONVERSION:
             yield from self._file()
         for definition in self.analysis.definitions:
             line, last = self.lines.to_new(definition.line - 1), self.lines.to_new(definition.end_line - 1)
@@ -94,13 +94,13 @@ class Lenses:
         if self.program.place(0)[0] != self.uri:
             return
         covered = self._coverage(top)
-        if self.conversion.state is not State.IS_CONVERSION:
+        if self.conversion.state is not StandingState.IS_CONVERSION:
             yield from self._whole(top)
         if covered is not None:
             yield covered
             return
         gaps = [f for f in self.analysis.findings if f.severity is Severity.GAP]
-        if gaps and self.conversion.state is not State.IS_CONVERSION:
+        if gaps and self.conversion.state is not StandingState.IS_CONVERSION:
             yield _told(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
 
     def _coverage(self, where: types.Range) -> types.CodeLens | None:
@@ -117,7 +117,7 @@ class Lenses:
         refused = self._why_not()
         if refused is not None:
             yield _told(top, f"Not converted: {clipped(refused)}", refused)
-        elif self.conversion.state is not State.UP_TO_DATE:
+        elif self.conversion.state is not StandingState.UP_TO_DATE:
             yield self._convert(top, self._file_title())
 
     def _placed(self, finding: Finding) -> str:
@@ -143,14 +143,14 @@ class Lenses:
         if name is None:
             return "Convert this buffer to JAX…" if self.server.client.previews else "Rewrite in place as JAX…"
         previewed = self.server.client.previews and not self.program.is_notebook
-        if self.conversion.state is State.OUTDATED:
+        if self.conversion.state is StandingState.OUTDATED:
             return f"Update {name}…" if previewed else f"Update {name} from this file"
         what = "notebook" if self.program.is_notebook else "file"
         return f"Convert {what} to JAX…" if previewed else f"Convert {what} to JAX (new file {name})"
 
     # --- what is defined in it ------------------------------------------------------------------------------------
 
-    def _definition(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
+    def _definition(self, definition: AnalysedDefinition, where: types.Range) -> Iterator[types.CodeLens]:
         if not self._is_converted(definition) and not self._why_not():
             yield from self._conversion(definition, where)
         if definition.gaps and (definition.edits or self._is_converted(definition)):
@@ -158,14 +158,14 @@ class Lenses:
         if definition.kind != "loop" and self.source is not None:
             yield from self._verdict(definition, self.source, where)
 
-    def _is_converted(self, definition: Definition) -> bool:
+    def _is_converted(self, definition: AnalysedDefinition) -> bool:
         """Whether the conversion that is there has it, so that it is not offered once more."""
         state = self.conversion.state
-        if state is State.OUTDATED and definition.kind != "loop":
+        if state is StandingState.OUTDATED and definition.kind != "loop":
             return defines(self.conversion.text, definition.name)
-        return state not in (State.NONE, State.NO_FILE)
+        return state not in (StandingState.NONE, StandingState.NO_FILE)
 
-    def _conversion(self, definition: Definition, where: types.Range) -> Iterator[types.CodeLens]:
+    def _conversion(self, definition: AnalysedDefinition, where: types.Range) -> Iterator[types.CodeLens]:
         reasons = [definition.refused] if definition.refused else list(definition.gaps)
         if definition.refused or (not definition.edits and definition.gaps):
             reason = reasons[0].removeprefix(TRAINING_STAYS)
@@ -182,7 +182,7 @@ class Lenses:
         tooltip = "Shows the conversion beside this file; nothing is written before you apply it"
         return _lens(where, title, PREVIEW_COMMAND, [self.program.uri, *([name] if name else [])], tooltip)
 
-    def _verdict(self, definition: Definition, source: str, where: types.Range) -> Iterator[types.CodeLens]:
+    def _verdict(self, definition: AnalysedDefinition, source: str, where: types.Range) -> Iterator[types.CodeLens]:
         arguments = [source, definition.name]
         verdict = verdict_of(self.server, source, definition.name)
         if verdict is None:

@@ -13,7 +13,7 @@ from lsprotocol import types
 
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import read_source
-from t2j_lsp.lsp.checking.verdicts import Found
+from t2j_lsp.lsp.checking.verdicts import FoundDifference
 from t2j_lsp.lsp.documents import Document
 from t2j_lsp.lsp.edits import text_edit
 from t2j_lsp.lsp.paths import to_path
@@ -25,7 +25,7 @@ SHOW_COMMAND = "t2j.showDifference"
 """The client's own command, in clients that have a panel: it calls ``t2j.explainDifference`` and shows the answer."""
 
 
-def mend(server: Server, found: Found) -> types.CodeAction | None:
+def mend(server: Server, found: FoundDifference) -> types.CodeAction | None:
     """The quick fix that mends a difference; None where no edit is known to."""
     fix = found.fix
     if fix is None:
@@ -48,7 +48,7 @@ def mend(server: Server, found: Found) -> types.CodeAction | None:
     return types.CodeAction(title, types.CodeActionKind.QuickFix, edit=edit)
 
 
-def explain(found: Found) -> types.CodeAction:
+def explain(found: FoundDifference) -> types.CodeAction:
     """The action that shows the values of both sides, for clients that have a panel for them."""
     title = "Explain this difference"
     arguments = [found.source_uri, found.name]

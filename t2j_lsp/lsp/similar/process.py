@@ -13,7 +13,7 @@ from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.fixes.offers import case_of_verdict, row, rows, text
 from t2j_lsp.fixes.own_fixes import find, keep, similar_with_own
-from t2j_lsp.fixes.record import Found
+from t2j_lsp.fixes.record import SimilarPair
 
 
 def for_verdict(verdict: dict[str, Any], source: list[str], converted: list[str]) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def _finding(gap: dict[str, Any]) -> Finding:
 def show(ids: list[str]) -> dict[str, Any]:
     """Fixed bugs by their ids, as data and as one text."""
     pairs = [find(identity) for identity in ids]
-    return {"fixes": [row(Found(pair, 1.0)) for pair in pairs], "text": "\n\n".join(map(text, pairs))}
+    return {"fixes": [row(SimilarPair(pair, 1.0)) for pair in pairs], "text": "\n\n".join(map(text, pairs))}
 
 
 def kept(verdict: dict[str, Any], source: list[str], faulty: list[str], fixed: list[str]) -> str | None:

@@ -53,7 +53,7 @@ class Known:
 
 
 @dataclass
-class Needs:
+class NeededNames:
     """Names the output may use, and what they are called where the user's code has taken them."""
 
     helpers: frozenset[str]

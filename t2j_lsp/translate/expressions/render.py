@@ -20,7 +20,7 @@ from .in_place import InPlace
 from .layers import Layers
 from .library_objects import LibraryObjects
 from .module_methods import FIRST, ModuleMethods
-from .needs import Needs
+from .needs import NeededNames
 from .operators import KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
 from .subscripts import Subscripts
@@ -34,7 +34,7 @@ Handler = Callable[[Any], Piece | None]
 class Renderer:
     """Asks the handlers of an expression's kind in turn. Each expression is rendered once."""
 
-    def __init__(self, context: Context, needs: Needs) -> None:
+    def __init__(self, context: Context, needs: NeededNames) -> None:
         self.ctx = context
         self.needs = needs
         self.rendered: dict[ast.expr, Piece] = {}

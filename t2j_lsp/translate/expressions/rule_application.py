@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, Can
 
 from .context import Context
 from .handlers import ExpressionRenderer
-from .needs import Needs
+from .needs import NeededNames
 from .rngs import rngs_expression
 from .variables import Variables
 
@@ -23,7 +23,7 @@ class CallSite:
     """Implements ``rule.Site`` for one call node."""
 
     def __init__(
-        self, context: Context, needs: Needs, variables: Callable[[], Variables], node: ast.expr, name: str
+        self, context: Context, needs: NeededNames, variables: Callable[[], Variables], node: ast.expr, name: str
     ) -> None:
         self.ctx = context
         self._needs = needs

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 
 from .bodies import Bodies
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .state import CONTAINERS, State, UnknownParameter
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
@@ -29,7 +29,7 @@ VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object(
 class AttributeFacts:
     """Attributes of tensors, modules and classes."""
 
-    def __init__(self, state: State, evidence: Evidence, bodies: Bodies) -> None:
+    def __init__(self, state: State, evidence: ParameterEvidence, bodies: Bodies) -> None:
         self.state = state
         self.evidence = evidence
         self.bodies = bodies

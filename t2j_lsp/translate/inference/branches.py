@@ -10,7 +10,7 @@ from t2j_lsp.translate.source.scopes import merge, replace_env
 
 from .bindings import Bindings
 from .dispatch import Flow
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .narrowing import Narrowing
 from .state import Env, Infer
 
@@ -18,7 +18,9 @@ from .state import Env, Infer
 class Branches:
     """Statements that hold others."""
 
-    def __init__(self, infer: Infer, flow: Flow, evidence: Evidence, narrowing: Narrowing, bindings: Bindings) -> None:
+    def __init__(
+        self, infer: Infer, flow: Flow, evidence: ParameterEvidence, narrowing: Narrowing, bindings: Bindings
+    ) -> None:
         self.infer = infer
         self.flow = flow
         self.evidence = evidence

@@ -27,7 +27,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .library_calls import LibraryCalls
 from .methods import Methods
 from .state import Env, Infer, State, UnknownParameter
@@ -41,7 +41,7 @@ class CallFacts:
         state: State,
         infer: Infer,
         bodies: Bodies,
-        evidence: Callable[[], Evidence],
+        evidence: Callable[[], ParameterEvidence],
         library: Callable[[], LibraryCalls],
         builtins: Callable[[], BuiltinCalls],
         methods: Callable[[], Methods],

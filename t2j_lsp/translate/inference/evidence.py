@@ -38,7 +38,7 @@ _CLASS_NAME = re.compile(
 _OTHER_ARRAYS = {"numpy", "pandas", "jax", "cupy", "tensorflow", "scipy", "h5py"}
 
 
-class Evidence:
+class ParameterEvidence:
     """Evidence of parameters; what is found makes the function be inferred again, knowing it."""
 
     def __init__(self, state: State) -> None:

@@ -30,7 +30,7 @@ from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts
 from .dispatch import Expressions, Flow
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .gates import Gate
 from .inner_scopes import InnerScopes
 from .library_calls import LibraryCalls
@@ -120,8 +120,8 @@ class Parts:
         return Branches(self.expressions, self.flow, self.evidence, self.narrowing, self.bindings)
 
     @cached_property
-    def evidence(self) -> Evidence:
-        return Evidence(self.state)
+    def evidence(self) -> ParameterEvidence:
+        return ParameterEvidence(self.state)
 
     @cached_property
     def narrowing(self) -> Narrowing:

@@ -32,7 +32,7 @@ from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, name
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .state import CONTAINERS, State
 
 _PARAMETERS = names_with(Trait.PARAMETER)
@@ -60,7 +60,7 @@ _RESULTS: dict[str, Fact] = {
 class LibraryCalls:
     """Calls of torch, and of the libraries beside it."""
 
-    def __init__(self, state: State, evidence: Callable[[], Evidence]) -> None:
+    def __init__(self, state: State, evidence: Callable[[], ParameterEvidence]) -> None:
         self.state = state
         self.evidence = evidence
 

@@ -29,7 +29,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .bindings import Bindings
 from .bodies import Bodies
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .library_calls import rule_result
 from .module_methods import ModuleMethodFacts
 from .state import Env, State, UnknownParameter
@@ -39,7 +39,7 @@ class Methods:
     """Calls of methods: on tensors, parameters of unknown kind, lists, bases."""
 
     def __init__(
-        self, state: State, evidence: Evidence, bodies: Bodies, bindings: Bindings, modules: ModuleMethodFacts
+        self, state: State, evidence: ParameterEvidence, bodies: Bodies, bindings: Bindings, modules: ModuleMethodFacts
     ) -> None:
         self.state = state
         self.evidence = evidence

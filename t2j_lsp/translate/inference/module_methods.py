@@ -11,14 +11,14 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .bodies import Bodies
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .state import State
 
 
 class ModuleMethodFacts:
     """Calls of methods that every module has."""
 
-    def __init__(self, state: State, evidence: Evidence, bodies: Bodies) -> None:
+    def __init__(self, state: State, evidence: ParameterEvidence, bodies: Bodies) -> None:
         self.state = state
         self.evidence = evidence
         self.bodies = bodies

@@ -22,7 +22,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .narrowing import Narrowing
 from .state import Env, Infer, UnknownParameter, join_all
 
@@ -30,7 +30,7 @@ from .state import Env, Infer, UnknownParameter, join_all
 class OperatorFacts:
     """Operators, conditions and choices."""
 
-    def __init__(self, infer: Infer, evidence: Evidence, narrowing: Narrowing) -> None:
+    def __init__(self, infer: Infer, evidence: ParameterEvidence, narrowing: Narrowing) -> None:
         self.infer = infer
         self.evidence = evidence
         self.narrowing = narrowing

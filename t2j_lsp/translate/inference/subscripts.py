@@ -20,14 +20,14 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element
 
-from .evidence import Evidence
+from .evidence import ParameterEvidence
 from .state import CONTAINERS, Env, Infer, State
 
 
 class SubscriptFacts:
     """Items and slices."""
 
-    def __init__(self, state: State, infer: Infer, evidence: Evidence) -> None:
+    def __init__(self, state: State, infer: Infer, evidence: ParameterEvidence) -> None:
         self.state = state
         self.infer = infer
         self.evidence = evidence

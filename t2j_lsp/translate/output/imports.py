@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.needs import IMPORTS, Needs, bound_by
+from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.heads import head_end, import_block_end
@@ -38,7 +38,7 @@ def loads(tree: ast.AST) -> Counter[str]:
     return found
 
 
-def edit_imports(ctx: Context, read: Counter[str], needs: Needs) -> tuple[list[str], list[Helper], list[Helper]]:
+def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[list[str], list[Helper], list[Helper]]:
     """Record the edits of the import block, for an output that reads these names.
 
     Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
@@ -76,14 +76,14 @@ def edit_imports(ctx: Context, read: Counter[str], needs: Needs) -> tuple[list[s
     return ordered, named, everything
 
 
-def copied_names(ctx: Context, read: Counter[str], needs: Needs) -> set[str]:
+def copied_names(ctx: Context, read: Counter[str], needs: NeededNames) -> set[str]:
     """The helpers that the output itself reads and that the file doesn't have."""
     bound = _bound(ctx)
     claimed = needs.claimed & needs.helpers
     return {n for n in claimed if read[needs.renames.get(n, n)] and needs.renames.get(n, n) not in bound}
 
 
-def aliased(line: str, needs: Needs) -> str:
+def aliased(line: str, needs: NeededNames) -> str:
     """An import line that binds the name by which the output calls it."""
     name = bound_by(line)
     if name not in needs.renames:
@@ -116,7 +116,7 @@ def sort_imports(lines: set[str]) -> list[str]:
     return [*standard, "", *others] if standard and others else ordered
 
 
-def _import_name(name: str, needs: Needs) -> str:
+def _import_name(name: str, needs: NeededNames) -> str:
     return f"{name} as {needs.renames[name]}" if name in needs.renames else name
 
 
@@ -164,7 +164,7 @@ def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
 
 
-def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: Needs) -> None:
+def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames) -> None:
     """Put imports where the first torch import stood, and helpers behind the import block."""
     source, newline = ctx.source, ctx.source.newline
     if lines:

@@ -20,7 +20,7 @@ STORED = "It works on the gradients in .grad; in JAX they are values, which nnx.
 
 
 @dataclass
-class Found:
+class AccumulatedTraining:
     """The training code of one block."""
 
     block: Sequence[ast.stmt]
@@ -38,7 +38,7 @@ class AddedGradients:
         self.used = used
         """Statements that an update has taken up."""
 
-    def add_up(self, one: Found, updates: Updates, phase: Phase, reason: str) -> None:
+    def add_up(self, one: AccumulatedTraining, updates: Updates, phase: Phase, reason: str) -> None:
         """An update whose gradients live in a variable, between the backward pass, clipping, step and zeroing."""
         step_calls = self._step_calls()
         steps = [p for p in step_calls if p.kind == "step"]
@@ -110,7 +110,7 @@ class AddedGradients:
 
         return handler
 
-    def _start(self, one: Found, zeros: list[StepCall], module: str, grads: str) -> None:
+    def _start(self, one: AccumulatedTraining, zeros: list[StepCall], module: str, grads: str) -> None:
         """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
         root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
         if root is None:

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.heads import header_end
 
-from .step import Step
+from .step import UpdateStep
 from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
 from .update import Update
@@ -86,7 +86,7 @@ class Region:
 
     # --- writing --------------------------------------------------------------------------------------------------
 
-    def write(self, statements: StatementRewriter, steps: list[Step]) -> None:
+    def write(self, statements: StatementRewriter, steps: list[UpdateStep]) -> None:
         """Edit the source: every changed statement's lines are replaced."""
         pending: list[str] = []
         blank = begun = False
@@ -145,7 +145,9 @@ class Region:
         behind = self.ctx.source.statement(statement).behind
         return [self.ctx.source.text[slice(*behind)]] if behind is not None else []
 
-    def _item(self, index: int, statements: StatementRewriter, steps: list[Step], pending: list[str]) -> list[str]:
+    def _item(
+        self, index: int, statements: StatementRewriter, steps: list[UpdateStep], pending: list[str]
+    ) -> list[str]:
         """What stands in the place of an item."""
         for update, step in zip(self.updates, steps, strict=True):
             if update.slice.call == index:
@@ -176,7 +178,7 @@ class Region:
         at = body.index(item.node) if item.node in body else 0
         return (body[at - 1].end_lineno or 0) if at else header_end(item.inside[-1])
 
-    def _call(self, update: Update, step: Step, statements: StatementRewriter) -> list[str]:
+    def _call(self, update: Update, step: UpdateStep, statements: StatementRewriter) -> list[str]:
         if update.condition is None:
             return [step.call]
         before, test = rendered(self.ctx, statements, update.condition.test, update.condition)

@@ -17,7 +17,7 @@ SWAPPED = "What the loop does between the forward pass and the update can't be p
 
 
 @dataclass
-class Slice:
+class UpdateSlice:
     """The statements of one update, by what becomes of them."""
 
     moved: list[int] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Slice:
     """Moved items whose value an earlier update needs too: they stay in place as well, on a copy of the module."""
 
 
-class Slicer:
+class UpdateSlicer:
     """Slices one block."""
 
     def __init__(self, items: Sequence[Item], flow: DataFlow) -> None:
@@ -94,7 +94,7 @@ class Slicer:
 
     # --- closure --------------------------------------------------------------------------------------------------
 
-    def close(self, path: list[int], call: int, earlier: int = 0) -> Slice:
+    def close(self, path: list[int], call: int, earlier: int = 0) -> UpdateSlice:
         """The whole slice: what must move with the path, and what must wait for the step. Raises Refused.
 
         ``earlier`` is the item behind the update before this one; what stands before it is only moved.
@@ -120,7 +120,7 @@ class Slicer:
                 break
         self._check_order(delayed, moved | split.keys(), first, call)
         shared = [i for i in early if any(self.writes(i) & self.reads(j) for j in range(i + 1, earlier))]
-        return Slice(sorted([*early, *moved]), split, sorted(delayed), call, shared)
+        return UpdateSlice(sorted([*early, *moved]), split, sorted(delayed), call, shared)
 
     def _check_early(self, early: list[int], earlier: int, call: int) -> None:
         """Raises Refused if what an early item reads changes before the step."""

@@ -20,7 +20,7 @@ from .update import Update, clip_kind
 
 
 @dataclass
-class Step:
+class UpdateStep:
     """The text of one update."""
 
     name: str
@@ -67,7 +67,7 @@ class StepWriter:
         self.scope = scope
         self.flow = flow
 
-    def write(self, update: Update, statements: StatementRewriter) -> Step:
+    def write(self, update: Update, statements: StatementRewriter) -> UpdateStep:
         """Render an update; ``statements`` knows the functions and classes around it."""
         self.need = statements.renderer.need
         items, made = update.items, update.slice
@@ -178,7 +178,7 @@ class _Composer:
     clips: list[tuple[StepCall, list[str]]]
     inputs: dict[str, Input]
 
-    def step(self) -> Step:
+    def step(self) -> UpdateStep:
         need = self.writer.need
         self.names = (
             self.body.words | {i.name for i in (*self.used, *self.optimizers)} | set(self.writer.ctx.inference.env)
@@ -209,7 +209,7 @@ class _Composer:
             *indented(self._loss_body(), "    "),
         ]
         lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
-        return Step(name, lines, self._call(name))
+        return UpdateStep(name, lines, self._call(name))
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""
@@ -312,7 +312,7 @@ class _Composer:
 
     # --- with and without an update -------------------------------------------------------------------------------
 
-    def _conditional(self, name: str, decorator: str, static: list[str]) -> Step:
+    def _conditional(self, name: str, decorator: str, static: list[str]) -> UpdateStep:
         """A loss function at the top level, which the training step and the evaluation share."""
         if static:
             raise Refused(
@@ -339,7 +339,7 @@ class _Composer:
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""
-        return Step(name, lines, self._call(name), otherwise)
+        return UpdateStep(name, lines, self._call(name), otherwise)
 
 
 def clip_target_is(clip: StepCall, modules: tuple[str, ...], writer: StepWriter) -> bool:

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
-from .accumulated import ELSEWHERE, STORED, AddedGradients, Found, loops, own_expressions
+from .accumulated import ELSEWHERE, STORED, AccumulatedTraining, AddedGradients, loops, own_expressions
 from .flow import DataFlow
 from .jittable import Jittable
 from .objects import Objects, VariableScope
@@ -144,12 +144,12 @@ class _ScopePlan:
 
     # --- finding --------------------------------------------------------------------------------------------------
 
-    def _found(self) -> list[Found]:
+    def _found(self) -> list[AccumulatedTraining]:
         """The blocks with backward passes, with the updates that are complete in them. Raises Refused."""
         self.updates = Updates(
             self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.jittable
         )
-        out: list[Found] = []
+        out: list[AccumulatedTraining] = []
         seen: set[ast.stmt] = set()
         for block in blocks(self.body):
             if any(s in seen for s in block):
@@ -159,14 +159,14 @@ class _ScopePlan:
                 continue
             seen |= {i.node for i in items} | {w for i in items for w in i.inside}
             seen |= {s for i in items for s in (i.condition.body if i.condition is not None else ())}
-            out.append(Found(block, items))
+            out.append(AccumulatedTraining(block, items))
         if not out:
             raise Refused("A backward pass stands inside an expression.")
         return out
 
-    def _accumulated(self, found: list[Found]) -> None:
+    def _accumulated(self, found: list[AccumulatedTraining]) -> None:
         """Make the updates of every block: direct ones, and those that add gradients up. Raises Refused."""
-        waiting: list[tuple[Found, Phase, str]] = []
+        waiting: list[tuple[AccumulatedTraining, Phase, str]] = []
         for one in found:
             phases = self.updates.phases(one.items)
             earlier = 0
@@ -198,7 +198,7 @@ class _ScopePlan:
 
     # --- handling -------------------------------------------------------------------------------------------------
 
-    def _handle(self, one: Found) -> None:
+    def _handle(self, one: AccumulatedTraining) -> None:
         """Put handlers on the statements that the updates of a block replace."""
         region = Region(self.ctx, one.block, one.items, one.updates)
         changed = region.changed()
@@ -223,7 +223,7 @@ class _ScopePlan:
         self.steps.hosts.add(self.scope.node)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
 
-    def _name(self, one: Found) -> None:
+    def _name(self, one: AccumulatedTraining) -> None:
         for update in one.updates:
             hints = ["train_step", "update_step"]
             if update.mode == "accumulated":
@@ -250,7 +250,7 @@ class _ScopePlan:
                     f"{one.text} is taken to update {one.modules[0]}, the module that the loss is computed with",
                 )
 
-    def _check_shared(self, one: Found) -> None:
+    def _check_shared(self, one: AccumulatedTraining) -> None:
         """Raises Refused if a forward pass that two updates need can't be written twice."""
         for update in one.updates:
             modules = {m for o in update.optimized for m in o.modules}

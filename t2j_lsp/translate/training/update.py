@@ -14,7 +14,7 @@ from .flow import DataFlow, Liveness
 from .groups import updated
 from .jittable import Jittable, is_loss
 from .objects import Objects, VariableScope, targets
-from .slice import Slice, Slicer
+from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Reader, Refused, StepCall, clip_of
 
 Mode = Literal["fused", "conditional", "accumulated"]
@@ -47,7 +47,7 @@ class Update:
 
     mode: Mode
     items: Sequence[Item]
-    slice: Slice
+    slice: UpdateSlice
     losses: list[tuple[int, ast.expr]]
     optimized: list[Optimized]
     clips: list[StepCall]
@@ -113,7 +113,7 @@ class Updates:
 
         Raises Refused.
         """
-        slicer = Slicer(items, self.flow)
+        slicer = UpdateSlicer(items, self.flow)
         losses = self.losses(items, phase)
         optimized = self._optimized(items, phase.steps, slicer, losses)
         variables = self.variables(optimized)
@@ -128,7 +128,7 @@ class Updates:
         path = slicer.path(losses, variables)
         if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
             raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
-        made = slicer.close(path, call, earlier) if path else Slice(call=call)
+        made = slicer.close(path, call, earlier) if path else UpdateSlice(call=call)
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
         self._check_after(items, call, max(phase.steps), optimized)
         zeros = [
@@ -153,7 +153,7 @@ class Updates:
 
     def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
         """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
-        slicer = Slicer(items, self.flow)
+        slicer = UpdateSlicer(items, self.flow)
         losses = self.losses(items, phase)
         one = self.optimized(optimizer, slicer, losses)
         if len(one.modules) != 1:
@@ -165,7 +165,7 @@ class Updates:
         if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
             raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
         call = phase.backs[-1]
-        made = slicer.close(path, call) if path else Slice(call=call)
+        made = slicer.close(path, call) if path else UpdateSlice(call=call)
         first = min([call, *made.moved, *made.split, *made.delayed])
         update = Update("accumulated", items, made, losses, [one], [], first, call, grads=grads)
         self.check_trace(update)
@@ -203,7 +203,7 @@ class Updates:
     # --- optimizers -----------------------------------------------------------------------------------------------
 
     def _optimized(
-        self, items: Sequence[Item], steps: Sequence[int], slicer: Slicer, losses: list[tuple[int, ast.expr]]
+        self, items: Sequence[Item], steps: Sequence[int], slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]
     ) -> list[Optimized]:
         out = []
         for index in steps:
@@ -215,7 +215,7 @@ class Updates:
             raise Refused("Two optimizers update the same module in one step.")
         return out
 
-    def optimized(self, node: ast.expr, slicer: Slicer, losses: list[tuple[int, ast.expr]]) -> Optimized:
+    def optimized(self, node: ast.expr, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]) -> Optimized:
         """The optimizer that an expression names, with its modules. Raises Refused."""
         text = ast.unparse(node)
         modules = self.objects.modules(node, self.scope)
@@ -232,7 +232,7 @@ class Updates:
             )
         return Optimized(text, (candidates.pop(),), sure=False)
 
-    def _called_modules(self, slicer: Slicer, losses: list[tuple[int, ast.expr]]) -> set[str]:
+    def _called_modules(self, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]) -> set[str]:
         """The modules that are called on the way to the losses."""
         found: set[str] = set()
         nodes: list[ast.AST] = [slicer.items[i].node for i in range(losses[-1][0]) if slicer.plain(i)]
@@ -302,7 +302,7 @@ class Updates:
         step_call = items[index].step_call
         assert step_call is not None
         variables = self.variables([one])
-        slicer = Slicer(items, self.flow)
+        slicer = UpdateSlicer(items, self.flow)
         return bool(slicer.path([(index, step_call.subject)], variables)) or bool(
             self.flow.reads(step_call.subject) & variables
         )

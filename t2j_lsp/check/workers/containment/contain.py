@@ -33,7 +33,7 @@ LAYERS = ("bubblewrap", "namespace", "landlock", "seccomp")
 
 
 @dataclass(frozen=True)
-class Request:
+class ContainmentRequest:
     """What the checker asks of a worker: which framework, its folders, and the layers that are to hold."""
 
     kind: str
@@ -48,13 +48,13 @@ class Request:
     """Whether this process already runs in bubblewrap's view."""
 
     @staticmethod
-    def from_json(text: str) -> Request:
+    def from_json(text: str) -> ContainmentRequest:
         data = json.loads(text)
         lists = {name: tuple(data[name]) for name in ("layers", "readable", "writable")}
-        return Request(**{**data, **lists})
+        return ContainmentRequest(**{**data, **lists})
 
 
-def contain(request: Request, start: str) -> Folders:
+def contain(request: ContainmentRequest, start: str) -> Folders:
     """Returns only in the worker; the supervisor and ``init`` end here. Raises OSError where a layer fails."""
     folders = folders_of(request.readable, (request.scratch, *request.writable), request.home, request.gpu)
     if not request.inside:
@@ -67,7 +67,7 @@ def contain(request: Request, start: str) -> Folders:
     return folders
 
 
-def _leave_outside(request: Request, folders: Folders, start: str) -> None:
+def _leave_outside(request: ContainmentRequest, folders: Folders, start: str) -> None:
     """Splits the supervisor off, and goes on in the process that is to be the worker."""
     if not hasattr(os, "fork"):
         return

@@ -11,7 +11,7 @@ from t2j_lsp.check.workers.clock import median_of
 
 from .build import program
 from .device import Options, usual_loops
-from .session import Session, Shape
+from .session import OutputStructure, ProgramSession
 
 _OPTIMIZED: Options = {
     "xla_backend_optimization_level": "3",
@@ -28,9 +28,9 @@ def clock(request: dict[str, Any]) -> CallTimes:
     ready: Any = jax.block_until_ready
     before = config.jax_persistent_cache_min_compile_time_secs
     with program(request) as (module, target):
-        session = Session(request, vars(module), target)
+        session = ProgramSession(request, vars(module), target)
         session.construct()
-        model, shape = session.fresh(train=False), Shape()
+        model, shape = session.fresh(train=False), OutputStructure()
         run = session.compiled(
             lambda model, arrays: shape.take(session.call(model, arrays)), _OPTIMIZED | usual_loops()
         )

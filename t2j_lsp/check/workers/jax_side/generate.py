@@ -15,10 +15,10 @@ from t2j_lsp.check.workers.serve import failure
 
 from . import random as jax_random
 from .build import takes_rngs, to_array
-from .session import Session
+from .session import ProgramSession
 
 
-def generation(session: Session) -> JaxGenerated | None:
+def generation(session: ProgramSession) -> JaxGenerated | None:
     """What ``generate`` returns for each of torch's calls; None where none is asked for, or the module itself fails."""
     asked: dict[str, Any] = session.request.get("generate") or {}
     calls = {name: GenerateCall.from_plain(call) for name, call in asked.items()}
@@ -46,12 +46,12 @@ def generation(session: Session) -> JaxGenerated | None:
     return found
 
 
-def called(session: Session, model: Any) -> Any:
+def called(session: ProgramSession, model: Any) -> Any:
     """What one call of a model's ``generate`` returns, with the session's inputs."""
     jax_random.rewind(session.request["seed"])
     output = model.generate(*session.args, **_keywords(session, model))
     return list(output) if inspect.isgenerator(output) else output
 
 
-def _keywords(session: Session, model: Any) -> dict[str, Any]:
+def _keywords(session: ProgramSession, model: Any) -> dict[str, Any]:
     return {**session.kwargs, **({"rngs": nnx.Rngs(0)} if takes_rngs(model.generate) else {})}

@@ -14,7 +14,7 @@ from t2j_lsp.check.program.marks import RAN
 from .build import program
 from .generate import generation
 from .half import watched
-from .session import Session
+from .session import ProgramSession
 
 
 def observe(request: dict[str, Any]) -> JaxObserved:
@@ -28,7 +28,7 @@ def observe(request: dict[str, Any]) -> JaxObserved:
     evaluation mode without it.
     """
     with program(request) as (module, target), watched() as halves:
-        session = Session(request, vars(module), target)
+        session = ProgramSession(request, vars(module), target)
         session.halves = halves
         session.phase("construct", "", session.construct)
         if not session.errors:

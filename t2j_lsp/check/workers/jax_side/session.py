@@ -13,7 +13,7 @@ from flax import nnx
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, map_values
 from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast, JaxObserved
-from t2j_lsp.check.process.budget import NARROW, TRAINING, Budget
+from t2j_lsp.check.process.budget import NARROW, TRAINING, TimeBudget
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.protocol import leaves, plain
@@ -36,7 +36,7 @@ _SHOWING_NAN: Options = {"xla_disable_hlo_passes": "algsimp,fusion"}
 """For the NaN among gradients: the simplifier makes 0 of 0 * inf, which the same code gives as NaN without ``jit``."""
 
 
-class Session:
+class ProgramSession:
     """One converted program with its state and inputs, and the results of its phases."""
 
     def __init__(self, request: dict[str, Any], namespace: dict[str, Any], target: Any) -> None:
@@ -53,7 +53,7 @@ class Session:
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
         self.slots: list[int] = []
-        self.budget = Budget(request.get("seconds"))
+        self.budget = TimeBudget(request.get("seconds"))
         self.first = 0.0
         """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
         self.reserve = TRAINING + NARROW if request.get("gradients") else 0.0
@@ -185,7 +185,7 @@ class Session:
 
         return run
 
-    def forward(self, shape: Shape, jit: bool = True) -> Run:
+    def forward(self, shape: OutputStructure, jit: bool = True) -> Run:
         """One call of a model, whose output's structure goes to ``shape``."""
 
         def run(model: Any, arrays: list[Any]) -> list[Any]:
@@ -198,7 +198,7 @@ class Session:
 
         Without ``jit``, calls with the inputs that are to raise an error.
         """
-        model, shape = self.fresh(train=False), Shape()
+        model, shape = self.fresh(train=False), OutputStructure()
         run = self.forward(shape, jit)
         times = [time.monotonic()]
         found = {}
@@ -230,14 +230,14 @@ class Session:
 
     def train_forward(self) -> dict[str, Any]:
         """One call in training mode under ``jit``."""
-        model, shape = self.fresh(train=True), Shape()
+        model, shape = self.fresh(train=True), OutputStructure()
         output = self.forward(shape)(model, self.arrays)
         return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
 
     def fresh_draws(self) -> dict[str, Any]:
         """Whether two calls under ``jit`` in training mode draw different numbers, without a tape."""
         model = self.fresh(train=True)
-        run = self.forward(Shape())
+        run = self.forward(OutputStructure())
         twice = zip(run(model, self.arrays), run(model, self.arrays), strict=True)
         return {"frozen": all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)}
 
@@ -252,7 +252,7 @@ class Session:
         """Training steps; for a function, its gradients."""
         model = self.fresh(train=True)
         module = isinstance(model, nnx.Module)
-        shape = Shape()
+        shape = OutputStructure()
         places = [i for i, a in enumerate(self.arrays) if jnp.issubdtype(a.dtype, jnp.inexact)]
 
         def loss(model: Any, floats: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
@@ -302,7 +302,7 @@ class Session:
             found |= self.buffers(f"{end}: buffer", model)
         return found
 
-    def loss(self, shape: Shape, output: list[Any], squared: bool = False) -> Any:
+    def loss(self, shape: OutputStructure, output: list[Any], squared: bool = False) -> Any:
         """The output's inner product with torch's cotangents or distance from them, as on the torch side."""
         total = jnp.zeros((), jnp.float64 if self.wide else jnp.float32)
         cotangents = self.request["cotangents"]
@@ -329,7 +329,7 @@ def trained(path: Any, variable: Any) -> bool:
     return isinstance(variable, nnx.Param) and jnp.issubdtype(getattr(value, "dtype", np.int32), jnp.inexact)
 
 
-class Shape:
+class OutputStructure:
     """The structure of an output whose arrays go through ``jit`` as a list."""
 
     def __init__(self) -> None:

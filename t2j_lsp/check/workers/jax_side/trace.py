@@ -25,7 +25,7 @@ from . import random as jax_random
 from .build import program, to_array
 from .generate import called
 from .pairing import names_of
-from .session import Session, trained
+from .session import ProgramSession, trained
 
 _CHANNELS_LAST = (nnx.Conv, nnx.ConvTranspose, nnx.BatchNorm, nnx.GroupNorm)
 _CHUNK = 20_000_000
@@ -109,7 +109,7 @@ def _trace(request: dict[str, Any]) -> tuple[Traced, bool]:
     """The trace, and whether there were values that could not be recorded."""
     tracer, recorder = Tracer(), Recorder(request.get("bytes", MAX_BYTES))
     with program(request, tracer, {NAME: recorder}) as (module, target):
-        session = Session(request, vars(module), target)
+        session = ProgramSession(request, vars(module), target)
         files = {s.file for s in tracer.sites}
         error: Failure | None = None
         norms: list[Any] = []
@@ -213,7 +213,7 @@ def _place(files: set[str]) -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _norms(session: Session, recorder: Recorder, mode: str) -> list[dict[str, float] | None]:
+def _norms(session: ProgramSession, recorder: Recorder, mode: str) -> list[dict[str, float] | None]:
     """For each event of a call, the norms of the gradients of its sum, as on the torch side."""
     model = session.fresh(mode == "train")
     entries = names_of(model) if isinstance(model, nnx.Module) else {}

@@ -18,7 +18,7 @@ from t2j_lsp.check.workers.training_objects import made
 
 from .build import program, to_array, to_jax
 from .pairing import names_of, value_of
-from .session import Session, Shape
+from .session import OutputStructure, ProgramSession
 
 
 def train(request: dict[str, Any]) -> JaxTrained:
@@ -28,7 +28,7 @@ def train(request: dict[str, Any]) -> JaxTrained:
     """
     try:
         with program(request) as (module, target):
-            session = Session(request, vars(module), target)
+            session = ProgramSession(request, vars(module), target)
             session.phase("construct", "", session.construct)
             if not isinstance(session.model, nnx.Module):
                 return JaxTrained(problem="it is no module")
@@ -69,7 +69,7 @@ def _widen_counts(optimizer: nnx.Optimizer[Any]) -> None:
 class Training:
     """What a recipe made for the session's model; ``reference`` is what the torch side says of its own run."""
 
-    def __init__(self, session: Session, recipe: dict[str, Any], reference: TrainingReference) -> None:
+    def __init__(self, session: ProgramSession, recipe: dict[str, Any], reference: TrainingReference) -> None:
         self.session = session
         self.reference = reference
         session.take(Arguments.from_plain(reference.inputs))
@@ -106,7 +106,7 @@ class Training:
         alone = isinstance(optimizer, nnx.ModelAndOptimizer)
         optimizer.update(*([] if alone else [self.part(model)]), self.part(grads))
 
-    def loss(self, output: Any, shape: Shape) -> Any:
+    def loss(self, output: Any, shape: OutputStructure) -> Any:
         """The file's loss, or the distance from torch's cotangents."""
         if self.target is not None:
             try:
@@ -122,7 +122,7 @@ class Training:
 
     def run(self, count: int) -> dict[str, Any]:
         """``count`` updates under ``jit``, and the schedule after them."""
-        session, shape = self.session, Shape()
+        session, shape = self.session, OutputStructure()
 
         def update(model: Any, optimizer: Any, arrays: list[Any]) -> Any:
             def loss(model: Any) -> Any:

@@ -13,22 +13,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, Plan
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, InputPlan
 
 LIMIT = 3
 """Uses kept for each class."""
 
 
-class Parts:
+class RecordedParts:
     """A context in which constructor arguments of the user's module classes are recorded, and then their inputs."""
 
     def __init__(self, part: dict[str, Any]) -> None:
         self.modules = {m["name"] for m in part["modules"]}
         self.made: dict[int, tuple[Any, Arguments]] = {}
-        self.uses: dict[str, list[Plan]] = {}
+        self.uses: dict[str, list[InputPlan]] = {}
         self.handles: list[Any] = []
 
-    def __enter__(self) -> Parts:
+    def __enter__(self) -> RecordedParts:
         self.classes = [
             (value, value.__dict__.get("__init__"))
             for name in self.modules & set(sys.modules)
@@ -112,7 +112,7 @@ class Parts:
             inputs = Arguments([_specify(a) for a in args], {k: _specify(v) for k, v in kwargs.items()})
         except TypeError:
             return
-        plan = Plan(made[1], inputs, "its use in another class")
+        plan = InputPlan(made[1], inputs, "its use in another class")
         if str(plan) not in map(str, uses):
             uses.append(plan)
 

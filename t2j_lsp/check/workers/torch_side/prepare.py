@@ -16,14 +16,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, Plan, draw, map_values
+from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, InputPlan, draw, map_values
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .build import build, program, realise, to_array
 from .guess import OUT_OF_ORDER, Guesser
 from .lengths import shrunk, unpaired
-from .parts import Parts
+from .parts import RecordedParts
 from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
@@ -44,9 +44,9 @@ def prepare(request: dict[str, Any]) -> Prepared:
     """
     problems: list[str] = []
     deadline = time.monotonic() + request["seconds"]
-    plans = [Plan.from_plain(data) for data in request["plans"]]
+    plans = [InputPlan.from_plain(data) for data in request["plans"]]
     for plan in plans:
-        with program(request) as (module, target), Parts(request["slice"]) as parts:
+        with program(request) as (module, target), RecordedParts(request["slice"]) as parts:
             rng = np.random.default_rng(request["seed"])
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
@@ -105,7 +105,7 @@ def _smaller(
     )
 
 
-def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
     """Where a constructor says that a number must be a tuple or a list, the plan with one, as long as it says or 2."""
     match = _SEQUENCE.search(str(error))
     value = plan.init.kwargs.get(match[1]) if match else None
@@ -117,7 +117,7 @@ def _as_sequence(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
     return [replace(plan, init=init)] if all(str(p.init) != str(init) for p in plans) else []
 
 
-def _repaired(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
+def _repaired(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
     """Where a residual connection doesn't fit, the plan with as many channels going in as come out, or the reverse."""
     match = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", str(error))
     if match is None or not plan.source.startswith("its parameters"):
@@ -130,7 +130,7 @@ def _repaired(plan: Plan, error: Exception, plans: list[Plan]) -> list[Plan]:
     return [p for p in found[:2] if str(p.init) not in known and len(plans) < _MOST_PLANS]
 
 
-def _tries(model: Any, plan: Plan) -> Iterator[tuple[Arguments, Guesser | None]]:
+def _tries(model: Any, plan: InputPlan) -> Iterator[tuple[Arguments, Guesser | None]]:
     if plan.inputs is not None:
         known = plan.source == "the t2j comment" or plan.inputs.call is not None
         for inputs in [plan.inputs] if known else shrunk(plan.inputs):
@@ -173,7 +173,7 @@ def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "")
     return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf), arguments.call)
 
 
-def variants(model: Any, inputs: Arguments, plan: Plan, rng: np.random.Generator) -> dict[str, Arguments]:
+def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Generator) -> dict[str, Arguments]:
     """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise."""
     found = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
     specs: list[ArraySpec] = []

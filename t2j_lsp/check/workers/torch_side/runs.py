@@ -12,7 +12,7 @@ from torch import nn
 
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
 from t2j_lsp.check.messages import Tape
-from t2j_lsp.check.process.budget import Budget
+from t2j_lsp.check.process.budget import TimeBudget
 from t2j_lsp.check.program.digest import compact, digest
 from t2j_lsp.check.protocol import RawArray, leaves, plain
 from t2j_lsp.check.workers.serve import raised
@@ -57,7 +57,7 @@ class Runs:
         self.model = model
         self.namespace = namespace
         self.inputs = Arguments.from_plain(request["inputs"])
-        self.budget = Budget(request.get("seconds"))
+        self.budget = TimeBudget(request.get("seconds"))
         self.wide: bool = request["wide"]
         self.seed: int = request["seed"]
         self.rng = rng

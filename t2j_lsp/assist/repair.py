@@ -224,8 +224,8 @@ class _Loop:
             if len(gained) > self.budget.patience and gained[-1] <= gained[-1 - self.budget.patience]:
                 self.result.ended = "no gain"
                 return
-            told = await asyncio.to_thread(self._feedback, found)
-            messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, told]
+            feedback = await asyncio.to_thread(self._feedback, found)
+            messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, feedback]
         self.result.ended = "rounds"
 
     def _spent(self) -> str:

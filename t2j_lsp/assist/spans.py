@@ -71,15 +71,15 @@ def with_all(translation: Translation) -> Translation:
     spans = refused_spans(translation)
     places = [SourceMapEntry(s.source_line, s.source_end_line, s.line, s.end_line) for s in spans]
     findings = [finding for span in spans for finding in span.findings]
-    here = definitions(translation.code)
+    defined = definitions(translation.code)
     for name, (first, last) in definitions(translation.source).items():
         before = _lines(translation.source, first, last)
         gaps = any(first <= span.source_line <= last for span in spans)
-        if gaps or name not in here or before == _lines(translation.code, *here[name]):
+        if gaps or name not in defined or before == _lines(translation.code, *defined[name]):
             continue
         reason = "the rules convert it; write it as you would: yours is taken only if a check finds it equivalent"
         findings.append(Finding(Span(first, 0, last, 0), name, ASKED, Severity.GAP, reason))
-        places.append(SourceMapEntry(first, last, *here[name]))
+        places.append(SourceMapEntry(first, last, *defined[name]))
     return replace(translation, findings=tuple(findings), source_map=tuple(places))
 
 

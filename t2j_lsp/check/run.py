@@ -12,7 +12,7 @@ from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.program.objects import checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.program.workspace import read_text
-from t2j_lsp.check.verdict.coverage import told_by
+from t2j_lsp.check.verdict.coverage import decided_by
 from t2j_lsp.contract import CheckReport, ObjectVerdict, SourceMapEntry, T2JError
 
 from .file_check import FileCheck
@@ -106,7 +106,7 @@ def check_files(
             pool.close()
     check.settle(verdicts)
     order = list(objects) if objects is not None else [item.name for item in found]
-    coverage = check.covered.coverage(*told_by(verdicts.values())) if objects is None else None
+    coverage = check.covered.coverage(*decided_by(verdicts.values())) if objects is None else None
     not_run = list(coverage.training) if coverage is not None else []
     judged = [verdicts[name] for name in order]
     return CheckReport(pool.device_name, judged, pool.fallback, not_run, coverage, containment=pool.containment)

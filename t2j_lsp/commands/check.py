@@ -152,7 +152,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
     # Imported here so that the command line's other commands don't load numpy.
     from t2j_lsp.check.program.objects import find_objects
     from t2j_lsp.check.program.slice import Slicer
-    from t2j_lsp.check.verdict.coverage import Covered, told_by
+    from t2j_lsp.check.verdict.coverage import Covered, decided_by
 
     source, converted = files
     sides = Slicer(source, texts[0]), Slicer(converted, texts[1])
@@ -162,7 +162,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
             if side.defines(side.main, name):
                 side.cut(name)
     known = kept(source, texts[0], converted, texts[1])
-    told = told_by(report.objects)
+    decided = decided_by(report.objects)
     record(
         source,
         texts[0],
@@ -175,7 +175,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
         names=names,
         neighbours=digests_of(sides[0].neighbours | sides[1].neighbours),
         ran={one.name: one.ran for one in report.objects},
-        coverage=Covered(*sides).coverage(*(known.beside(*told) if known is not None else told)),
+        coverage=Covered(*sides).coverage(*(known.beside(*decided) if known is not None else decided)),
     )
 
 

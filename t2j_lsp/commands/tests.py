@@ -94,8 +94,8 @@ def _run(arguments: argparse.Namespace, pool: Pool, programs: Programs, shown: C
         text, notes = read_source(path).text, []
         programs.tests_at[path] = Slicer(source).workspace.root / path.name
     else:
-        here = path if path.resolve().parent == source.resolve().parent else source.with_name(path.name)
-        path = here if here.resolve() != source.resolve() else source.with_name(f"test_{source.stem}.py")
+        shown_path = path if path.resolve().parent == source.resolve().parent else source.with_name(path.name)
+        path = shown_path if shown_path.resolve() != source.resolve() else source.with_name(f"test_{source.stem}.py")
         written = write_tests(pool, Slicer(source), path, arguments.object, arguments.timeout, shown.step)
         text, notes = written.code, [f"{name}: no tests: {why}" for name, why in written.skipped]
     _tell(notes)

@@ -79,9 +79,9 @@ def python_files(folder: Path, outside: Path | None = None) -> Iterator[Path]:
     Hidden folders, caches, virtual environments and the folder ``outside`` are left out.
     """
     for root, folders, names in os.walk(folder):
-        here = Path(root)
-        folders[:] = sorted(name for name in folders if not _is_skipped(here / name, outside))
-        yield from (here / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
+        walked = Path(root)
+        folders[:] = sorted(name for name in folders if not _is_skipped(walked / name, outside))
+        yield from (walked / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
 
 
 def _is_skipped(folder: Path, outside: Path | None) -> bool:

@@ -50,11 +50,11 @@ def case_of_verdict(form: dict[str, Any], source: tuple[Path, str], converted: t
     if failed is None:
         return None
     place = form["divergence"] or {}
-    ours, theirs = _text_of(place.get("torch"), *source), _text_of(place.get("jax"), *converted)
+    torch_text, jax_text = _text_of(place.get("torch"), *source), _text_of(place.get("jax"), *converted)
     outcome = failed.outcome
     assert outcome in ("raises", "differs", "does not load")
-    edit = _edit(place["fix"], theirs) if place.get("fix") else None
-    return Case(ours, failed.lines[0], theirs, failed.lines[1], failed.message, outcome, edit)  # type: ignore[arg-type]
+    edit = _edit(place["fix"], jax_text) if place.get("fix") else None
+    return Case(torch_text, failed.lines[0], jax_text, failed.lines[1], failed.message, outcome, edit)  # type: ignore[arg-type]
 
 
 def _text_of(place: dict[str, Any] | None, path: Path, text: str) -> str:

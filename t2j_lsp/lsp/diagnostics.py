@@ -159,8 +159,8 @@ class Diagnostics:
             self.publish(program)
             return
         known = self.session.service.known.get(program.uri)
-        told = self._pulled.get(program.uri)
-        if known is not None and told is not None and told != known.analysis.findings:
+        pulled = self._pulled.get(program.uri)
+        if known is not None and pulled is not None and pulled != known.analysis.findings:
             self._refresh(program.uri)
 
     # --- pulling --------------------------------------------------------------------------------------------------

@@ -149,16 +149,16 @@ def _module_entries(
     else:
         prefixes = {}
     for key, value in _attributes(owner):
-        here = (*path, key)
+        place = (*path, key)
         if isinstance(value, nnx.Variable):
             if _in_state_dict(value):
-                yield _variable_entry(owner, value, prefix, here)
+                yield _variable_entry(owner, value, prefix, place)
         elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
             if (key, "kernel") in done:
                 continue
             unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and isinstance(value, nnx.List | nnx.Dict)
             child = prefix if unnamed else prefixes.get(str(key), f"{prefix}{key}.")
-            yield from _module_entries(value, child, here, inside)
+            yield from _module_entries(value, child, place, inside)
     if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
         counted = getattr(owner, "num_batches_tracked", None)
         if isinstance(getattr(owner, "mean", None), nnx.Variable) and not isinstance(counted, nnx.Variable):

@@ -174,10 +174,10 @@ def momentum(place: ExpressionPair) -> Iterator[Candidate]:
         return
     given = _literal(place.given("momentum"))
     why = "PyTorch's momentum weighs the new value, and Flax's the old one"
-    theirs = [m for m in (*place.torch_arguments("momentum"), 0.1) if isinstance(m, float)]
-    for value in dict.fromkeys(round(1 - m, 12) for m in (*theirs, given) if isinstance(m, float)):
+    torch_momenta = [m for m in (*place.torch_arguments("momentum"), 0.1) if isinstance(m, float)]
+    for value in dict.fromkeys(round(1 - m, 12) for m in (*torch_momenta, given) if isinstance(m, float)):
         yield from place.set("momentum", repr(value), why)
-    for value in dict.fromkeys(theirs):
+    for value in dict.fromkeys(torch_momenta):
         yield from place.set("momentum", repr(value), f"PyTorch's momentum is {value} here")
 
 

@@ -160,8 +160,8 @@ class Experiment:
         assert alignment is not None
         parting = alignment.parting()
         for t, j in reversed([p for p in alignment.pairs if parting is None or p < parting]):
-            ours, theirs = (list(arrays_of(e.value).values()) for e in (alignment.torch[t], alignment.jax[j]))
-            if any(len(a.shape) != len(b.shape) for a, b in zip(ours, theirs, strict=False)):
+            torch, jax = (list(arrays_of(e.value).values()) for e in (alignment.torch[t], alignment.jax[j]))
+            if any(len(a.shape) != len(b.shape) for a, b in zip(torch, jax, strict=False)):
                 yield alignment.jax[j]
 
     def _torch_statements(self) -> tuple[ast.AST, ...]:
@@ -192,7 +192,7 @@ class Experiment:
 def _agreeing(alignment: Alignment) -> set[int]:
     """The torch events whose values are there in JAX too, as far as that can be no accident."""
     pairs = [(t, alignment.torch[t], alignment.jax[j]) for t, j in alignment.pairs]
-    return {t for t, ours, theirs in pairs if _tells(ours) and _tells(theirs) and alignment.agree(ours, theirs)}
+    return {t for t, torch, jax in pairs if _tells(torch) and _tells(jax) and alignment.agree(torch, jax)}
 
 
 def _tells(event: TracedEvent) -> bool:

@@ -91,13 +91,13 @@ class _Steps:
         places = (self.alignment.first_value() if parts else None) or self._lines(torch, jax)
         if parts:
             self.first = len(self.steps)
-        ours, theirs = _leaves(torch.value), _leaves(jax.value)
-        if len(ours) != len(theirs):
-            first = [next(iter(leaves.values()), None) for leaves in (ours, theirs)]
+        torch_leaves, jax_leaves = _leaves(torch.value), _leaves(jax.value)
+        if len(torch_leaves) != len(jax_leaves):
+            first = [next(iter(leaves.values()), None) for leaves in (torch_leaves, jax_leaves)]
             left, right = (self._value(side, places[side], first[side]) for side in (0, 1))
             self.steps.append(Step(_target(torch), agree, left, right))
             return
-        for (path, a), b in zip(ours.items(), theirs.values(), strict=True):
+        for (path, a), b in zip(torch_leaves.items(), jax_leaves.values(), strict=True):
             self.steps.append(self._step(_target(torch) + path, a, b, places))
         if parts and not agree:
             apart = [i for i in range(self.first or 0, len(self.steps)) if not self.steps[i].agree]
@@ -109,13 +109,13 @@ class _Steps:
 
     def _alone(self, first_t: int, last_t: int, first_j: int, last_j: int) -> None:
         """Statements that only one side has, in functions that both have: not what happens inside of helpers."""
-        ours, theirs = self.functions
+        torch_functions, jax_functions = self.functions
         for event in self.alignment.torch[first_t:last_t]:
-            if not event.module and event.site.key[0] in theirs:
+            if not event.module and event.site.key[0] in jax_functions:
                 for path, leaf in _leaves(event.value).items():
                     self.steps.append(Step(_target(event) + path, True, self._event(0, event, leaf), None))
         for event in self.alignment.jax[first_j:last_j]:
-            if not event.module and self.alignment.key(event)[0] in ours:
+            if not event.module and self.alignment.key(event)[0] in torch_functions:
                 for path, leaf in _leaves(event.value).items():
                     self.steps.append(Step(_target(event) + path, True, None, self._event(1, event, leaf)))
 
@@ -207,14 +207,14 @@ def worst(left: NdArray, right: NdArray, error: NdArray) -> Worst | None:
     if not error.any():
         return None
     at = np.unravel_index(int(error.argmax()), error.shape)
-    ours, theirs = (np.abs(a[at]) if a.dtype.kind == "c" else a[at] for a in (left, right))
-    return Worst(tuple(int(i) for i in at), _shown(float(ours)), _shown(float(theirs)))
+    left_value, right_value = (np.abs(a[at]) if a.dtype.kind == "c" else a[at] for a in (left, right))
+    return Worst(tuple(int(i) for i in at), _shown(float(left_value)), _shown(float(right_value)))
 
 
 def histogram(torch: NdArray, jax: NdArray) -> Histogram | None:
     """Counts between edges common to both sides; None for single numbers, and where nothing is finite."""
-    ours, theirs = (np.abs(a) if a.dtype.kind == "c" else a for a in (torch, jax))
-    finite = [a[np.isfinite(a)] for a in (ours, theirs)]
+    torch_sizes, jax_sizes = (np.abs(a) if a.dtype.kind == "c" else a for a in (torch, jax))
+    finite = [a[np.isfinite(a)] for a in (torch_sizes, jax_sizes)]
     if max(torch.size, jax.size) < 2 or not any(a.size for a in finite):
         return None
     low, high = min(a.min() for a in finite if a.size), max(a.max() for a in finite if a.size)
@@ -222,7 +222,7 @@ def histogram(torch: NdArray, jax: NdArray) -> Histogram | None:
         return None
     edges = np.histogram_bin_edges([low, high], BINS)
     counts = [tuple(int(n) for n in np.histogram(a, edges)[0]) for a in finite]
-    left_out = [a.size - f.size for a, f in zip((ours, theirs), finite, strict=True)]
+    left_out = [a.size - f.size for a, f in zip((torch_sizes, jax_sizes), finite, strict=True)]
     return Histogram(tuple(float(e) for e in edges), counts[0], counts[1], *left_out)
 
 

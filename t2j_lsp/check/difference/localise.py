@@ -76,8 +76,8 @@ class Alignment:
         self.layouts = any(word in texts[1] for word in _LAYOUTS)
         self.tolerance = WIDE if wide else NARROW
         self.names = names
-        ours, theirs = [e.site.key for e in self.torch], [self.key(e) for e in self.jax]
-        matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+        torch_keys, jax_keys = [e.site.key for e in self.torch], [self.key(e) for e in self.jax]
+        matcher = difflib.SequenceMatcher(None, torch_keys, jax_keys, autojunk=False)
         self.named = [(b.a + i, b.b + i) for b in matcher.get_matching_blocks() for i in range(b.size)]
         self.pairs = sorted([*self.named, *self._by_value()])
 
@@ -110,10 +110,17 @@ class Alignment:
     def _same_array(self, torch: TracedEvent, jax: TracedEvent) -> bool:
         if jax.module:
             return False
-        ours, theirs = (list(arrays_of(e.value).values()) for e in (torch, jax))
-        if len(ours) != 1 or len(theirs) != 1 or kind_of(ours[0]) != "floating" or ours[0].shape != theirs[0].shape:
+        torch_arrays, jax_arrays = (list(arrays_of(e.value).values()) for e in (torch, jax))
+        if (
+            len(torch_arrays) != 1
+            or len(jax_arrays) != 1
+            or kind_of(torch_arrays[0]) != "floating"
+            or torch_arrays[0].shape != jax_arrays[0].shape
+        ):
             return False
-        return int(np.prod(ours[0].shape)) >= TELLING and same(ours[0], theirs[0], self.tolerance, False)
+        return int(np.prod(torch_arrays[0].shape)) >= TELLING and same(
+            torch_arrays[0], jax_arrays[0], self.tolerance, False
+        )
 
     def places(self, torch: TracedEvent | None, jax: TracedEvent | None) -> Places:
         """The lines of two events: for the output of a submodule, those that make it."""
@@ -134,8 +141,8 @@ class Alignment:
         if lines[1] is None or not self.torch or not self.jax:
             return None
         files = [self.torch[0].site.file, self.jax[0].site.file]
-        ours, theirs = (None if n is None else Location(f, n) for f, n in zip(files, lines, strict=True))
-        return ours, theirs
+        torch_place, jax_place = (None if n is None else Location(f, n) for f, n in zip(files, lines, strict=True))
+        return torch_place, jax_place
 
     def parting(self) -> tuple[int, int] | None:
         """The first pair of events whose values differ."""
@@ -168,8 +175,13 @@ class Alignment:
                 continue
             if "channels last" not in given.site.reads:
                 return None
-            ours, theirs = (list(arrays_of(e.value).values())[:1] for e in (self.torch[a], given))
-            same = ours and theirs and len(ours[0].shape) > 2 and ours[0].shape == theirs[0].shape
+            torch_array, jax_array = (list(arrays_of(e.value).values())[:1] for e in (self.torch[a], given))
+            same = (
+                torch_array
+                and jax_array
+                and len(torch_array[0].shape) > 2
+                and torch_array[0].shape == jax_array[0].shape
+            )
             return (_location(self.torch[a]), _location(given)) if same else None
         return None
 
@@ -179,8 +191,8 @@ class Alignment:
         for t, j in reversed(self.pairs):
             if self.jax[j].site.target not in reads:
                 continue
-            ours, theirs = (list(arrays_of(e.value).values()) for e in (self.torch[t], self.jax[j]))
-            if any(tuple(a.shape) != tuple(b.shape) for a, b in zip(ours, theirs, strict=False)):
+            torch_arrays, jax_arrays = (list(arrays_of(e.value).values()) for e in (self.torch[t], self.jax[j]))
+            if any(tuple(a.shape) != tuple(b.shape) for a, b in zip(torch_arrays, jax_arrays, strict=False)):
                 return self.places(self.torch[t], self.jax[j])
         return None
 
@@ -201,12 +213,12 @@ class Alignment:
         """The first statement through which other gradients reach the parameters and inputs."""
         tolerance = 100 * self.tolerance
         for t, j in self.named:
-            ours, theirs = self.torch[t].norms, self.jax[j].norms
-            if ours is None or theirs is None:
+            torch_norms, jax_norms = self.torch[t].norms, self.jax[j].norms
+            if torch_norms is None or jax_norms is None:
                 continue
-            names = ours.keys() & theirs.keys()
-            scale = max((ours[n] for n in names), default=0.0)
-            if any(not abs(ours[n] - theirs[n]) <= tolerance * scale + 1e-12 for n in names):
+            names = torch_norms.keys() & jax_norms.keys()
+            scale = max((torch_norms[n] for n in names), default=0.0)
+            if any(not abs(torch_norms[n] - jax_norms[n]) <= tolerance * scale + 1e-12 for n in names):
                 return self.places(self.torch[t], self.jax[j])
         return None
 
@@ -263,12 +275,14 @@ def _numbers(value: Any) -> list[float] | None:
 
 def _agree(left: Any, right: Any, tolerance: float, layouts: bool = True) -> bool:
     """Whether two values agree, as far as they can be compared: numbers, and arrays, channels last where allowed."""
-    ours, theirs = _numbers(left), _numbers(right)
-    if ours is not None and theirs is not None:
-        if len(ours) != len(theirs):
-            return 1 in (len(ours), len(theirs))  # A size for each axis instead of one for all.
-        a, b = np.asarray(ours), np.asarray(theirs)
-        return _close(a, b, tolerance) or (layouts and len(ours) > 1 and _close(np.sort(a), np.sort(b), tolerance))
+    left_numbers, right_numbers = _numbers(left), _numbers(right)
+    if left_numbers is not None and right_numbers is not None:
+        if len(left_numbers) != len(right_numbers):
+            return 1 in (len(left_numbers), len(right_numbers))  # A size for each axis instead of one for all.
+        a, b = np.asarray(left_numbers), np.asarray(right_numbers)
+        return _close(a, b, tolerance) or (
+            layouts and len(left_numbers) > 1 and _close(np.sort(a), np.sort(b), tolerance)
+        )
     mine, other = list(arrays_of(left).values()), list(arrays_of(right).values())
     if not mine or not other:
         return True
@@ -329,12 +343,12 @@ def twin(text: str, line: int, other: str) -> int | None:
 
     Where a function assigns to a name several times, the same of these times.
     """
-    ours, theirs = _assignments(text), _assignments(other)
-    key = next((k for k, n in ours if n == line), None)
+    assignments, others = _assignments(text), _assignments(other)
+    key = next((k for k, n in assignments if n == line), None)
     if key is None:
         return None
-    number = [n for k, n in ours if k == key].index(line)
-    lines = [n for k, n in theirs if k == key]
+    number = [n for k, n in assignments if k == key].index(line)
+    lines = [n for k, n in others if k == key]
     return lines[number] if number < len(lines) else None
 
 

@@ -158,45 +158,45 @@ class Slicer:
         return kept[module]
 
     def _need(self, kept: dict[str, _Kept], module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
-        here = self._keep(kept, module)
-        if here is None:
+        part = self._keep(kept, module)
+        if part is None:
             return []
-        scope = here.scope
+        scope = part.scope
         more: list[_Item] = []
         statements = scope.bindings.get(name)
         if statements is None:
-            return self._from_star(here, module, name, attributes)
+            return self._from_star(part, module, name, attributes)
         for index in (*statements, *scope.mutations.get(name, ())):
             statement = scope.body[index]
             if isinstance(statement, ast.Import | ast.ImportFrom):
-                names = here.names.setdefault(index, set())
+                names = part.names.setdefault(index, set())
                 assert names is not None
                 names.add(name)
-                more += self._follow(kept, module, here, statement, name, attributes)
-            elif index not in here.names:
-                here.names[index] = None
+                more += self._follow(kept, module, part, statement, name, attributes)
+            elif index not in part.names:
+                part.names[index] = None
                 for use in uses(statement, not scope.future_annotations):
-                    more += self._use(kept, module, here, use)
+                    more += self._use(kept, module, part, use)
         return more
 
-    def _use(self, kept: dict[str, _Kept], module: str, here: _Kept, use: Use) -> list[_Item]:
+    def _use(self, kept: dict[str, _Kept], module: str, part: _Kept, use: Use) -> list[_Item]:
         if use.statement is None:
             return (
                 []
-                if use.name in _BUILTINS and use.name not in here.scope.bindings
+                if use.name in _BUILTINS and use.name not in part.scope.bindings
                 else [(module, use.name, use.attributes)]
             )
         more = []
         for alias in use.statement.names:
             bound = alias.asname or alias.name.partition(".")[0]
-            more += self._follow(kept, module, here, use.statement, bound, ())
+            more += self._follow(kept, module, part, use.statement, bound, ())
         return more
 
     def _follow(
         self,
         kept: dict[str, _Kept],
         module: str,
-        here: _Kept,
+        part: _Kept,
         statement: ast.Import | ast.ImportFrom,
         name: str,
         attributes: tuple[str, ...],
@@ -210,7 +210,7 @@ class Slicer:
                     self._keep(kept, alias.name)
                     more += self._module_value(kept, first, attributes)
             return more
-        target = self.workspace.absolute(module, here.package, statement.level, statement.module)
+        target = self.workspace.absolute(module, part.package, statement.level, statement.module)
         more = []
         for alias in statement.names:
             if (alias.asname or alias.name) != name or target is None:
@@ -230,32 +230,32 @@ class Slicer:
 
     def _module_value(self, kept: dict[str, _Kept], module: str, attributes: tuple[str, ...]) -> list[_Item]:
         """A module used as a value: the name that is read from it, or all its names."""
-        here = self._keep(kept, module)
-        if here is None:
+        part = self._keep(kept, module)
+        if part is None:
             return []
         if not attributes:
-            return [(module, name, ()) for name in here.scope.bindings]
+            return [(module, name, ()) for name in part.scope.bindings]
         first, rest = attributes[0], attributes[1:]
-        if first not in here.scope.bindings and self._is_module(module, first):
+        if first not in part.scope.bindings and self._is_module(module, first):
             return self._module_value(kept, f"{module}.{first}", rest)
         return [(module, first, rest)]
 
-    def _from_star(self, here: _Kept, module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
+    def _from_star(self, part: _Kept, module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
         """Looks for ``name`` behind the ``from m import *`` of a module."""
         if name in _BUILTINS:
             return []
-        for index in here.scope.stars:
-            statement = here.scope.body[index]
+        for index in part.scope.stars:
+            statement = part.scope.body[index]
             assert isinstance(statement, ast.ImportFrom)
-            target = self.workspace.absolute(module, here.package, statement.level, statement.module)
+            target = self.workspace.absolute(module, part.package, statement.level, statement.module)
             if target is None or self.load(target) is None:
-                here.names[index] = None  # Another library's: all of its names.
+                part.names[index] = None  # Another library's: all of its names.
             elif self.defines(target, name):
-                names = here.names.setdefault(index, set())
+                names = part.names.setdefault(index, set())
                 assert names is not None
                 names.add(name)
                 return [(target, name, attributes)]
-        if "__getattr__" in here.scope.bindings:
+        if "__getattr__" in part.scope.bindings:
             return [(module, "__getattr__", ())]
         return []
 

@@ -69,7 +69,7 @@ class OwnTraining:
     ) -> None:
         """Adds to an equivalent verdict what the training shows.
 
-        ``torch`` is what torch observed, and ``here`` and ``there`` are requests to observe it once more.
+        ``torch`` is what torch observed; the requests are to observe it once more.
         """
         behavioral = judgement.verdict.stages["behavioral"]
         if self.found.torch is None or torch.uncontrolled.get("train"):

@@ -79,7 +79,7 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingReci
         index, model, wanted = found
         line = frame.statements[index].lineno
         try:
-            ours = cut(torch, frame, model, wanted)
+            torch_recipe = cut(torch, frame, model, wanted)
         except RecipeRefused as error:
             return TrainingRecipes(problem=f"the optimizer in line {line} can't be made alone: {error}")
         other = _counterpart(jax, frame.name, wanted)
@@ -88,15 +88,15 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingReci
             return TrainingRecipes(
                 problem=f"the optimizer in line {line} was not compared: no `{name}` in the converted file"
             )
-        there, theirs = other
-        kept = {k: v for k, v in wanted.items() if k in theirs or k == SCHEDULER}  # It may be inside the optimizer.
+        jax_frame, jax_names = other
+        kept = {k: v for k, v in wanted.items() if k in jax_names or k == SCHEDULER}  # It may be inside the optimizer.
         try:
-            ours = ours if len(kept) == len(wanted) else cut(torch, frame, model, kept)
-            variable, trained = _model_of(there, theirs, model)
-            converted = replace(cut(jax, there, variable, theirs, ours.given), trained=trained)
+            torch_recipe = torch_recipe if len(kept) == len(wanted) else cut(torch, frame, model, kept)
+            variable, trained = _model_of(jax_frame, jax_names, model)
+            jax_recipe = replace(cut(jax, jax_frame, variable, jax_names, torch_recipe.given), trained=trained)
             if CRITERION not in wanted:
-                ours, converted = _with_loss(ours, converted, torch.scope, jax.scope, names)
-            ours = _clipping(ours, converted, torch.scope)
+                torch_recipe, jax_recipe = _with_loss(torch_recipe, jax_recipe, torch.scope, jax.scope, names)
+            torch_recipe = _clipping(torch_recipe, jax_recipe, torch.scope)
         except RecipeRefused as error:
             return TrainingRecipes(problem=f"the optimizer in line {line} was not compared: converted, {error}")
         if _sets_rate(torch.scope):
@@ -106,18 +106,18 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingReci
         if SCHEDULER in wanted and len(_stepped(frame, names, torch.scope)) > 1:
             return TrainingRecipes(problem=f"the optimizer in line {line} has more than one schedule")
         each = _each_update(torch.scope.body, wanted[SCHEDULER][0]) if SCHEDULER in wanted else True
-        moved = SCHEDULER in theirs and each != _steps_inside(jax.scope.body, theirs[SCHEDULER][0], each)
+        moved = SCHEDULER in jax_names and each != _steps_inside(jax.scope.body, jax_names[SCHEDULER][0], each)
         if moved:
-            each_line = ours.lines.get(SCHEDULER, line)
+            each_line = torch_recipe.lines.get(SCHEDULER, line)
             return TrainingRecipes(
                 problem=f"the schedule in line {each_line} is stepped elsewhere in the converted loop"
             )
-        if not each and SCHEDULER not in theirs:
-            each_line = ours.lines.get(SCHEDULER, line)
+        if not each and SCHEDULER not in jax_names:
+            each_line = torch_recipe.lines.get(SCHEDULER, line)
             return TrainingRecipes(
                 problem=f"the schedule in line {each_line} goes on once an epoch; the converted one is in the optimizer"
             )
-        return TrainingRecipes(ours, converted, "", each, _left_out(torch.scope, ours))
+        return TrainingRecipes(torch_recipe, jax_recipe, "", each, _left_out(torch.scope, torch_recipe))
     return TrainingRecipes()
 
 
@@ -220,15 +220,15 @@ def _counterpart(jax: Slicer, frame: str, wanted: Wanted) -> tuple[Frame, Wanted
         found = {kind: made[name] for kind, (name, _, _) in wanted.items() if name in made}
         if OPTIMIZER in found:
             return candidate, found
-    made_there = [
+    optimizers = [
         (f, (n, i, "")) for f in candidates for i, n, c in f.assignments() if _is_optimizer(names.dotted(c.func))
     ]
-    if len(made_there) != 1:
+    if len(optimizers) != 1:
         return None
-    there, optimizer = made_there[0]
-    bound_there = {n: (n, i, "") for i, s in enumerate(there.statements) for n in bound(s)}
-    others = {kind: bound_there[name] for kind, (name, _, _) in wanted.items() if name in bound_there}
-    return there, {**others, OPTIMIZER: optimizer}
+    holder, optimizer = optimizers[0]
+    bound_names = {n: (n, i, "") for i, s in enumerate(holder.statements) for n in bound(s)}
+    others = {kind: bound_names[name] for kind, (name, _, _) in wanted.items() if name in bound_names}
+    return holder, {**others, OPTIMIZER: optimizer}
 
 
 def _is_optimizer(dotted: str) -> bool:
@@ -252,14 +252,17 @@ def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> tuple[str, str]:
 
 
 def _with_loss(
-    ours: Recipe, theirs: Recipe, torch: ModuleScope, jax: ModuleScope, names: Imported
+    torch_recipe: Recipe, jax_recipe: Recipe, torch: ModuleScope, jax: ModuleScope, names: Imported
 ) -> tuple[Recipe, Recipe]:
     """The recipes with the loss that both files compute by a call, where there is one such call in each."""
-    here = [(t, c) for t, c in _loss_calls(torch) if names.dotted(c.func).rpartition(".")[2] in _LOSSES]
-    there = [(t, c) for t, c in _loss_calls(jax) if t in {name for name, _ in here}]
-    if len(here) != 1 or len(there) != 1:
-        return ours, theirs
-    return tuple(_and(r, c, names.dotted(here[0][1].func)) for r, c in ((ours, here[0][1]), (theirs, there[0][1])))  # type: ignore[return-value]
+    torch_calls = [(t, c) for t, c in _loss_calls(torch) if names.dotted(c.func).rpartition(".")[2] in _LOSSES]
+    jax_calls = [(t, c) for t, c in _loss_calls(jax) if t in {name for name, _ in torch_calls}]
+    if len(torch_calls) != 1 or len(jax_calls) != 1:
+        return torch_recipe, jax_recipe
+    return tuple(
+        _and(r, c, names.dotted(torch_calls[0][1].func))
+        for r, c in ((torch_recipe, torch_calls[0][1]), (jax_recipe, jax_calls[0][1]))
+    )  # type: ignore[return-value]
 
 
 def _loss_calls(scope: ModuleScope) -> list[tuple[str, ast.Call]]:
@@ -303,25 +306,27 @@ def _and(recipe: Recipe, call: ast.Call, dotted: str) -> Recipe:
     )
 
 
-def _clipping(ours: Recipe, theirs: Recipe, scope: ModuleScope) -> Recipe:
+def _clipping(torch_recipe: Recipe, jax_recipe: Recipe, scope: ModuleScope) -> Recipe:
     """Torch's recipe with the program's clipping of gradients, where the converted optimizer has that inside.
 
     Raises RecipeRefused where the two can't be done alike.
     """
-    text = " ".join(statement for statement, _ in theirs.statements)
+    text = " ".join(statement for statement, _ in jax_recipe.statements)
     if "MultiSteps" in text or "apply_every" in text:
         raise RecipeRefused("its optimizer adds gradients up over several updates")
     calls = [n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call)]
     clips = [c for c in calls if ast.unparse(c.func).rpartition(".")[2] in ("clip_grad_norm_", "clip_grad_value_")]
     if "clip" not in text or not clips:
-        return ours
+        return torch_recipe
     limit = [*(k.value for k in clips[0].keywords), *clips[0].args[1:]]
     if len(clips) > 1 or len(limit) != 1 or not isinstance(limit[0], ast.Constant):
         raise RecipeRefused("its optimizer clips gradients, by what can't be told from torch's program alone")
     name = ast.unparse(clips[0].func).rpartition(".")[2]
     made = f"{CLIPPING} = lambda parameters: __import__('torch').nn.utils.{name}(parameters, {ast.unparse(limit[0])})"
     return replace(
-        ours, names={**ours.names, CLIPPING: CLIPPING}, statements=(*ours.statements, (made, clips[0].lineno))
+        torch_recipe,
+        names={**torch_recipe.names, CLIPPING: CLIPPING},
+        statements=(*torch_recipe.statements, (made, clips[0].lineno)),
     )
 
 
@@ -333,11 +338,11 @@ def _sets_rate(scope: ModuleScope) -> bool:
     return any(isinstance(n.slice, ast.Constant) and n.slice.value == "lr" for n in nodes)
 
 
-def _left_out(scope: ModuleScope, ours: Recipe) -> tuple[str, ...]:
+def _left_out(scope: ModuleScope, recipe: Recipe) -> tuple[str, ...]:
     """The clipping of gradients that stays with the program's loop."""
     calls = (n for s in scope.body for n in ast.walk(s) if isinstance(n, ast.Call))
     clips = [c.lineno for c in calls if ast.unparse(c.func).rpartition(".")[2].startswith("clip_grad_")]
-    return (f"the clipping in line {clips[0]}",) if clips and CLIPPING not in ours.names else ()
+    return (f"the clipping in line {clips[0]}",) if clips and CLIPPING not in recipe.names else ()
 
 
 def _stepped(frame: Frame, names: Imported, scope: ModuleScope) -> set[str]:

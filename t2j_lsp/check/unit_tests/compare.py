@@ -76,12 +76,12 @@ class TestReport:
     def to_json(self) -> dict[str, Any]:
         """The counts, and each test that is not among those that agree."""
         counts = {"tests": self.found, "kept": self.kept, "translated": self.translated}
-        told = {
+        details = {
             "dropped": [vars(one) for one in self.dropped],
             "untranslated": [{"name": name, "reason": reason} for name, reason in self.untranslated],
             "differ": [vars(one) for one in self.differ],
         }
-        return {**counts, "agree": len(self.agree), **told, "agreeing": self.agree}
+        return {**counts, "agree": len(self.agree), **details, "agreeing": self.agree}
 
 
 class PytestMissing(Exception):  # a state of the user's environment, told in its text
@@ -127,7 +127,7 @@ def run_tests(pool: Pool, kind: Kind, tests: Slicer, timeout: float, repeat: int
                 f"tests run with pytest, which is not installed beside {kind}: pip install pytest"
             ) from error
         raise
-    return [{name: TestOutcome(name, **told) for name, told in run.items()} for run in runs]
+    return [{name: TestOutcome(name, **details) for name, details in run.items()} for run in runs]
 
 
 def compare_tests(

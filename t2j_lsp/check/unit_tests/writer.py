@@ -224,8 +224,8 @@ class _Writer:
 
     def _round_trip(self, subject: _Subject, name: str, first: str) -> _Test:
         lines = [f"other = {subject.made}", "other.eval()", f"other.load_state_dict({name}.state_dict())"]
-        there = subject.inputs.call("other")
-        same = [f"assert_close({there}{first}, {subject.call}{first})"]
+        restored_call = subject.inputs.call("other")
+        same = [f"assert_close({restored_call}{first}, {subject.call}{first})"]
         return _Test(f"test_{name}_state_round_trip", lines, [], asserts=same)
 
     def _gradients(self, subject: _Subject, name: str) -> Sequence[_Test]:

@@ -63,13 +63,13 @@ class Covered:
 
     def ran(self, torch: Collection[Mark], jax: Collection[Mark]) -> tuple[str, ...]:
         """The keys of what ran in torch, and in JAX as far as that has something of the same name."""
-        ours, theirs = _in_file(torch, self.torch_side), _in_file(jax, self.jax_side)
+        torch_marks, jax_marks = _in_file(torch, self.torch_side), _in_file(jax, self.jax_side)
         found: list[str] = []
         for piece in self.pieces:
             named = [other for other in self.others.get(piece.name, ()) if other.kind != "script"]
-            if piece.mark not in ours or (named and not any(other.mark in theirs for other in named)):
+            if piece.mark not in torch_marks or (named and not any(other.mark in jax_marks for other in named)):
                 continue
-            found += [piece.key, *(branch.key for branch in piece.branches if branch.mark in ours)]
+            found += [piece.key, *(branch.key for branch in piece.branches if branch.mark in torch_marks)]
         return tuple(found)
 
     def coverage(self, verdicts: Mapping[str, VerdictKind], ran: Collection[str]) -> Coverage:
@@ -128,11 +128,11 @@ class Covered:
                 yield branch
 
 
-def told_by(verdicts: Iterable[ObjectVerdict]) -> tuple[dict[str, VerdictKind], set[str]]:
+def decided_by(verdicts: Iterable[ObjectVerdict]) -> tuple[dict[str, VerdictKind], set[str]]:
     """The verdicts by name, and what ran for those that say something about what ran."""
     listed = list(verdicts)
-    told = (v for v in listed if v.verdict is not VerdictKind.UNCHECKED)
-    return {v.name: v.verdict for v in listed}, {key for v in told for key in v.ran}
+    decided = (v for v in listed if v.verdict is not VerdictKind.UNCHECKED)
+    return {v.name: v.verdict for v in listed}, {key for v in decided for key in v.ran}
 
 
 def _places(
@@ -145,7 +145,7 @@ def _places(
         for name in classes
         if name not in objects and all(p in not_run for p in due if p.name.partition(".")[0] == name)
     }
-    told: set[str] = set()
+    reported: set[str] = set()
     for piece in not_run:
         owner = piece.name.partition(".")[0]
         if piece.kind == "script":
@@ -153,8 +153,8 @@ def _places(
         if owner not in whole:
             if piece.kind != "class":
                 yield piece.place
-        elif owner not in told:
-            told.add(owner)
+        elif owner not in reported:
+            reported.add(owner)
             yield classes[owner].place
     for inside, group in itertools.groupby(pieces, lambda p: p.kind == "script" and p in not_run):
         lines = [line for p in group for line in (p.line, p.end_line)]

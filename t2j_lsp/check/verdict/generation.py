@@ -33,22 +33,22 @@ def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Obser
     ``moved`` is what torch observed from a perturbed state. Tokens that it changes, or that torch in float32 has
     otherwise, decide nothing.
     """
-    ours, theirs = torch[64].generate, jax.generate
-    if ours is None or (ours.calls and theirs is None):
+    torch_run, jax_run = torch[64].generate, jax.generate
+    if torch_run is None or (torch_run.calls and jax_run is None):
         return None
-    found = Generation(reasons=list(dict.fromkeys([*ours.reasons, *(theirs.reasons if theirs else [])])))
-    if not theirs:
+    found = Generation(reasons=list(dict.fromkeys([*torch_run.reasons, *(jax_run.reasons if jax_run else [])])))
+    if not jax_run:
         return found
-    found.error = theirs.error
-    draws = [(name, d) for name, draws in theirs.draws.items() for d in draws]
+    found.error = jax_run.error
+    draws = [(name, d) for name, draws in jax_run.draws.items() for d in draws]
     unpaired = {name: d.text for name, d in draws if d.kind in ("kind", "shape")}
     found.reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
-    reused = [replace(d, call=n) for n, d in draws if d.kind == "reuse" and len(ours.calls[n].tape) > 1]
+    reused = [replace(d, call=n) for n, d in draws if d.kind == "reuse" and len(torch_run.calls[n].tape) > 1]
     found.error = found.error or next(iter(reused), None)
     narrow = torch[32].generate if 32 in torch else None
-    conditions = [Conditioning(ours.observed, other) for other in (narrow and narrow.observed, moved) if other]
+    conditions = [Conditioning(torch_run.observed, other) for other in (narrow and narrow.observed, moved) if other]
     allowed = (conditions or [Conditioning({}, {})])[0].meaning
-    comparison = compare_all(ours.observed, theirs.observed, unpaired, allowed)
+    comparison = compare_all(torch_run.observed, jax_run.observed, unpaired, allowed)
     ill = [d for d in comparison.differences if d.kind not in _FORM and any(c.is_ill(d.name) for c in conditions)]
     if ill:
         comparison.differences = [d for d in comparison.differences if d not in ill]

@@ -49,7 +49,7 @@ def run_tests(module: ModuleType, seed: Callable[[int], None], repeat: int) -> l
             report = yield
             name = item.nodeid.partition("::")[2]
             if report.outcome != "passed":
-                self.outcomes[name] = {"outcome": report.outcome, **_told(call, file)}
+                self.outcomes[name] = {"outcome": report.outcome, **_report_of(call, file)}
             elif report.when == "call":
                 self.outcomes.setdefault(name, {"outcome": "passed"})
             return report
@@ -66,7 +66,7 @@ def run_tests(module: ModuleType, seed: Callable[[int], None], repeat: int) -> l
     return found
 
 
-def _told(call: Any, file: str) -> dict[str, Any]:
+def _report_of(call: Any, file: str) -> dict[str, Any]:
     """What went wrong, in one line, and where in the test file."""
     if call.excinfo is None:
         return {"message": "", "line": None}

@@ -318,7 +318,7 @@ def _unignored(findings: list[Finding], text: str) -> list[Finding]:
     everywhere = ignored.get(0, set())
 
     def counts(finding: Finding) -> bool:
-        here = everywhere | ignored.get(finding.span.line, set()) | ignored.get(finding.span.end_line, set())
-        return not here & {finding.code, IGNORE_FILE}
+        ignored_here = everywhere | ignored.get(finding.span.line, set()) | ignored.get(finding.span.end_line, set())
+        return not ignored_here & {finding.code, IGNORE_FILE}
 
     return [f for f in findings if counts(f)]

@@ -106,11 +106,11 @@ def _by_line(placed: Iterable[Placed]) -> dict[int, list[Placed]]:
 
 
 def _innermost(placed: Iterable[Placed], line: int, column: int) -> Placed | None:
-    here = (line, column)
+    place = (line, column)
     found = None
     for one in placed:
         span = one.span
-        if (span.line, span.column) <= here <= (span.end_line, span.end_column):
+        if (span.line, span.column) <= place <= (span.end_line, span.end_column):
             if found is None or _inside(span, found.span):
                 found = one
     return found

@@ -292,14 +292,14 @@ def restore(text: str, fresh: str, line: int) -> ConvertedPart:
     converted by the rules stays: theirs would not fit in.
     """
     old, new = split_lines(text), split_lines(fresh)
-    ours, theirs = (_Statements(part) for part in (text, fresh))
-    here = ours.around(line)
-    there = theirs.beside(ours, here) if here is not None else None
-    if here is not None and there is not None:
-        lines = tuple(content(one) for one in new[there.lineno - 1 : there.end_lineno])
-        known = tuple(content(one) for one in old[here.lineno - 1 : here.end_lineno])
+    edited, converted = (_Statements(part) for part in (text, fresh))
+    statement = edited.around(line)
+    match = converted.beside(edited, statement) if statement is not None else None
+    if statement is not None and match is not None:
+        lines = tuple(content(one) for one in new[match.lineno - 1 : match.end_lineno])
+        known = tuple(content(one) for one in old[statement.lineno - 1 : statement.end_lineno])
         if lines != known:
-            return ConvertedPart((Hunk(here.lineno, here.end_lineno or here.lineno, lines),))
+            return ConvertedPart((Hunk(statement.lineno, statement.end_lineno or statement.lineno, lines),))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     if matcher.ratio() < OWN:
         raise ConversionRefused("this file was not written by the rules, and theirs would not fit in")
@@ -347,9 +347,9 @@ class _Statements:
     def beside(self, other: _Statements, statement: ast.stmt) -> ast.stmt | None:
         """The counterpart of another text's statement: where both have as many of that kind, and it would run there."""
         key = other.keys[statement]
-        mine, theirs = self.found.get(key, []), other.found[key]
-        if len(mine) != len(theirs):
+        own, others = self.found.get(key, []), other.found[key]
+        if len(own) != len(others):
             return None
-        found = mine[theirs.index(statement)]
+        found = own[others.index(statement)]
         reads = {n.id for n in ast.walk(found) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         return found if reads <= other.names else None

@@ -50,9 +50,9 @@ def differing(source: str, text: str, name: str, reason: str) -> Translation:
 
     Raises T2JError where a side does not define it.
     """
-    there, here = _lines_of(source, name), _lines_of(text, name)
-    finding = Finding(Span(there[0], 0, there[1], 0), name, DIFFERS, Severity.GAP, reason)
-    return Translation(source, text, (finding,), (SourceMapEntry(*there, *here),))
+    source_lines, lines = _lines_of(source, name), _lines_of(text, name)
+    finding = Finding(Span(source_lines[0], 0, source_lines[1], 0), name, DIFFERS, Severity.GAP, reason)
+    return Translation(source, text, (finding,), (SourceMapEntry(*source_lines, *lines),))
 
 
 def definition_at(tree: ast.Module, line: int) -> str:

@@ -38,8 +38,8 @@ class AskingProcess:
             raise T2JError("a model is being asked already: wait for its answer, or cancel it")
         self._busy = True
         try:
-            told = lambda message: progress(message["step"], message["tokens"])  # noqa: E731
-            return await self._process.ask(operation, {"request": request}, told)
+            report = lambda message: progress(message["step"], message["tokens"])  # noqa: E731
+            return await self._process.ask(operation, {"request": request}, report)
         except Cancelled:
             return None
         except ChildFailed as error:

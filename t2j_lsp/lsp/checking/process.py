@@ -26,7 +26,7 @@ from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
-from t2j_lsp.check.verdict.coverage import Covered, told_by
+from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
 from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, VerdictKind
@@ -136,11 +136,11 @@ class Checker:
         """What all verdicts on the two texts cover, those that were kept among them."""
         source = Path(request["source"])
         known = (self._known.get((str(source), name)) for name in digests)
-        told = told_by(one[1] for one in known if one is not None and one[0] == digests[one[1].name])
+        decided = decided_by(one[1] for one in known if one is not None and one[0] == digests[one[1].name])
         if request["converted"] is not None:
             before = kept(source, request["source_text"], Path(request["converted"]), request["converted_text"])
-            told = before.beside(*told) if before is not None else told
-        return Covered(*sides).coverage(*told)
+            decided = before.beside(*decided) if before is not None else decided
+        return Covered(*sides).coverage(*decided)
 
     def _still(self, source: Path, name: str, digest: str) -> ObjectVerdict | None:
         """The verdict on an object of which nothing changed; only agreement is kept, since differences have lines."""

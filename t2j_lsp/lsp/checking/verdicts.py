@@ -119,8 +119,10 @@ def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, i
     if not in_file:
         alone = f"{name} differs from PyTorch once it is converted: {what}"
         return [FoundDifference(torch_uri, torch_line, alone, converted, jax_line, *about)]
-    here, there = _named(converted, jax_line), _named(torch_uri, torch_line)
-    refers, error = (f"{name} differs from PyTorch{place}: {what}" for place in (f" in {here}", f", {there}"))
+    jax_place, torch_place = _named(converted, jax_line), _named(torch_uri, torch_line)
+    refers, error = (
+        f"{name} differs from PyTorch{place}: {what}" for place in (f" in {jax_place}", f", {torch_place}")
+    )
     return [
         FoundDifference(torch_uri, torch_line, refers, converted, jax_line, *about, is_hint=True),
         FoundDifference(converted, jax_line, error, torch_uri, torch_line, *about),

@@ -233,22 +233,22 @@ async def _taken(
     ran = [draft for draft in answer["drafts"] if draft["ran"] and not draft["verified"]]
     spent = f"{counted(answer['rounds'], 'round')}, {answer['tokens']:,} tokens"
     what = question.name or question.path.name
-    told = {key: answer[key] for key in ("left", "rounds", "tokens", "verdicts")} | {"verified": len(verified)}
+    summary = {key: answer[key] for key in ("left", "rounds", "tokens", "verdicts")} | {"verified": len(verified)}
     if not verified and not ran:
         reason = next((draft["reason"] for draft in answer["drafts"] if draft["reason"]), answer["said"])
         text = f"{what}: the model gave no answer that could be run: {reason} ({spent})"
         _say(server, types.MessageType.Warning, text)
-        return {"applied": False, "reason": reason, **told}
+        return {"applied": False, "reason": reason, **summary}
     if ran:
         text = f"{what}: not verified by the check: {ran[-1]['reason']} ({spent}). Write the draft, with a mark?"
         if await _chosen(server, types.MessageType.Warning, text, WRITE, DISCARD) != WRITE:
-            return {"applied": False, "reason": "the draft was not wanted", **told}
+            return {"applied": False, "reason": "the draft was not wanted", **summary}
     written = await _written(server, conversion, answer["code"])
     if written["applied"] and not ran:
         lines = [verdict_line(v, "") for v in answer["verdicts"].values() if v["verdict"] == VerdictKind.EQUIVALENT]
         text = f"{what}: {'; '.join(lines)}. Answer by {verified[-1]['model']}, {spent}; undo takes it back."
         _say(server, types.MessageType.Info, text)
-    return {**written, "uri": conversion.target_uri, **told}
+    return {**written, "uri": conversion.target_uri, **summary}
 
 
 async def _written(server: Server, conversion: OfferedConversion, code: str) -> dict[str, Any]:

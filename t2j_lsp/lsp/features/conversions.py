@@ -235,24 +235,24 @@ class _Bulk:
         """Write what was made: by one edit as far as the client writes files, here otherwise."""
         made = [replace(one, module=None) for one in made]
         edits = await self._write_modules(made)
-        by_us = [one for one in made if one.output is not None and not by_client(self.server, one.output)]
-        theirs = [one for one in made if one not in by_us]
-        for one in theirs[:]:
+        by_server = [one for one in made if one.output is not None and not by_client(self.server, one.output)]
+        by_editor = [one for one in made if one not in by_server]
+        for one in by_editor[:]:
             try:
                 edits += [file_edit(self.server, one, self.confirmed)] if not one.is_there else []
             except ConversionRefused as error:
-                theirs.remove(one)
+                by_editor.remove(one)
                 self._skip(one.uri, str(error))
             # Each looked at a file: other requests get their turn in between.
             await asyncio.sleep(0)
         if edits:
             answer = await apply_edit(self.server, LABEL, joined(edits), refactoring=True)
             if not answer["applied"]:
-                self._skip_all(theirs, answer.get("reason", "the editor did not apply the edit"))
-                return await self._write_files(by_us)
-        written = [one.output for one in theirs if one.output is not None] + list(self.modules.values())
+                self._skip_all(by_editor, answer.get("reason", "the editor did not apply the edit"))
+                return await self._write_files(by_server)
+        written = [one.output for one in by_editor if one.output is not None] + list(self.modules.values())
         await asyncio.get_running_loop().run_in_executor(None, _note_all, written)
-        return theirs + await self._write_files(by_us)
+        return by_editor + await self._write_files(by_server)
 
     async def _write_modules(self, made: list[OfferedConversion]) -> list[types.WorkspaceEdit]:
         """The edits of helper modules; those that the client can't make are written. Without its module, no file is."""

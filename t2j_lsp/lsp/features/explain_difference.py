@@ -30,12 +30,12 @@ def register(server: Server) -> None:
             answer = await server.checks.explain(str(uri), name)
         except T2JError as error:
             raise RequestFailed(message=str(error)) from None
-        told = _told(server, source, name, answer)
+        values = _values_of(server, source, name, answer)
         verdict = next(v for v in answer["objects"] if v["name"] == name)
         found = await server.similar.like_difference(source, verdict)
         if found:
-            told["text"] += "\n\n" + "\n\n".join([f"{counted(len(found))}:", *map(row_text, found)])
-        return {**told, "similar": found}
+            values["text"] += "\n\n" + "\n\n".join([f"{counted(len(found))}:", *map(row_text, found)])
+        return {**values, "similar": found}
 
 
 def _first_different(server: Server, source: str | None) -> str | None:
@@ -44,7 +44,7 @@ def _first_different(server: Server, source: str | None) -> str | None:
     return different[0] if different else None
 
 
-def _told(server: Server, source: str, name: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -> dict[str, Any]:
     """The answer to the client. Lines count from 0, and files are URIs as the client spells them."""
     verdict = next((v for v in answer["objects"] if v["name"] == name), None)
     if verdict is None:

@@ -101,7 +101,7 @@ class Lenses:
             return
         gaps = [f for f in self.analysis.findings if f.severity is Severity.GAP]
         if gaps and self.conversion.state is not StandingState.IS_CONVERSION:
-            yield _told(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
+            yield _label(top, left_as_pytorch(len(gaps)), _listed(self._placed(f) for f in gaps))
 
     def _coverage(self, where: types.Range) -> types.CodeLens | None:
         """The verdict on the file with what it covers, once it was checked as a whole."""
@@ -116,7 +116,7 @@ class Lenses:
         """What is offered for the file as a whole."""
         refused = self._why_not()
         if refused is not None:
-            yield _told(top, f"Not converted: {clipped(refused)}", refused)
+            yield _label(top, f"Not converted: {clipped(refused)}", refused)
         elif self.conversion.state is not StandingState.UP_TO_DATE:
             yield self._convert(top, self._file_title())
 
@@ -154,7 +154,7 @@ class Lenses:
         if not self._is_converted(definition) and not self._why_not():
             yield from self._conversion(definition, where)
         if definition.gaps and (definition.edits or self._is_converted(definition)):
-            yield _told(where, left_as_pytorch(len(definition.gaps)), _listed(definition.gaps))
+            yield _label(where, left_as_pytorch(len(definition.gaps)), _listed(definition.gaps))
         if definition.kind != "loop" and self.source is not None:
             yield from self._verdict(definition, self.source, where)
 
@@ -169,7 +169,7 @@ class Lenses:
         reasons = [definition.refused] if definition.refused else list(definition.gaps)
         if definition.refused or (not definition.edits and definition.gaps):
             reason = reasons[0].removeprefix(TRAINING_STAYS)
-            yield _told(where, f"Stays PyTorch: {clipped(reason)}", _listed(reasons))
+            yield _label(where, f"Stays PyTorch: {clipped(reason)}", _listed(reasons))
         elif definition.edits and not self.server.client.previews:
             yield self._convert(where, self._file_title())
         elif definition.edits:
@@ -214,7 +214,7 @@ def _lens(where: types.Range, title: str, command: str, arguments: list[Any], to
     )
 
 
-def _told(where: types.Range, title: str, tooltip: str) -> types.CodeLens:
+def _label(where: types.Range, title: str, tooltip: str) -> types.CodeLens:
     """A lens that says something and does nothing."""
     return _lens(where, title, NO_COMMAND, [], tooltip)
 

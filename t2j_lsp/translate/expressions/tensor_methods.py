@@ -51,8 +51,13 @@ class TensorMethods:
         if rule is None or (isinstance(owner, UnknownParameter) and owner.foreign and name not in TENSOR_ONLY):
             return None
         other = means_other_on_arrays(name, node)
-        here = self.ctx.scope.function
-        in_module = here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
+        function = self.ctx.scope.function
+        in_module = (
+            function is not None
+            and function.owner is not None
+            and function.owner.is_module
+            and function.name != "__init__"
+        )
         if only_tensor(name, node) or (in_module and other):
             piece = self.method(node, func, Tensor(sure=False))
             certain = name in TENSOR_ONLY

@@ -83,8 +83,13 @@ class Methods:
 
     def _runs_in_module(self) -> bool:
         """Whether the code here is part of a module's forward pass: what has tensor methods there is a tensor."""
-        here = self.state.function
-        return here is not None and here.owner is not None and here.owner.is_module and here.name != "__init__"
+        function = self.state.function
+        return (
+            function is not None
+            and function.owner is not None
+            and function.owner.is_module
+            and function.name != "__init__"
+        )
 
     def _parameter_method(self, node: ast.Call, owner: UnknownParameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")

@@ -238,9 +238,9 @@ def _syntax_tree(text: str) -> ast.Module:
         newer = newer_syntax(text, error.lineno or 1)
         if newer is not None:
             line, what, version = newer
-            here, since = (".".join(map(str, one)) for one in (sys.version_info[:2], version))
+            running, since = (".".join(map(str, one)) for one in (sys.version_info[:2], version))
             raise SourceError(
-                f"line {line}: {what} needs Python {since}, and t2j runs in Python {here}", line
+                f"line {line}: {what} needs Python {since}, and t2j runs in Python {running}", line
             ) from None
         where = f"line {error.lineno}: " if error.lineno else ""
         raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None

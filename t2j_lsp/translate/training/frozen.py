@@ -63,10 +63,10 @@ class Frozen:
             return True
         for call, plan in self.ctx.plan.optimizers.items():
             for text in targets(plan.target) if plan.target else [""]:
-                here = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
-                if here is None or here == module or module.startswith(f"{here}."):
+                local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
+                if local_name is None or local_name == module or module.startswith(f"{local_name}."):
                     return True
-                if here.startswith(f"{module}.") and not self._made_below(here, scope, node):
+                if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
                     return True
         return False
 

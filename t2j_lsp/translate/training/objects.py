@@ -183,10 +183,10 @@ class Objects:
             where = self.scope(call)
             names = []
             for text in targets(plan.target):
-                here = self.seen_from(text, where, scope)
-                if here is None:
+                local_name = self.seen_from(text, where, scope)
+                if local_name is None:
                     return None
-                names.append(here)
+                names.append(local_name)
             if found is not None and found != tuple(names):
                 return None
             found = tuple(names)
@@ -212,9 +212,9 @@ class Objects:
         if self._same_self(base, where, scope):
             return text
         for name, place in receivers:
-            here = self.seen_from(name, place, scope, depth + 1)
-            if here is not None:
-                return here + suffix
+            local_name = self.seen_from(name, place, scope, depth + 1)
+            if local_name is not None:
+                return local_name + suffix
         return None
 
     def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:

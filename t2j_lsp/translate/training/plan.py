@@ -31,11 +31,11 @@ from .unit_test_gradients import plan_gradients
 def refine(inference: Inference) -> Inference:
     """The inference with what training code tells of parameters and batches."""
 
-    def told(assumed: dict[ast.AST, Fact]) -> Inference:
+    def knowing(assumed: dict[ast.AST, Fact]) -> Inference:
         return Inference(inference.source, inference.resolve, assumed=assumed, read=inference.read)
 
     if inference.holds_tests:
-        inference = with_fixture_facts(inference, told)
+        inference = with_fixture_facts(inference, knowing)
     if not inference.has(LOSSES):
         return inference
 

@@ -143,7 +143,7 @@ def names_of(model: nnx.Module) -> dict[str, TorchEntry]:
     if pairs is None:
         return torch_names(model)
     own = own_entries(model)
-    return {torch: _permuted(replace(own[here], name=torch), axes) for torch, here, axes in pairs}
+    return {torch: _permuted(replace(own[own_name], name=torch), axes) for torch, own_name, axes in pairs}
 
 
 def _permuted(entry: TorchEntry, axes: tuple[int, ...] | None) -> TorchEntry:
@@ -194,17 +194,17 @@ def _given(model: nnx.Module, state: Mapping[str, Any], weights: Mapping[str, st
     """The pairing of the user's comment: ``{"w1": "fc1.weight.T"}``. Raises ValueError where it can't be."""
     own, pairs = own_entries(model), []
     by_path = {".".join(map(str, e.paths[0])): name for name, e in own.items()}
-    for here, text in weights.items():
+    for own_name, text in weights.items():
         match = re.fullmatch(r"([\w.]+?)(?:\.T|\.(?:permute|transpose)\(([\d, ]+)\))?", text)
         name = match[1] if match else text
         if match is None or name not in state:
             raise ValueError(f"weights: torch has no {name!r}; it has {', '.join(state)}")
-        if here not in own and here not in by_path:
-            raise ValueError(f"weights: the JAX code has no {here!r}; it has {', '.join(own)}")
+        if own_name not in own and own_name not in by_path:
+            raise ValueError(f"weights: the JAX code has no {own_name!r}; it has {', '.join(own)}")
         rank = state[name].ndim
         axes = tuple(map(int, match[2].split(","))) if match[2] else None
         axes = tuple(range(rank))[::-1] if text.endswith(".T") else axes
-        pairs.append((name, here if here in own else by_path[here], axes))
+        pairs.append((name, own_name if own_name in own else by_path[own_name], axes))
     missing = {n for n in state if not n.endswith(COUNTER)} - {name for name, _, _ in pairs}
     if missing:
         raise ValueError(f"weights: nothing is said of torch's {', '.join(sorted(missing))}")

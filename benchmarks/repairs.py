@@ -4,10 +4,10 @@
 
 In each of N programs of the fixed-bug data one bug's place is left open, as if the rules had refused it. The model is a
 local server that answers with the faulty code, and with the fixed code only when the prompt holds a pair of the same
-root cause from *another* program; its own program is always left out. Three arms: no pairs (standard prompt), all pairs
-(as published), and retrieved ones. Printed are the share that is verified in the end, rounds, FixCost (hunks of the
-diff from the first draft to the verified code), and tokens. This shows that the loop measures and that retrieval brings
-the right pair; it says nothing of any real model.
+root cause from *another* program; its own program is always left out. Three arms, those of ``t2j eval``: no pairs
+(standard prompt), all pairs (as published), and retrieved ones. Printed are the share that is verified in the end,
+rounds, FixCost (hunks of the diff from the first draft to the verified code), and tokens. This shows that the loop
+measures and that retrieval brings the right pair; it says nothing of any real model.
 """
 
 from __future__ import annotations
@@ -17,43 +17,19 @@ import asyncio
 import difflib
 import random
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from t2j_lsp.assist.evaluation.arms import Arm, arm, shown
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
-from t2j_lsp.fixes.record import BugIndex, Pair, Query, SimilarPair, prompt_tokens
+from t2j_lsp.fixes.record import BugIndex, Pair, prompt_tokens
 from t2j_lsp.retrieval import Index, dataset
 
 from .fixed_bugs import CheckJudge, check_judge
 from .scripted_endpoint import serve
-
-
-@dataclass
-class LeavingOut:
-    """An index without the pairs of one program; or, with ``everything``, all others whatever is asked."""
-
-    index: BugIndex
-    program: str
-    everything: tuple[Pair, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def search(
-        self,
-        query: Query,
-        limit: int = 5,
-        but: Callable[[Pair], bool] = lambda pair: False,
-        tokens: int | None = None,
-        distinct: bool = False,
-    ) -> list[SimilarPair]:
-        if self.everything:
-            return [SimilarPair(pair, 1.0) for pair in self.everything if pair.example.program != self.program]
-        return self.index.search(query, limit, lambda pair: pair.example.program == self.program, tokens, distinct)
 
 
 def planted_gap(pair: Pair) -> Translation:
@@ -91,16 +67,23 @@ def fix_cost(repair: Repair) -> int:
 
 
 async def run_arm(
-    name: str, pairs: list[Pair], url: str, judge: CheckJudge, index: Callable[[Pair], BugIndex | None]
+    kind: Arm, pairs: list[Pair], url: str, judge: CheckJudge, index: BugIndex, every: Sequence[Pair]
 ) -> None:
     """Repairs every program with one kind of prompt, and prints its row."""
     results = []
     for pair in pairs:
-        found = index(pair)
-        style = "standard" if found is None else "augmented"
-        endpoint = Endpoint(f"scripted-{name}", url)
+        others = shown(kind, index, every, frozenset({pair.example.program}))
+        endpoint = Endpoint(f"scripted-{kind.name}", url)
         results.append(
-            await repair_async(planted_gap(pair), [endpoint], judge, found, style=style, budget=Budget(patience=2))
+            await repair_async(
+                planted_gap(pair),
+                [endpoint],
+                judge,
+                others.index,
+                style=kind.style,
+                pairs=others.pairs,
+                budget=Budget(patience=2),
+            )
         )
     solved = [r for r in results if not r.left]
     turns = [turn for r in results for turn in r.dialogue.turns]
@@ -108,7 +91,7 @@ async def run_arm(
     sent = sum(len(m["content"]) for t in turns for m in t.question) / 3.5
     cost = sum(map(fix_cost, solved)) / len(solved) if solved else float("nan")
     print(
-        f"{name:16} {len(solved):3} of {len(results)}  {claimed - len(solved):8} {len(turns) / len(results):7.2f}"
+        f"{kind.name:16} {len(solved):3} of {len(results)}  {claimed - len(solved):8} {len(turns) / len(results):7.2f}"
         f" {cost:8.2f} {sent / len(results):14.0f}",
         flush=True,
     )
@@ -134,13 +117,8 @@ def main() -> None:
     print(f"{len(pairs)} programs; all {len(every)} pairs are about {prompt_tokens(every)} tokens")
     print(f"{'prompt':16} verified   overclaim  rounds  FixCost  tokens sent a program")
     with check_judge() as judge, serve(scripted(pairs)) as script:
-        arms: list[tuple[str, Callable[[Pair], BugIndex | None]]] = [
-            ("no pairs", lambda pair: None),
-            ("all pairs", lambda pair: LeavingOut(index, pair.example.program, every)),
-            ("retrieved pairs", lambda pair: LeavingOut(index, pair.example.program)),
-        ]
-        for name, chosen_index in arms:
-            asyncio.run(run_arm(name, pairs, script.url, judge, chosen_index))
+        for name in ("standard", "all", "retrieved"):
+            asyncio.run(run_arm(arm(name), pairs, script.url, judge, index, every))
 
 
 if __name__ == "__main__":

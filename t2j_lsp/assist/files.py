@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from t2j_lsp.contract import Options, T2JError
 
@@ -18,6 +20,9 @@ from .prompts import Prompt, Style, first_prompt
 from .repair import Budget, Repair
 from .repair import repair_async as repair_translation
 from .spans import with_all
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 async def repair_async(
@@ -93,40 +98,26 @@ async def repair_async(
     return result
 
 
-def repair(
-    source: Path | str,
-    models: Sequence[Endpoint | str],
-    *,
-    base_url: str | None = None,
-    always: bool = False,
-    style: Style = "augmented",
-    budget: Budget | None = None,
-    options: Options | None = None,
-    torch_python: str | None = None,
-    jax_python: str | None = None,
-    embeddings: Endpoint | str | None = None,
-    cache: Path | None = None,
-    dialogues: Path | None = None,
-    on_progress: Callable[[str], None] = lambda line: None,
-    on_text: Callable[[str], None] = lambda text: None,
-) -> Repair:
-    """``repair_async``, waited for. Ctrl-C ends the request and the check.
+def _waited_for(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A coroutine function as one that runs it."""
 
-    Raises T2JError also where an event loop runs in this thread: await ``repair_async`` there.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise T2JError("an event loop runs here: await t2j_lsp.assist.repair_async(...)")
-    return asyncio.run(
-        repair_async(
-            source, models, base_url=base_url, always=always, style=style, budget=budget, options=options,
-            torch_python=torch_python, jax_python=jax_python, embeddings=embeddings, cache=cache, dialogues=dialogues,
-            on_progress=on_progress, on_text=on_text,
-        )
-    )  # fmt: skip
+    @functools.wraps(function)
+    def wait(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(function(*arguments, **options))
+        raise T2JError(f"an event loop runs here: await t2j_lsp.assist.{function.__name__}(...)")
+
+    return wait
+
+
+repair = _waited_for(repair_async)
+repair.__name__ = repair.__qualname__ = "repair"
+repair.__doc__ = """``repair_async``, waited for. Ctrl-C ends the request and the check.
+
+Raises T2JError also where an event loop runs in this thread: await ``repair_async`` there.
+"""
 
 
 def prompt(

@@ -10,7 +10,6 @@ from lsprotocol import types
 from t2j_lsp.lsp.asking.service import AskingProcess
 from t2j_lsp.lsp.checking.service import CheckService
 from t2j_lsp.lsp.similar.captures import Captures
-from t2j_lsp.lsp.similar.counts import SimilarCounts
 from t2j_lsp.lsp.similar.service import SimilarService
 from t2j_lsp.lsp.survey.service import SurveyService
 
@@ -32,7 +31,6 @@ class Server(Session):
         self.model_keys: dict[str, str] = {}
         """Keys that the client handed over, by host; in memory alone."""
         self.similar = SimilarService(self, self.checks)
-        self.similar_counts = SimilarCounts(self.service)
         self.captures = Captures(self, self.similar)
         self.diagnostics = Diagnostics(self, self.checks, ProjectFiles(self))
         self.checks.on_ran = self.captures.checked

@@ -14,7 +14,6 @@ from t2j_lsp.child.streams import guard_stdio
 from t2j_lsp.lsp.features import (
     actions,
     ask,
-    ask_offers,
     commands,
     configuration,
     containment,
@@ -46,7 +45,6 @@ FEATURES = (
     convert_and_check,
     counterpart,
     ask,
-    ask_offers,
     containment,
     explain_difference,
     fixes,

@@ -13,7 +13,7 @@ import pytest
 
 from t2j_lsp.lsp.settings import from_client, from_toml, settings_of
 
-from .client import Client, ServerError, capabilities
+from .client import Client, ServerError, capabilities, span
 from .pairs import TIMEOUT, Pair
 from .programs import line_of, place_of
 
@@ -77,6 +77,26 @@ def test_a_gap_offers_fixed_bugs_of_its_name_and_another_none(start: Callable[..
     other, place = place_of(GAPS, "torch.jit.trace")
     assert "manual" in hover_text(client, uri, other, place + 10)
     assert "mistake" not in hover_text(client, uri, other, place + 10)
+
+
+def test_the_offer_to_ask_a_model_counts_the_same_fixed_bugs(start: Callable[..., Client], tmp_path: Path) -> None:
+    settings = {"check": {"enable": False}, "model": {"names": ["small"]}}
+    client = start(options={"commandLinks": True, "trusted": True, "settings": settings})
+    client.settings = settings
+    uri = (tmp_path / "gaps.py").as_uri()
+    client.open(uri, GAPS)
+    client.state(uri, complete=True)
+    looked_up(client)
+
+    def title(needle: str) -> str:
+        line, column = place_of(GAPS, needle)
+        found = [a for a in client.actions(uri, span(line, column + 10)) if a["title"].startswith("Ask")]
+        return str(found[0]["title"])
+
+    line, column = place_of(GAPS, "torch.autograd.grad")
+    count = len(ids_in(hover_text(client, uri, line, column + 10)))
+    assert title("torch.autograd.grad") == f"Ask the model ({count} similar fixes found)…"
+    assert title("torch.jit.trace") == "Ask the model…"
 
 
 def test_a_client_without_links_is_told_the_command(start: Callable[..., Client], uri: str) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.api import convert_file
-from t2j_lsp.assist.prompts import PAIRS, TOKENS
-from t2j_lsp.assist.spans import MARK
 from t2j_lsp.child.frames import PICKLE
 from t2j_lsp.child.serve import Requests
 from t2j_lsp.commands.explain import readable
@@ -21,8 +19,6 @@ from t2j_lsp.explain import all_docs, helper_docs
 from t2j_lsp.files.helper_modules import NAME, Extended, extended
 from t2j_lsp.files.merge import Merged
 from t2j_lsp.files.sources import merge_into
-from t2j_lsp.fixes.record import Query
-from t2j_lsp.plugins import load_fixed_bugs
 from t2j_lsp.translate import translate
 
 from .analyst import Analyst, options
@@ -98,12 +94,6 @@ class Jobs:
 
     def counterpart(self, text: str, other: str, line: int) -> Span | None:
         return counterpart(text, other, line)
-
-    def similar(self, gaps: list[tuple[str, str, str]]) -> list[int]:
-        """How many fixed bugs a prompt would hold for each gap: its statement, its name, what the rules say of it."""
-        index = load_fixed_bugs()
-        queries = (Query(code, f"{MARK}{why}\n{code}", "", f"{name} {why}") for code, name, why in gaps)
-        return [len(index.search(one, limit=PAIRS, tokens=TOKENS, distinct=True)) for one in queries]
 
     def merge(self, path: str, mine: str, theirs: str) -> Merged:
         return merge_into(Path(path), mine, theirs)

@@ -70,9 +70,7 @@ def register(server: Server) -> None:
         wanted = [a for a in wanted if a.disabled is None or server.client.disabled_actions]
         if not server.client.code_action_literals:
             return [command for a in wanted if (command := _as_command(a, uri)) is not None]
-        if server.client.lazy_actions and not offers.asks:
-            return list(wanted)
-        return _finished(server, wanted, offers.asks)
+        return list(wanted) if server.client.lazy_actions else _eager(server, wanted)
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
@@ -90,13 +88,6 @@ def _wanted(
         kind = str(getattr(action.kind, "value", action.kind))
         if not kinds or any(kind == o or kind.startswith(f"{o}.") or o == "" for o in kinds):
             yield action
-
-
-async def _finished(server: Server, actions: list[types.CodeAction], asks: list[ask_offers.Offer]) -> Actions:
-    """The actions with all that takes a moment to find out."""
-    if asks:
-        await ask_offers.count_similar(server, asks)
-    return list(actions) if server.client.lazy_actions else await _eager(server, actions)
 
 
 async def _eager(server: Server, actions: list[types.CodeAction]) -> Actions:
@@ -196,8 +187,6 @@ class Offers:
         automatic = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
         self.on_save = automatic and bool(params.context.only)
         """Whether the client runs what it asked for without another word."""
-        self.asks: list[ask_offers.Offer] = []
-        """Those that ask a model, whose titles get the number of similar fixes."""
 
     def all(self) -> Iterator[types.CodeAction]:
         yield from self._divergences()
@@ -273,11 +262,10 @@ class Offers:
     def _ask(
         self, finding: Finding, span: Span, analysis: Analysis, about: list[types.Diagnostic]
     ) -> Iterator[types.CodeAction]:
-        offer = ask_offers.at_gap(self.server, self.program, analysis, finding, span)
-        if offer is not None:
-            offer.action.diagnostics = about or None
-            self.asks.append(offer)
-            yield offer.action
+        action = ask_offers.at_gap(self.server, self.program, analysis, finding, span)
+        if action is not None:
+            action.diagnostics = about or None
+            yield action
 
     def _same_line(self, diagnostic: types.Diagnostic, span: Span) -> bool:
         return self.program.line_of(self.uri, diagnostic.range.start.line) == span.line - 1

@@ -45,6 +45,7 @@ KNOWN = {
 }
 METHOD_TABLES = {
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
+    ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/places.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",

@@ -55,24 +55,7 @@ class InPlace:
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
             return done if done is not None else Piece(self.ctx.source.segment(node))
-        if not isinstance(receiver, ast.Name) and _is_link(statement, node):
-            return piece
-        if isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare) or (
-            isinstance(receiver, ast.Call) and not _is_view(receiver)
-        ):
-            return piece
-        bound_again = (
-            statement is not None
-            and isinstance(receiver, ast.Name)
-            and isinstance(statement.node, ast.Assign)
-            and statement.node.value is node
-            and len(statement.node.targets) == 1
-            and isinstance(statement.node.targets[0], ast.Name)
-            and statement.node.targets[0].id == receiver.id
-        )
-        if bound_again or (
-            isinstance(receiver, ast.Name) and statement is not None and isinstance(statement.node, ast.Return)
-        ):
+        if _stands_for(statement, node, receiver):
             return piece
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
             statement.before.append(f"{receiver.id} = {piece.text}")
@@ -136,6 +119,20 @@ class InPlace:
 
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
+
+
+def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: ast.expr) -> bool:
+    """Whether nothing reads what an operation wrote into but through its value."""
+    if not isinstance(receiver, ast.Name):
+        temporary = isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare)
+        return temporary or _is_link(statement, node) or isinstance(receiver, ast.Call) and not _is_view(receiver)
+    match statement.node if statement is not None else None:
+        case ast.Return():
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return value is node and name == receiver.id
+        case _:
+            return False
 
 
 def _is_link(statement: CurrentStatement | None, node: ast.Call) -> bool:

@@ -19,6 +19,21 @@ from .walk_order import WALKING, order_matters, writes_to_parts
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
 
+_ORDER = "Flax keeps the parts of a module in alphabetical order; name them one by one"
+_CAST = "cast the parameters with jax.tree.map over nnx.state(model)"
+_HOOKS = "NNX modules carry no hooks; override __call__ instead"
+_PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
+REFUSED = {
+    **dict.fromkeys(("children", "named_children"), _ORDER),
+    **dict.fromkeys(("half", "double", "bfloat16"), _CAST),
+    "state_dict": "save nnx.state(model) with orbax.checkpoint",
+    "load_state_dict": "load torch weights with t2j_lsp.load_torch_state, later ones with orbax.checkpoint",
+    "zero_grad": "JAX gradients are values, not state: there is nothing to zero",
+    **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), _HOOKS),
+    **dict.fromkeys(("register_full_backward_hook", "register_backward_hook"), _HOOKS),
+    **dict.fromkeys(("named_parameters", "named_buffers", "get_parameter", "get_submodule"), _PATHS),
+}
+"""Methods without a sure form, and what to do instead."""
 FIRST = Gate(words=frozenset({"next"}))
 """A call for the first of a module's parameters."""
 
@@ -33,9 +48,8 @@ class ModuleMethods:
 
     def method(self, node: ast.Call, func: ast.Attribute, owner: Fact) -> Piece | None:
         """A method that torch's nn.Module defines, called on a module."""
-        name, need = func.attr, self.renderer.need
+        name = func.attr
         receiver = self.renderer.render(func.value)
-        text = bracket(receiver, ATOM)
         if name in WALKING and order_matters(self.ctx, node):
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")
@@ -48,6 +62,15 @@ class ModuleMethods:
                 return self._to(node, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
+            case _:
+                pass
+        piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
+        return piece or (self._refused(node, name, REFUSED[name]) if name in REFUSED else None)
+
+    def _parts(self, node: ast.Call, name: str, receiver: Piece) -> Piece | None:
+        """The walks over a module's parts."""
+        need, text = self.renderer.need, bracket(receiver, ATOM)
+        match name:
             case "parameters" if writes_to_parts(self.ctx, node):
                 need("nnx")
                 return Piece(f"[p for _, p in {WALKS['parameters'].format(receiver.text)}]")
@@ -60,11 +83,13 @@ class ModuleMethods:
                 return Piece(f"(m for _, m in {need('nnx')}.iter_modules({text}))")
             case "named_modules" | "named_parameters" if not node.args and not node.keywords:
                 return self._named(node, receiver.text, name)
-            case "children" | "named_children":
-                reason = "Flax keeps the parts of a module in alphabetical order; name them one by one"
-                return self._refused(node, name, reason)
-            case "half" | "double" | "bfloat16":
-                return self._refused(node, name, "cast the parameters with jax.tree.map over nnx.state(model)")
+            case _:
+                return None
+
+    def _kept(self, node: ast.Call, name: str, receiver: Piece) -> Piece | None:
+        """What puts state into a module or takes it out."""
+        need, text = self.renderer.need, bracket(receiver, ATOM)
+        match name:
             case "register_buffer" | "register_parameter" if (parts := registration(node)) is not None:
                 key, value, persistent = parts
                 return Piece(
@@ -75,25 +100,6 @@ class ModuleMethods:
             case "load_state_dict" if self._loads_strictly(node):
                 return Piece(
                     f"{need('load_torch_state')}({receiver.text}, {self.renderer.argument(node.args[0]).text})"
-                )
-            case "state_dict":
-                return self._refused(node, name, "save nnx.state(model) with orbax.checkpoint")
-            case "load_state_dict":
-                return self._refused(
-                    node, name, "load torch weights with t2j_lsp.load_torch_state, later ones with orbax.checkpoint"
-                )
-            case "zero_grad":
-                return self._refused(node, name, "JAX gradients are values, not state: there is nothing to zero")
-            case (
-                "register_forward_hook"
-                | "register_forward_pre_hook"
-                | "register_full_backward_hook"
-                | "register_backward_hook"
-            ):
-                return self._refused(node, name, "NNX modules carry no hooks; override __call__ instead")
-            case "named_parameters" | "named_buffers" | "get_parameter" | "get_submodule":
-                return self._refused(
-                    node, name, "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
                 )
             case _:
                 return None
@@ -206,7 +212,7 @@ class ModuleMethods:
         for argument in [*node.args, *(k.value for k in node.keywords if k.arg != "non_blocking")]:
             fact = self.ctx.fact(argument)
             if isinstance(fact, Object) and fact.kind == "dtype" or isinstance(fact, Qual):
-                return self._refused(node, "to", "cast the parameters with jax.tree.map over nnx.state(model)")
+                return self._refused(node, "to", _CAST)
         return receiver
 
     def registered(self, value: ast.expr, name: str, persistent: ast.expr | None) -> str:

@@ -65,6 +65,23 @@ class LibraryCalls:
         self.evidence = evidence
 
     def call(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+        """What the call of a library's function or class gives."""
+        made = self._made(node, name, arguments)
+        if made is not None:
+            return made
+        if name in _SEEDS or name in _DEVICE_SEEDS:
+            if self.state.function is not None:
+                self.state.function.seeds = True
+            return UNKNOWN
+        if name.startswith("einops.") and arguments and node.args:
+            return self._einops(node, name, arguments)
+        rule = REGISTRY.get(name)
+        if rule is None:
+            return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
+        return self._by_rule(rule, node, name, arguments)
+
+    def _made(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact | None:
+        """What a constructor makes, or a function hands on of what it is given; None for other calls."""
         if name == "functools.partial" and arguments:
             return Partial(arguments[0], node)
         if name in ("copy.copy", "copy.deepcopy") and arguments:
@@ -83,15 +100,10 @@ class LibraryCalls:
             return Object("scheduler" if "lr_scheduler" in name else "optimizer", name)
         if name == "collections.OrderedDict":
             return ListOf(element(element(arguments[0])) if arguments else UNKNOWN, STR)
-        if name in _SEEDS or name in _DEVICE_SEEDS:
-            if self.state.function is not None:
-                self.state.function.seeds = True
-            return UNKNOWN
-        if name.startswith("einops.") and arguments and node.args:
-            return self._einops(node, name, arguments)
-        rule = REGISTRY.get(name)
-        if rule is None:
-            return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
+        return None
+
+    def _by_rule(self, rule: Rule, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+        """What a rule's record says of the value; arguments that only tensors can be are evidence."""
         if arguments and rule.result != "none" and _takes_tensor_first(rule):
             self.evidence().add(arguments[0])
         for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:

@@ -77,10 +77,11 @@ class ClassLayout:
             for method in self.info.methods.values():
                 if method.name != "__init__":
                     self._block(method.node.body, top=True)
+            paying = self._paying()
             lonely = [
                 n
                 for n, entry in constructors.items()
-                if not (self._is_conv(entry) and (self.lone or len(entry[2]) > 1)) and not self._pays(n)
+                if not (self._is_conv(entry) and (self.lone or len(entry[2]) > 1)) and n not in paying
             ]
             if not lonely:
                 self.layout.natural.update(self.natural)
@@ -291,10 +292,12 @@ class ClassLayout:
             return isinstance(call, ast.Call) and call.func is parent and self._elementwise(call) is read
         return False
 
-    def _pays(self, name: str) -> bool:
-        """Whether a layer saves a move somewhere: its argument or its value is channels-last in any case."""
-        for node in ast.walk(self.info.node):
-            if isinstance(node, ast.Call) and self._layer_attribute(node) == name and node in self.natural:
-                if node.args[0] in self.natural or node in self.wanted:
-                    return True
-        return False
+    def _paying(self) -> set[str]:
+        """The layers that save a move somewhere: their argument or value is channels-last in any case."""
+        return {
+            self._layer_attribute(node)
+            for node in ast.walk(self.info.node)
+            if isinstance(node, ast.Call)
+            and node in self.natural
+            and (node in self.wanted or bool(node.args) and node.args[0] in self.natural)
+        }

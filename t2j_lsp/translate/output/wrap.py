@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 
@@ -106,6 +107,7 @@ class _Unit:
         self.concrete = Concrete(text)
         self.starts = [0, *(match.end() for match in _LINE_BREAK.finditer(text)), len(text) + 1]
         self.strings = self.concrete.strings
+        self.long_strings = [(a, b) for a, b in self.strings if "\n" in text[a:b]]
         self.brackets = [
             one for _, one in sorted(self.concrete.brackets.items()) if not self._in_string(one.start, one.end)
         ]
@@ -120,15 +122,21 @@ class _Unit:
         at = bisect_right(self.strings, (start, len(self.text))) - 1
         return at >= 0 and self.strings[at][0] < start and end <= self.strings[at][1]
 
+    @cached_property
+    def _torn(self) -> set[int]:
+        """The lines (from 0) on which a bracket opens or closes whose other half is on another line."""
+        ends = ((bisect_right(self.starts, at) - 1 for at in (one.start, one.end - 1)) for one in self.brackets)
+        return {line for first, last in ends if first != last for line in (first, last)}
+
     def broken(self, line: int) -> list[str]:
         """A line (from 0) as several, or as it was if it has no bracket to break at."""
         start, end = self.starts[line], self.starts[line + 1] - 1
         whole = [self.text[start:end]]
-        if any(a < end and b > start and "\n" in self.text[a:b] for a, b in self.strings):
+        if any(a < end and b > start for a, b in self.long_strings):
             return whole
         comment = next((text for at, text in self.concrete.comments if start <= at < end), "")
         code = self.text[start : end - len(comment)].rstrip()
-        if any((start <= one.start < end) != (start < one.end <= end) for one in self.brackets) or code.endswith("\\"):
+        if line in self._torn or code.endswith("\\"):
             return whole
         indent = code[: len(code) - len(code.lstrip())]
         part = _Part(indent, start + len(indent), start + len(code))

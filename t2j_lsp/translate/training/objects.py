@@ -38,6 +38,8 @@ class Objects:
     def __init__(self, context: Context) -> None:
         self.ctx = context
         self.tree = context.source.tree
+        self._assigned: dict[ast.AST | None, dict[str, list[ast.expr]]] = {}
+        """The values that names are given, by the function in which they are."""
 
     # --- where things are ---------------------------------------------------------------------------------------
 
@@ -65,18 +67,22 @@ class Objects:
 
     def assigned(self, name: str, scope: VariableScope) -> list[ast.expr]:
         """Every value that a scope gives a name (or ``self.x``)."""
-        values = []
+        if scope.node not in self._assigned:
+            self._assigned[scope.node] = self._assignments(scope)
+        return self._assigned[scope.node].get(name, [])
+
+    def _assignments(self, scope: VariableScope) -> dict[str, list[ast.expr]]:
+        found: dict[str, list[ast.expr]] = {}
         for node in self.statements(scope):
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             value = node.value
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if ast.unparse(target) == name:
-                    values.append(value)
-                elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                    pairs = zip(target.elts, value.elts, strict=False)
-                    values.extend(v for t, v in pairs if ast.unparse(t) == name)
-        return values
+                found.setdefault(ast.unparse(target), []).append(value)
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    for one, given in zip(target.elts, value.elts, strict=False):
+                        found.setdefault(ast.unparse(one), []).append(given)
+        return found
 
     def home(self, name: str, scope: VariableScope) -> VariableScope:
         """The scope that a plain name belongs to: this function, one around it, or the module level."""

@@ -226,16 +226,27 @@ class _Roles:
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""
+        stored: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         for node in self.inference.source.nodes:
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="backward"), args=[]):
                     scope: ast.AST = node
                     while not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
                         scope = self._parents[scope]
-                    for inner in ast.walk(scope):
-                        if isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store):
-                            if self.fact(inner) == UNKNOWN or inner in self.found:
-                                self.found[inner] = Tensor(0, "float")
+                    if scope not in stored:
+                        stored[scope] = _stores(scope)
+                    for inner in stored[scope].get(name, ()):
+                        if self.fact(inner) == UNKNOWN or inner in self.found:
+                            self.found[inner] = Tensor(0, "float")
+
+
+def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    """Where names are bound inside a scope."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node)
+    return found
 
 
 def called_function(fact: Fact) -> FunctionInfo | None:

@@ -17,6 +17,7 @@ QUALIFIED = re.compile(r"(torch|torchvision|einops)(\.\w+)+")
 CONTAINER = "facts of its children, and the layout of its call, are followed one by one"
 TRAINING = "a word of the protocol of train steps: finding and notes are reported under it"
 PACKAGE = "a package: what is read from it is looked at, not what it is"
+DECORATOR = "leaves a function's parameters as they are: asked of any text, of which no facts are known"
 KNOWN = {
     "torch.Tensor": "the type that everything else is about",
     "torch.nn.Module": "the base class that makes a class a module",
@@ -41,12 +42,19 @@ KNOWN = {
     "torch.testing": PACKAGE,
     "torch.testing._internal.common_utils.TestCase": "a base class that makes a class a unit test",
     "einops.layers.torch": PACKAGE,
+    "torch.nn.utils.clip_grad": PACKAGE,
+    **dict.fromkeys(("torch.no_grad", "torch.inference_mode", "torch.jit.script", "torch.compile"), DECORATOR),
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
 METHOD_TABLES = {
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/places.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
+    ("expressions/walk_order.py", "_UNORDERED"): "Python's own functions",
+    (
+        "expressions/walk_order.py",
+        "_SHARED",
+    ): "what all parameters of a module have in common",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
     ("inference/library_calls.py", "_RESULTS"): "the words of a record's result=",

@@ -35,21 +35,24 @@ def find(name):
             except ImportError:
                 return None, ".".join(parts[:index - 1]) + f" has no {part!r}"
     return value, ""
-said = []
-for name, keywords in json.load(sys.stdin):
+answers = {}
+for name in json.load(sys.stdin):
     value, problem = find(name)
-    if problem:
-        said.append(problem)
-        continue
+    known = None
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
-        continue
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        continue
-    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
-    said += [f"{name}() has no parameter {k!r}" for k in keywords if k not in known]
-json.dump(said, sys.stdout)
+        pass
+    else:
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            known = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY]
+    answers[name] = problem, known
+json.dump(answers, sys.stdout)
+"""
+_looked_up: dict[tuple[str, str], tuple[str, list[str] | None]] = {}
+"""What an interpreter said of a name: what is wrong with it, and the keywords it takes, or None for any.
+
+Importing jax, flax and optax takes seconds, and the answers of one model use much the same names.
 """
 
 
@@ -109,16 +112,33 @@ def _unknown_names(tree: ast.Module, own: ast.Module, python: str) -> list[str]:
             name = _full_name(expression, aliases)
             if name.split(".")[0] in _ROOTS:
                 asked.setdefault(name, set()).update(keywords)
-    if not asked:
-        return []
-    given = json.dumps([[name, sorted(keywords)] for name, keywords in sorted(asked.items())])
+    _look_up(sorted(name for name in asked if (python, name) not in _looked_up), python)
+    wrong: list[str] = []
+    for name, given in sorted(asked.items()):
+        problem, known = _looked_up[python, name]
+        unknown = sorted(given.difference(known)) if known is not None else ()
+        wrong += [problem] if problem else [f"{name}() has no parameter {one!r}" for one in unknown]
+    return wrong
+
+
+def _look_up(names: list[str], python: str) -> None:
+    """Have an interpreter say what it knows of some names. Raises T2JError."""
+    if not names:
+        return
     try:
         answer = subprocess.run(
-            [python, "-I", "-c", _RESOLVE], input=given, capture_output=True, text=True, timeout=120, check=True
+            [python, "-I", "-c", _RESOLVE],
+            input=json.dumps(names),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise T2JError(f"{python} can't look up names of jax, flax and optax: {error}") from error
-    return list(json.loads(answer.stdout))
+    _looked_up.update(
+        {(python, name): (problem, known) for name, (problem, known) in json.loads(answer.stdout).items()}
+    )
 
 
 def _read(node: ast.AST) -> Iterator[tuple[ast.expr, list[str]]]:

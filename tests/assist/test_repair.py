@@ -13,6 +13,7 @@ import pytest
 from benchmarks.fixed_bugs import CheckJudge
 from benchmarks.scripted_endpoint import CutOff, Script, Silence, Status, Step, TooLong, serve
 from t2j_lsp import convert
+from t2j_lsp.assist import lint
 from t2j_lsp.assist.model import Endpoint, ModelClient
 from t2j_lsp.assist.repair import Budget, Repair, repair_async
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
@@ -358,3 +359,16 @@ def test_always_asks_for_gaps_one_by_one_and_marks_drafts_of_them(run: Run) -> N
     assert "### SPAN 2" in asked and "### SPAN 3" not in asked
     assert "unverified draft by model-0" in result.code and "approximate=True" not in result.code
     assert len(result.translation.gaps) == 1
+
+
+def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "import jax\nimport jax.numpy as jnp\n"
+    for code in ("y = jnp.gradient(x, axis=1)", "n = jax.device_count()", "y = jnp.slope(x)"):
+        lint.problems(code, head + code)
+    monkeypatch.setattr(lint.subprocess, "run", lambda *_, **__: pytest.fail("it was looked up before"))
+    code = "y = jnp.gradient(x, dim=1) + jnp.slope(x) + jax.device_count(of=2)"
+    assert lint.problems(code, head + code) == [
+        "jax.device_count() has no parameter 'of'",
+        "jax.numpy.gradient() has no parameter 'dim'",
+        "jax.numpy has no 'slope'",
+    ]

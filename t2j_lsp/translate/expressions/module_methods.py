@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Fact, Object, Qual, is_module, is_module_base
+from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket, slot
@@ -23,7 +23,13 @@ _ORDER = "Flax keeps the parts of a module in alphabetical order; name them one 
 _CAST = "cast the parameters with jax.tree.map over nnx.state(model)"
 _HOOKS = "NNX modules carry no hooks; override __call__ instead"
 _PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
+_TORCH_METHODS = (
+    *("apply", "get_buffer", "get_extra_state", "set_extra_state", "set_submodule", "to_empty", "type"),
+    *("add_module", "register_module", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
+    *("register_load_state_dict_pre_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook"),
+)
 REFUSED = {
+    **dict.fromkeys(_TORCH_METHODS, "nnx.Module has no such method"),
     **dict.fromkeys(("children", "named_children"), _ORDER),
     **dict.fromkeys(("half", "double", "bfloat16"), _CAST),
     "state_dict": "save nnx.state(model) with orbax.checkpoint",
@@ -62,10 +68,17 @@ class ModuleMethods:
                 return self._to(node, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
+            case "add_module" | "register_module" if "torch.nn.Sequential" in layer_names(owner):
+                return None  # the helper has it, under the first name
+            case "add_module" | "register_module" if _is_plain(owner) and len(node.args) == 2 and not node.keywords:
+                key, child = (self.renderer.argument(a).text for a in node.args)
+                return Piece(f"setattr({bracket(receiver, ATOM)}, {key}, {child})")
             case _:
                 pass
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
-        return piece or (self._refused(node, name, REFUSED[name]) if name in REFUSED else None)
+        if piece is not None or name not in REFUSED or self._defines(owner, name):
+            return piece
+        return self._refused(node, name, REFUSED[name])
 
     def _parts(self, node: ast.Call, name: str, receiver: Piece) -> Piece | None:
         """The walks over a module's parts."""
@@ -103,6 +116,10 @@ class ModuleMethods:
                 )
             case _:
                 return None
+
+    def _defines(self, owner: Fact, name: str) -> bool:
+        """Whether the file's own class has a method of that name."""
+        return isinstance(owner, Instance) and owner.cls.info.method(name) is not None
 
     def forward_call(self, node: ast.Call, func: ast.Attribute) -> Piece:
         """``self.encoder.forward(x)`` is ``self.encoder(x)``."""
@@ -250,3 +267,8 @@ def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if parent.value is value:
             return target
     return None
+
+
+def _is_plain(owner: Fact) -> bool:
+    """Whether it is a module of the file's own making, in which a child is an attribute."""
+    return isinstance(owner, Instance) and owner.cls.info.layer_base is None

@@ -10,6 +10,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import Instance, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
 
+from .captured_modules import CapturedModules
 from .stores import Stores
 from .weight_tying import WeightTying
 
@@ -25,6 +26,7 @@ class AttributeStores:
         self.header = header
         self.stores = stores
         self.tying = tying
+        self.captured = CapturedModules(context, renderer)
 
     def annotated(self, node: ast.AnnAssign) -> bool:
         """``x: torch.Tensor = v``: the annotation and the value."""
@@ -65,6 +67,8 @@ class AttributeStores:
         value = self.ctx.fact(node.value)
         if not isinstance(owner, Instance):
             return self.tying.tie(node, target)
+        if self.captured.assigned(node, target, owner):
+            return True
         if owner.cls.info.layer_base in ("torch.nn.Sequential", "torch.nn.ModuleDict") and is_module(value):
             return self._child_of_container(node, target, owner.cls.info.layer_base)
         old = owner.cls.info.attribute(target.attr)

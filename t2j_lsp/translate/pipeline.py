@@ -15,6 +15,7 @@ from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Pla
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference import shared_storage
+from t2j_lsp.translate.inference.call_sites import with_call_sites
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
@@ -66,6 +67,8 @@ def _translated(source: str, options: Options) -> Translation:
         inference = Inference(parsed, options.resolve)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
+        if inference.state.calls_unknown:
+            inference = with_call_sites(inference)
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)
         known = Known()

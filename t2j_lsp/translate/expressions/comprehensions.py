@@ -43,7 +43,14 @@ class Comprehensions:
     def function(self, node: ast.Lambda) -> Piece:
         """A lambda."""
         with not_hoistable(self.ctx):
-            return self.copier.generic(node)
+            piece = self.copier.generic(node)
+        if node not in self.ctx.inference.state.called_as_classes:
+            return piece
+        body, given = self.renderer.render(node.body).text, node.args
+        parameters = [] if not ast.unparse(given) else [ast.unparse(given)]
+        if given.kwarg is None:
+            parameters.append("rngs" if given.kwonlyargs or given.vararg else "*, rngs")
+        return Piece(f"lambda {', '.join(parameters)}: {body}", piece.precedence)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Piece:
         """A comprehension, without conditions that always hold in JAX."""

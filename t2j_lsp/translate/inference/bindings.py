@@ -8,6 +8,7 @@ from dataclasses import replace
 from t2j_lsp.translate.rule.facts import (
     INT,
     NONE,
+    NOTHING,
     UNKNOWN,
     ClassInfo,
     Fact,
@@ -37,7 +38,7 @@ class Bindings:
         """Assign a fact to a name, attribute, subscript or pattern of these."""
         match target:
             case ast.Name():
-                if fact == UNKNOWN or isinstance(fact, UnknownParameter):
+                if fact == UNKNOWN or isinstance(fact, UnknownParameter) or _is_empty(fact):
                     fact = self.state.assumed.get(target, fact)
                 env[target.id] = fact
                 self.state.facts[target] = fact
@@ -101,6 +102,11 @@ class Bindings:
         if isinstance(left, Tensor) and left.variable:
             self.state.facts[node.target] = left  # a parameter stays one
         return True
+
+
+def _is_empty(fact: Fact) -> bool:
+    """Whether it is a container of which nothing is known yet."""
+    return isinstance(fact, ListOf) and fact.item in (UNKNOWN, NOTHING)
 
 
 def _learn_rank(node: ast.expr, rank: int, env: Env) -> None:

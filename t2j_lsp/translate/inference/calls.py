@@ -77,6 +77,7 @@ class CallFacts:
                 return AnyModule()
             case ModuleClass():
                 self.state.note_built()
+                self.state.called_as_classes |= function.lambdas
                 return AnyModule()
             case Partial():
                 return self._partial_call(node, function, arguments, env)
@@ -99,7 +100,7 @@ class CallFacts:
                     self.evidence().add(arguments[0])
                 return Tensor(sure=False)
             case _:
-                pass
+                self.state.calls_unknown |= not isinstance(node.func, ast.Attribute)
         if isinstance(node.func, ast.Attribute):
             return self.methods().method(node, node.func, arguments, env)
         return UNKNOWN

@@ -36,7 +36,7 @@ class InnerScopes:
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             self.infer.expr(default, env)
         body = self.infer.expr(node.body, scope)
-        return Partial(body) if is_module(body) else UNKNOWN
+        return Partial(body, made_by=node) if is_module(body) else UNKNOWN
 
     def named(self, node: ast.NamedExpr, env: Env) -> Fact:
         fact = self.infer.expr(node.value, env)

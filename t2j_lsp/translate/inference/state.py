@@ -76,6 +76,10 @@ class State:
     """Constructor calls of containers that are indexed, measured or iterated."""
     indexes_any: bool = False
     """Whether a module of unknown class is indexed somewhere."""
+    calls_unknown: bool = False
+    """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
+    called_as_classes: set[ast.Lambda] = field(default_factory=set)
+    """Lambdas that are called where a class may stand instead, and so with its ``rngs``."""
     isinstance_classes: set[str] = field(default_factory=set)
     """torch layers that isinstance asks for."""
     function: FunctionInfo | None = None

@@ -98,6 +98,9 @@ class Function(Fact):
 class ModuleClass(Fact):
     """Some nn.Module class that is passed around as a value (``norm_layer``)."""
 
+    lambdas: frozenset[ast.Lambda] = field(default=frozenset(), hash=False, compare=False)
+    """Lambdas that make modules, one of which it may be instead; they are called as the classes are."""
+
 
 @dataclass(frozen=True)
 class Partial(Fact):
@@ -105,6 +108,8 @@ class Partial(Fact):
 
     function: Fact
     node: ast.Call | None = field(default=None, hash=False, compare=False)
+    made_by: ast.Lambda | None = field(default=None, hash=False, compare=False)
+    """The lambda that makes a module, where that is what it stands for."""
 
 
 @dataclass(frozen=True)

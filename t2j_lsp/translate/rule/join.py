@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from functools import reduce
 
@@ -14,12 +15,14 @@ from .facts import (
     AnyModule,
     ClassInfo,
     Fact,
+    Function,
     FunctionInfo,
     Instance,
     Layer,
     ListOf,
     ModuleClass,
     Object,
+    Partial,
     Scalar,
     Shape,
     Tensor,
@@ -73,9 +76,49 @@ def join(a: Fact, b: Fact) -> Fact:
         known = isinstance(a, Layer | AnyModule) and isinstance(b, Layer | AnyModule)
         names = layer_names(a), layer_names(b)
         return AnyModule(names[0] | names[1]) if known and all(names) else AnyModule()
-    if is_module_class(a, LAYERS) and is_module_class(b, LAYERS):
-        return ModuleClass()
+    if makes_modules(a) and makes_modules(b):
+        closures = _is_closure(a) and _is_closure(b)
+        return Partial(AnyModule()) if closures else ModuleClass(_lambdas(a) | _lambdas(b))
     return UNKNOWN
+
+
+def some_maker(fact: Fact) -> Fact:
+    """A maker of modules of which a few are known, and others may come: no class by name."""
+    match fact:
+        case ListOf():
+            return ListOf(some_maker(fact.item), fact.keys)
+        case Tuple():
+            return Tuple(tuple(map(some_maker, fact.items)))
+        case _ if makes_modules(fact) and not _is_closure(fact):
+            return ModuleClass(_lambdas(fact))
+        case _:
+            return fact
+
+
+def _is_closure(fact: Fact) -> bool:
+    """Whether it makes modules with the ``rngs`` of the place where it stands."""
+    return isinstance(fact, Partial) and is_module(fact.function)
+
+
+def makes_modules(fact: Fact) -> bool:
+    """Whether calling the value makes a module: a class, a partial of one, a lambda or a function that returns one."""
+    match fact:
+        case Partial():
+            return is_module(fact.function) or makes_modules(fact.function)
+        case Function():
+            return fact.info.returns is not None and is_module(fact.info.returns)
+        case _:
+            return is_module_class(fact, LAYERS)
+
+
+def _lambdas(fact: Fact) -> frozenset[ast.Lambda]:
+    match fact:
+        case ModuleClass():
+            return fact.lambdas
+        case Partial(made_by=ast.Lambda() as node):
+            return frozenset({node})
+        case _:
+            return frozenset()
 
 
 def element(fact: Fact) -> Fact:

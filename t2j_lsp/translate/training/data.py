@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.facts import (
     Class,
     Function,
@@ -29,7 +30,6 @@ from t2j_lsp.translate.rule.precedence import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .objects import Objects, VariableScope
-from .roles import bound_arguments
 
 PIPELINE = "torch.utils.data."
 PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")

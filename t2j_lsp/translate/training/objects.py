@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
-
-from .roles import bound_arguments, called_function
 
 DEPTH = 5
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.state import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
@@ -17,7 +18,6 @@ from t2j_lsp.translate.rule.facts import (
     TENSOR,
     UNKNOWN,
     AnyModule,
-    Class,
     ClassInfo,
     Fact,
     Function,
@@ -247,31 +247,6 @@ def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.setdefault(node.id, []).append(node)
     return found
-
-
-def called_function(fact: Fact) -> FunctionInfo | None:
-    """The function of the file that a call runs: itself, a method, or a class's constructor."""
-    if isinstance(fact, Function):
-        return fact.info
-    if isinstance(fact, Class):
-        return fact.info.method("__init__")
-    return None
-
-
-def bound_arguments(node: ast.Call, info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters of a function of the file with the arguments that a call gives them."""
-    arguments = info.node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
-    if info.owner is not None and not static:
-        plain = plain[1:]
-    if any(isinstance(a, ast.Starred) for a in node.args):
-        return
-    yield from zip(plain, node.args, strict=False)
-    by_name = {a.arg: a for a in [*plain, *arguments.kwonlyargs]}
-    for keyword in node.keywords:
-        if keyword.arg in by_name:
-            yield by_name[keyword.arg], keyword.value
 
 
 def loader_of(node: ast.expr) -> ast.expr:

@@ -1,0 +1,137 @@
+"""Functions kept in attributes that hold modules, and orders in which modules are walked."""
+
+# ruff: noqa: E501 - programs of one line each
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from t2j_lsp import convert
+
+CLASS = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+        self.act = nn.ReLU()
+{lines}
+
+    def _mid(self, x):
+        return self.fc(x)
+
+    def forward(self, x):
+        return x
+"""
+
+
+def converted(*lines: str) -> tuple[str, list[str]]:
+    result = convert(CLASS.format(lines=textwrap.indent("\n".join(lines), "        ")))
+    return result.code, [gap.reason for gap in result.gaps]
+
+
+@pytest.mark.parametrize(
+    ("lines", "method"),
+    [
+        (["self.f = lambda x: self.act(self.fc(x))"], ["def f(self, x):", "    return nnx.relu(self.fc(x))"]),
+        (["m = self.fc", "self.f = lambda x, y: m(x) + y"], ["def f(self, x, y):", "    m = self.fc", "    return m(x) + y"]),
+        (["m = self", "self.f = lambda *xs: [m.fc(x) for x in xs]"], None),
+        (["for i in range(2):", "    self.f = lambda x: self.fc(x)"], None),
+        (["self.f = lambda x, k=d: self.fc(x) * k"], None),
+        (["m = nn.Linear(d, d)", "self.f = lambda x: m(x)"], None),
+        (["def run(x):", "    return self.fc(x)", "self.f = run"], None),
+        (["self.f = self._mid"], None),
+        (["self.f = self.fc.forward"], None),
+        (["self.f = [self.fc, self._mid]"], None),
+    ],
+)  # fmt: skip
+def test_a_function_that_holds_modules_is_a_method_or_a_gap(lines: list[str], method: list[str] | None) -> None:
+    code, gaps = converted(*lines)
+    if method is None:
+        assert len(gaps) == 1 and "holds modules" in gaps[0]
+    else:
+        assert not gaps
+        assert textwrap.indent("\n".join(method), "    ") in code.replace("self.act", "nnx.relu")
+        assert "lambda" not in code and code.count("m = self.fc") <= 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["self.f = lambda x: torch.relu(x) * d"],
+        ["self.f = torch.tanh"],
+        ["self.make = lambda n: nn.Linear(n, n)"],
+        ["self.n = len([self.fc, self.act])"],
+        ["self.out = self._mid(torch.ones(d))"],
+    ],
+)
+def test_a_function_that_holds_none_stays(lines: list[str]) -> None:
+    _, gaps = converted(*lines)
+    assert not any("holds modules" in gap for gap in gaps)
+
+
+WALKED = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+other = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "w, b = model[0].parameters()",
+        "first = list(model.parameters())[0]",
+        "shapes = [p.shape for p in model.parameters()]",
+        "for name, p in model.named_parameters():\n    print(name)",
+        "for i, p in enumerate(model.parameters()):\n    p.data.fill_(i)",
+        "pairs = list(zip(model.parameters(), [1, 2, 3, 4]))",
+        "kinds = [type(m) for m in model.modules()]",
+        "weight = next(model.parameters())\nprint(weight.sum())",
+        "k = 0\nfor p in model.parameters():\n    p.data.fill_(k)\n    k += 1",
+        "for p in model.parameters():\n    if p.ndim > 1:\n        break",
+    ],
+)
+def test_an_order_that_shows_is_a_gap(line: str) -> None:
+    assert any("order" in gap.reason for gap in convert(f"{WALKED}{line}\n").gaps)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("n = sum(p.numel() for p in model.parameters())", "jax.tree.leaves(nnx.state(model, nnx.Param))"),
+        ("top = max(p.abs().max() for p in list(model.parameters()))", "jax.tree.leaves"),
+        ("device = next(model.parameters()).dtype", "jax.tree.leaves"),
+        ("for p in model.parameters():\n    nn.init.zeros_(p)", "nnx.to_flat_state"),
+        ("for p in model.parameters():\n    p.data.zero_()", "p[...] ="),
+        (
+            "for m in model.modules():\n    if isinstance(m, nn.Linear):\n        nn.init.zeros_(m.bias)",
+            "nnx.iter_modules",
+        ),
+        ("names = {n for n, _ in model.named_parameters()}", "torch_name"),
+    ],
+)
+def test_an_order_that_does_not_show_is_walked(line: str, expected: str) -> None:
+    result = convert(f"{WALKED}{line}\n")
+    assert not result.gaps and expected in result.code
+
+
+def test_a_loop_that_writes_walks_over_variables() -> None:
+    code = convert(f"{WALKED}for p in list(model.parameters()):\n    p.data.zero_()\n").code
+    scope: dict[str, object] = {}
+    exec(compile(f"{code}\ntotal = float(abs(model(jnp.ones((1, 2)))).sum())", "<converted>", "exec"), scope)
+    assert scope["total"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "call", ["model.apply(print).eval()", "x = model.get_submodule('0')", "model.to_empty(device='cpu')"]
+)
+def test_methods_that_nnx_modules_have_not_are_gaps(call: str) -> None:
+    assert convert(f"{WALKED}{call}\n").gaps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .assignment import bound_names, scope_name
@@ -54,11 +53,15 @@ class _Parameters:
 
 def misfits(tree: ast.Module) -> list[Problem]:
     """Calls of functions and classes that the text defines once, which fail by their arguments alone."""
-    return list(_Calls(tree).read(tree.body, (), None))
+    found = _Calls(tree)
+    for statement in tree.body:
+        found.read(statement, (), None, frozenset())
+    return found.problems
 
 
 class _Calls:
     def __init__(self, tree: ast.Module) -> None:
+        self.problems: list[Problem] = []
         self.definitions: dict[str, ast.stmt | None] = {}
         for statement in tree.body:
             for name in bound_names([statement]):
@@ -66,13 +69,8 @@ class _Calls:
                 self.definitions[name] = statement if known else None
         self.rebound = {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
 
-    def read(self, body: list[ast.stmt], path: tuple[str, ...], owner: ast.ClassDef | None) -> Iterator[Problem]:
-        for statement in body:
-            yield from self._calls(statement, path, owner, frozenset())
-
-    def _calls(
-        self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, local: frozenset[str]
-    ) -> Iterator[Problem]:
+    def read(self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, local: frozenset[str]) -> None:
+        """Note the calls in a node that fail, in a scope with these names of its own."""
         match node:
             case ast.ClassDef():
                 path, owner = (*path, scope_name(node)), node
@@ -87,17 +85,17 @@ class _Calls:
                 definition = self.definitions.get(name)
                 parameters = self._called(definition)
                 if parameters is not None and (reason := parameters.misfit(node)) is not None:
-                    yield Problem(node.lineno, path, name, True, f"{name} {reason}")
+                    self.problems.append(Problem(node.lineno, path, name, True, f"{name} {reason}"))
             case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if owner is not None:
                 method = self._method(owner, name)
                 if method is not None and (parameters := _parameters(method, 1)) is not None:
                     reason = parameters.misfit(node)
                     if reason is not None and not self._assigned(owner, name):
-                        yield Problem(node.lineno, path, name, True, f"self.{name} {reason}")
+                        self.problems.append(Problem(node.lineno, path, name, True, f"self.{name} {reason}"))
             case _:
                 pass
         for child in ast.iter_child_nodes(node):
-            yield from self._calls(child, path, owner, local)
+            self.read(child, path, owner, local)
 
     def _called(self, definition: ast.stmt | None) -> _Parameters | None:
         match definition:

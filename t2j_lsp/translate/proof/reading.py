@@ -44,8 +44,9 @@ def problems(code: ast.Module) -> list[Problem]:
 
 def _calls_its_own(code: ast.Module) -> bool:
     """Whether a text calls anything that it defines."""
-    defined = {n.name for n in ast.walk(code) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    called = (n.func for n in ast.walk(code) if isinstance(n, ast.Call))
+    nodes = list(ast.walk(code))
+    defined = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    called = (n.func for n in nodes if isinstance(n, ast.Call))
     return any(getattr(f, "id", getattr(f, "attr", None)) in defined for f in called)
 
 

@@ -9,8 +9,9 @@
  * 3, or 0 with --if-possible.
  */
 
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { browser, codeServer, extension, MissingPart } from "./parts.mjs";
@@ -20,6 +21,8 @@ const { values, positionals } = parseArgs({
   options: { "if-possible": { type: "boolean", default: false } },
 });
 const results = join(extension, "test-results");
+/** Files of tests that run at the same time: a test mostly waits for what VS Code draws, and for one check. */
+const AT_ONCE = 2;
 
 try {
   process.env.T2J_PYTHON = there(
@@ -40,13 +43,27 @@ warnOfOldPackage();
 rmSync(results, { recursive: true, force: true });
 mkdirSync(results, { recursive: true });
 process.env.T2J_RESULTS = results;
+// Installed once; each test copies it.
+const installed = mkdtempSync(join(tmpdir(), "t2j-extensions-"));
+process.env.T2J_EXTENSIONS = join(installed, "extensions");
+const folders = ["--user-data-dir", join(installed, "data"), "--extensions-dir", process.env.T2J_EXTENSIONS];
+execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--install-extension", process.env.T2J_VSIX], {
+  env: { ...process.env, HOME: installed },
+  stdio: ["ignore", "ignore", "pipe"],
+});
 const folder = join(extension, "test", "e2e");
 const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
 const only = positionals.length ? [`--test-name-pattern=${positionals[0]}`] : [];
-const command = ["--test", "--test-concurrency=1", "--test-reporter=spec", ...only];
+const command = [
+  "--test",
+  `--test-concurrency=${Math.min(AT_ONCE, availableParallelism())}`,
+  "--test-reporter=spec",
+  ...only,
+];
 const ended = spawnSync(process.execPath, [...command, ...files.map((name) => join(folder, name))], {
   stdio: "inherit",
 });
+rmSync(installed, { recursive: true, force: true });
 console.log(`screenshots: ${results}`);
 process.exit(ended.status ?? 1);
 

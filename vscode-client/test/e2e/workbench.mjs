@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
@@ -80,7 +80,10 @@ export class Workbench {
     const folders = ["--user-data-dir", data, "--extensions-dir", join(this.root, "extensions")];
     const home = { HOME: this.root, T2J_STATE: join(this.root, "state"), JAX_PLATFORMS: "cpu", OMP_NUM_THREADS: "1" };
     const environment = { ...process.env, ...home, ...env, PORT: "" };
-    for (const file of extensions) {
+    if (extensions.includes(process.env.T2J_VSIX)) {
+      cpSync(process.env.T2J_EXTENSIONS, join(this.root, "extensions"), { recursive: true });
+    }
+    for (const file of extensions.filter((one) => one !== process.env.T2J_VSIX)) {
       const install = [process.env.T2J_CODE_SERVER, ...folders, "--install-extension", file];
       execFileSync(process.execPath, install, { env: environment, stdio: ["ignore", "ignore", "pipe"] });
     }

@@ -7,6 +7,7 @@ module. Cases that convert to the same text run once in JAX, under ``jax.jit`` w
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -247,7 +248,9 @@ def _wanted(rule: Rule, every: list[Case], outcome: Outcome) -> dict[str, tuple[
     refused: dict[tuple[int, str], tuple[Case, Exception]] = {}
     for case in every:
         try:
-            taken[case.name] = case, _run_torch(space[case.name], case.tensors)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch warns of deprecated and unusual calls.
+                taken[case.name] = case, _run_torch(space[case.name], case.tensors)
         except Exception as error:  # noqa: BLE001 - whatever PyTorch raises, the spelling is one it doesn't take
             refused[case.sample, case.spelling] = case, error
     spelled = {(case.sample, case.spelling) for case, _ in taken.values()}

@@ -24,9 +24,6 @@ load_rules()
 SUBJECTS = sorted({rule.subject for rule in REGISTRY if rule.emit is not None})
 
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch warns of deprecated and unusual calls
-
-
 @pytest.fixture(autouse=True)
 def float64() -> Iterator[None]:
     """Both libraries compute in float64, also what starts from Python numbers."""

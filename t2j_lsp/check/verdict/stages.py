@@ -100,10 +100,11 @@ class Conditioning:
                 self.ill.add(observation)
                 return
             finite = np.isfinite(a)
-            error = float(np.abs(a - b)[finite].max()) if finite.any() else 0.0
+            apart = np.abs(a[finite] - b[finite])
+            error = float(apart.max(initial=0.0))
             self.errors[name] = error
             bits = HALF.get(dtype_name(right))
-            if bits and bool((np.abs(a - b)[finite] <= last_place(a[finite], bits)).all()):
+            if bits and bool((apart <= last_place(a[finite], bits)).all()):
                 self.rounded[name] = bits
             scale = scale_of(a, group)
             if error > max(ILL * scale, FLOOR / EXACT):

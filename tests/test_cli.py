@@ -283,7 +283,7 @@ def test_a_target_that_is_not_there_is_refused(project: Path, capsys: pytest.Cap
 
 
 def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
-    (project / "long.py").write_text(CAT + "x = 1\n" * 100_000)
+    (project / "long.py").write_text(CAT + f"# {'more than a pipe takes ' * 40}\n" * 1000)
     command = [sys.executable, "-m", "t2j_lsp", "convert", "long.py"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr

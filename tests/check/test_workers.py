@@ -71,6 +71,16 @@ def test_a_program_that_misbehaves_is_unchecked_with_the_reason(name: str, worke
     assert not Path("/tmp/t2j-elsewhere").exists()
 
 
+def test_a_worker_stays_whose_torch_wraps_its_own_optimizers(workers: Pool, tmp_path: Path) -> None:
+    """Torch does that with a class's ``step`` when one is made; that of AdamW is inherited."""
+    body = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"
+    found = [
+        verdict(workers, tmp_path, f"# t2j: x=f32[3]\ndef f(x):\n    {b}\n    return x * 2\n") for b in ("pass", body)
+    ]
+    assert [one.verdict for one in found] == [VerdictKind.EQUIVALENT] * 2
+    assert "torch" in workers._workers
+
+
 @pytest.mark.parametrize("body", ["os._exit(3)", "sys.exit(1)", "while True: pass"])
 def test_a_conversion_that_misbehaves_is_unchecked_too(body: str, workers: Pool, tmp_path: Path) -> None:
     torch = "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n"

@@ -140,6 +140,8 @@ class Client:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        with contextlib.suppress(OSError):  # What was not sent any more.
+            self._out.close()
         if self._socket is not None:
             self._socket.close()
         if self._log is not None:
@@ -214,6 +216,7 @@ class Client:
             with self._arrived:
                 self.messages.append(message)
                 self._arrived.notify_all()
+        self._in.close()
         with self._arrived:
             self.ended = True
             self._arrived.notify_all()

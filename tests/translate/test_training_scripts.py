@@ -26,6 +26,7 @@ COMPARED = {
     "char_rnn": (("model",), ("losses",)),
     "dcgan": (("netG", "netD"), ("G_losses", "D_losses", "values")),
     "distill": (("student", "teacher"), ("losses",)),
+    "early_stopping": (("model",), ("losses", "scores")),
     "finetune": (("model",), ("losses",)),
     "functions": (("model",), ("losses", "scores")),
     "gan": (("generator", "discriminator"), ("g_losses", "d_losses")),

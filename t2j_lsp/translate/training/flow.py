@@ -85,6 +85,8 @@ class DataFlow:
                 target = self.root(node.target)
                 if target is not None:
                     out.reads.add(target)
+            case ast.Expr() if is_mode(node):
+                pass  # it stays where it is: the step reads the mode when it is called
             case ast.Expr(value=ast.Call(func=ast.Attribute() as func)):
                 self._mutated(func.value, out, bound)
             case ast.Call(func=ast.Attribute() as func) if func.attr.endswith("_") and not func.attr.endswith("__"):
@@ -96,6 +98,17 @@ class DataFlow:
                 self._collect(node.generators[0].iter, out, bound)
                 for child in ast.iter_child_nodes(node):
                     self._collect(child, out, inner)
+                return
+            case ast.For() | ast.AsyncFor():
+                self._collect(node.iter, out, bound)
+                self._collect(node.target, out, bound)
+                body = Uses()
+                for child in [*node.body, *node.orelse]:
+                    self._collect(child, body, bound)
+                own = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                # The target has its value when the body starts; behind the loop it may have none.
+                out.reads |= body.reads - own | {n for s in node.orelse for n in self.reads(s)} & own
+                out.writes |= body.writes
                 return
             case ast.Lambda():
                 inner = bound | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
@@ -187,3 +200,12 @@ class Liveness:
                 inner = inner - self.flow.writes(node.target)
             out = out | inner
         return out
+
+
+def is_mode(node: ast.AST) -> bool:
+    """Whether a statement is ``model.train()`` or ``model.eval()``."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="train" | "eval"), args=[] | [ast.Constant()])):
+            return True
+        case _:
+            return False

@@ -34,8 +34,6 @@ MODE_METHODS = frozenset(
     {
         "train",
         "eval",
-        "parameters",
-        "named_parameters",
         "zero_grad",
         "state_dict",
         "load_state_dict",

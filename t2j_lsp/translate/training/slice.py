@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .flow import DataFlow
+from .flow import DataFlow, is_mode
 from .step_calls import Item, Refused, StepCall
 
 SWAPPED = "What the loop does between the forward pass and the update can't be put in another order surely."
@@ -69,9 +69,16 @@ class UpdateSlicer:
             if self._replaces(index):
                 needed -= written
             needed |= self.reads(index)
-            if index in depending:
+            if index in depending or self._starts_sum(index, written, out):
                 out.append(index)
         return out[::-1]
+
+    def _starts_sum(self, index: int, written: set[str], path: list[int]) -> bool:
+        """Whether an item is ``loss = 0`` in front of items on the path that add to it."""
+        node = self.items[index].node
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant | ast.UnaryOp):
+            return False
+        return any(written <= self.writes(i) & self.reads(i) for i in path)
 
     def depending(self, variables: set[str], last: int) -> set[int]:
         """Items that read the variables, or values made from them."""
@@ -104,6 +111,8 @@ class UpdateSlicer:
         split: dict[int, ast.expr] = {}
         first = min(moved, default=call)
         self._check_early(early, earlier, call)
+        if any(is_mode(self.items[i].node) for i in range(first, call)):
+            raise Refused(SWAPPED)
         while True:
             delayed = self._delayed(moved | split.keys(), first, call)
             more = self._overwritten(moved, delayed, first, call)

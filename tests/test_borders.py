@@ -55,7 +55,6 @@ FLOORS = {
         "statements",
         "output",
         "training",
-        "proof",
     ),
     "t2j_lsp.check": (
         "program",

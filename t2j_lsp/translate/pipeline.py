@@ -23,8 +23,8 @@ from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes
 from t2j_lsp.translate.output.places import rewrites
+from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
-from t2j_lsp.translate.proof.reading import report_problems
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp import convert
-from t2j_lsp.translate.proof.reading import new_problems
+from t2j_lsp.translate.output.reading import new_problems
 from t2j_lsp.translate.rule.record import REGISTRY
 
 ROOT = Path(__file__).parents[2]

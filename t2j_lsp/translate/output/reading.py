@@ -15,7 +15,7 @@ from t2j_lsp.contract import Severity, SourceMapEntry
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 
 from .assignment import unassigned
-from .calls import misfits
+from .own_calls import misfits
 from .problem import Problem, keys
 
 _FAIL = (

@@ -1,0 +1,152 @@
+"""Claims against truth: of the classes that a conversion calls converted, how many are what they were.
+
+    python -m benchmarks.promise FOLDER... [--classes N] [--seed S] [--timeout SECONDS] [--json FILE]
+
+Each FOLDER is a package or a part of one, installed or unpacked; only its sources are read. Every file is converted.
+What the last reading finds in an output is a defect and is listed. Then module classes at the top level of files are
+drawn, in an order that the seed decides before anything is looked at; one that has no gap in its lines claims to be
+converted, and is checked in all stages until N have a verdict. Printed for each folder: files, lines a second, gaps,
+defects; classes that claim, that have a verdict, and that don't hold, each with its reason. The exit status is 0 if all
+claims hold and there are no defects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from t2j_lsp.api import convert_file
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.contract import Options, Severity, T2JError, Translation, VerdictKind
+
+
+@dataclass
+class Corpus:
+    """What one folder gave."""
+
+    folder: str
+    files: int = 0
+    lines: int = 0
+    seconds: float = 0.0
+    converted: int = 0
+    gaps: int = 0
+    refused: list[str] = field(default_factory=list)
+    """Files that could not be converted at all."""
+    defects: list[str] = field(default_factory=list)
+    claimed: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rate = self.lines / self.seconds if self.seconds else 0.0
+        held = self.verdicts[VerdictKind.EQUIVALENT]
+        return (
+            f"{self.folder:34} {self.files:5} {rate:7.0f} {self.converted:7} {self.gaps:6} {len(self.defects):7}"
+            f" {self.claimed:7} {held + len(self.broken):8} {held:6} {len(self.broken):6}"
+        )
+
+
+def converted(folder: Path, corpus: Corpus) -> Iterator[tuple[Path, Translation]]:
+    """The files of a folder that use PyTorch, converted."""
+    for path in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if "torch" not in text:
+            continue
+        start = time.process_time()
+        try:
+            translation = convert_file(path, Options()).translation
+        except T2JError as error:
+            corpus.refused.append(f"{path}: {error}")
+            continue
+        corpus.seconds += time.process_time() - start
+        corpus.files += 1
+        corpus.lines += text.count("\n")
+        corpus.converted += translation.converted
+        corpus.gaps += len(translation.gaps)
+        corpus.defects += [f"{path}:{f.span.line}: {f.reason}" for f in translation.findings if f.code == "defect"]
+        yield path, translation
+
+
+def claims(translation: Translation) -> Iterator[str]:
+    """The module classes of a file in whose lines nothing was left."""
+    gaps = [f.span for f in translation.findings if f.severity is Severity.GAP]
+    for node in ast.parse(translation.source.lstrip("\ufeff")).body:
+        if not isinstance(node, ast.ClassDef) or not any(isinstance(s, ast.FunctionDef) for s in node.body):
+            continue
+        has_forward = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
+        if has_forward and not any(g.line <= (node.end_lineno or 0) and g.end_line >= node.lineno for g in gaps):
+            yield node.name
+
+
+def measured(folder: Path, pool: Pool, wanted: int, seed: int, timeout: float) -> Corpus:
+    """Convert one folder, and check classes that claim to be converted until ``wanted`` have a verdict."""
+    corpus = Corpus(str(folder))
+    drawn = [
+        (path, translation, name) for path, translation in converted(folder, corpus) for name in claims(translation)
+    ]
+    corpus.claimed = len(drawn)
+    random.Random(seed).shuffle(drawn)
+    for path, translation, name in drawn:
+        if corpus.verdicts[VerdictKind.EQUIVALENT] + len(corpus.broken) >= wanted:
+            break
+        lines = translation.source_map
+        checked = check_files(path, translation.code, [name], pool=pool, source_map=lines, timeout=timeout)
+        verdict = next((v for v in checked.objects if v.name == name), None)
+        if verdict is None:
+            continue
+        corpus.verdicts[verdict.verdict] += 1
+        if verdict.verdict is VerdictKind.DIFFERENT:
+            corpus.broken.append(f"{path}: {name}: {verdict.reason}")
+            print(f"  does not hold: {corpus.broken[-1]}", flush=True)
+    return corpus
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Check what conversions claim.")
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--classes", type=int, default=25, help="verdicts for each folder (25)")
+    parser.add_argument("--seed", type=int, default=1, help="decides the order in which classes are drawn (1)")
+    parser.add_argument("--timeout", type=float, default=60.0, help="as of t2j check (60)")
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    options = parser.parse_args(arguments)
+    found: list[Corpus] = []
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["T2J_CACHE"] = cache
+        with Pool(device="cpu") as pool:
+            pool.start()
+            print(
+                f"{'folder':34} {'files':>5} {'lines/s':>7} {'calls':>7} {'gaps':>6} {'defects':>7}"
+                f" {'claimed':>7} {'verdicts':>8} {'hold':>6} {'broken':>6}"
+            )
+            for folder in options.folders:
+                corpus = measured(folder, pool, options.classes, options.seed, options.timeout)
+                found.append(corpus)
+                print(corpus, flush=True)
+                for line in [*corpus.defects, *corpus.refused]:
+                    print(f"  {line}")
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(c) for c in found], indent=1), encoding="utf-8")
+    held = sum(c.verdicts[VerdictKind.EQUIVALENT] for c in found)
+    broken = sum(len(c.broken) for c in found)
+    unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in found)
+    defects = sum(len(c.defects) for c in found)
+    share = 100 * broken / (held + broken) if held + broken else 0.0
+    print(f"{held + broken} verdicts, {unchecked} without one, {defects} defects")
+    print(f"claims that do not hold: {broken}, {share:.1f} %")
+    return 0 if broken + defects == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

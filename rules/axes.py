@@ -10,8 +10,10 @@ from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spr
 Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", result="same")
 Row("torch.transpose(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", result="same")
 Row("torch.Tensor.transpose(self, dim0, dim1)", "{self}.swapaxes({dim0}, {dim1})", result="same")
-Row("torch.swapaxes(input, axis0, axis1)", "jnp.swapaxes({input}, {axis0}, {axis1})", method=True, result="same")
-Row("torch.swapdims(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", method=True, result="same")
+Row("torch.swapaxes(input, axis0, axis1)", "jnp.swapaxes({input}, {axis0}, {axis1})", result="same")
+Row("torch.Tensor.swapaxes(self, axis0, axis1)", "{self}.swapaxes({axis0}, {axis1})", result="same")
+Row("torch.swapdims(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", result="same")
+Row("torch.Tensor.swapdims(self, dim0, dim1)", "{self}.swapaxes({dim0}, {dim1})", result="same")
 Row(
     "torch.movedim(input, source, destination)",
     "jnp.moveaxis({input}, {source}, {destination})",

@@ -55,7 +55,7 @@ ORDERED = [
     ("x.transpose(1, 2)", "x.swapaxes(1, 2)", "x"),
     ("torch.transpose(x, 0, -1)", "jnp.swapaxes(x, 0, -1)", "x"),
     ("(x * y).transpose(-2, -1)", "(x * y).swapaxes(-2, -1)", "xy"),
-    ("x.swapaxes(0, 1), x.swapdims(0, 1)", "jnp.swapaxes(x, 0, 1), jnp.swapaxes(x, 0, 1)", "x"),
+    ("x.swapaxes(0, 1), x.swapdims(0, 1)", "x.swapaxes(0, 1), x.swapaxes(0, 1)", "x"),
     ("torch.movedim(x, 0, -1)", "jnp.moveaxis(x, 0, -1)", "x"),
     ("x.movedim((0, 1), (1, 2))", "jnp.moveaxis(x, (0, 1), (1, 2))", "x"),
     ("a.t(), torch.t(u), a.T", "a.T, u.T, a.T", "au"),

@@ -123,6 +123,8 @@ class Copier:
     def rebuilt(self, node: ast.Call, head: str | None, dropped: list[ast.keyword], rngs: str | None) -> Piece:
         """The call in its own layout, with another callee, without some keywords, with ``rngs`` added."""
         source = self.ctx.source
+        if any(k.arg == "rngs" for k in node.keywords):
+            rngs = None  # an earlier conversion added them
         _, end = source.span(node)
         _, func_end = source.span(node.func)
         if head is None:

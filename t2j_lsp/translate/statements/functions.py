@@ -158,6 +158,8 @@ class Functions:
         if not owner.keeps_rngs or any(c.keeps_rngs for c in owner.ancestry()[1:]):
             return
         line = f"{node.args.args[0].arg}.rngs = rngs.fork()"
+        if any(ast.unparse(statement) == line for statement in node.body):
+            return  # an earlier conversion wrote it
         first = node.body[0]
         docstring = (
             isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)

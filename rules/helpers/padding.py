@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .pooling import per_axis
 
@@ -20,12 +19,12 @@ def pad(x: jax.Array, padding: Sequence[int], mode: str = "constant", value: flo
     """
     padded = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
     pairs = [(0, 0)] * (x.ndim - len(padded)) + padded
-    if mode == "constant":
-        fill = jnp.asarray(0 if value is None else value, x.dtype)
-        return lax.pad(x, fill, [(before, after, 0) for before, after in pairs])
     crops = [slice(max(-before, 0), min(after, 0) or None) for before, after in pairs]
     widths = [(max(before, 0), max(after, 0)) for before, after in pairs]
-    return jnp.pad(x[tuple(crops)], widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    x = x[tuple(crops)]
+    if mode == "constant":
+        return jnp.pad(x, widths, constant_values=0 if value is None else value)
+    return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
 
 
 class PadNd(nnx.Module):

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import Options
 
 CLASS = """
 import torch
@@ -73,6 +76,19 @@ def test_a_function_that_holds_modules_is_a_method_or_a_gap(lines: list[str], me
 def test_a_function_that_holds_none_stays(lines: list[str]) -> None:
     _, gaps = converted(*lines)
     assert not any("holds modules" in gap for gap in gaps)
+
+
+def test_a_function_that_another_file_made_holds_none_of_this_one(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(
+        "import torch\n\n\ndef ntuple(n):\n    def parse(x):\n        return (x,) * n\n    return parse\n\n\nto_2 = ntuple(2)\n"
+    )
+    (tmp_path / "net.py").write_text(
+        CLASS.format(lines="        self.pair = to_2(d)\n        self.make = to_2").replace(
+            "import torch\n", "import torch\nfrom helpers import to_2\n", 1
+        )
+    )
+    result = convert_file(tmp_path / "net.py", Options()).translation
+    assert not any("holds modules" in gap.reason for gap in result.gaps)
 
 
 WALKED = """

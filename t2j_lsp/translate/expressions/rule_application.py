@@ -177,8 +177,8 @@ class RuleApplication:
     def _reads_the_same(self, made: ast.Call, node: ast.Call) -> bool:
         """Whether the names that a partial was given mean the same where it is called, and have the same values."""
         names = {n.id for a in [*made.args[1:], *made.keywords] for n in ast.walk(a) if isinstance(n, ast.Name)}
-        if not names:
-            return True
+        if not names or made not in self.ctx.source.parents:
+            return not names  # what another file gave it is not in reach here
         scope = self._function_around(made)
         if scope is not None and scope is not self._function_around(node):
             return not names & self.ctx.source.symbols.bound(scope)

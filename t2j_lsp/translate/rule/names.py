@@ -84,7 +84,7 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             return count > 2
         case "flatten":
             return any(_is_number(a) for a in node.args)
-        case "t" | "dim" | "clone" | "float" | "double" | "int":
+        case "t" | "dim" | "clone" | "float" | "double" | "int" | "bool":
             return count == 0 and not node.keywords
         case "to":
             first = node.args[0] if node.args else None

@@ -10,7 +10,7 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.rule.facts import Fact, Function, Instance, ListOf, Tuple, is_module
+from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, ListOf, Tuple, is_module
 
 _REASON = (
     "the function in {} holds modules: under nnx.jit and nnx.grad it would use the original's, not the copy's; "
@@ -37,7 +37,7 @@ class CapturedModules:
         match node:
             case ast.Lambda():
                 return any(self._is_held(n) for n in self._free_names(node))
-            case ast.Name() if isinstance(fact := self.ctx.fact(node), Function) and fact.info.outer is not None:
+            case ast.Name() if isinstance(fact := self.ctx.fact(node), Function) and self._is_nested(fact.info):
                 own = self.ctx.source.symbols.bound(fact.info.node)
                 names = [n for n in ast.walk(fact.info.node) if isinstance(n, ast.Name)]
                 return any(self._is_held(n) for n in names if n.id not in own)
@@ -47,6 +47,10 @@ class CapturedModules:
                 return is_module(owner) and (bound or node.attr == "forward")
             case _:
                 return False
+
+    def _is_nested(self, info: FunctionInfo) -> bool:
+        """Whether a function stands inside another of this file."""
+        return info.outer is not None and info.node in self.ctx.inference.functions
 
     def _is_called(self, node: ast.expr) -> bool:
         parent = self.ctx.source.parents.get(node)

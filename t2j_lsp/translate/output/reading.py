@@ -7,7 +7,9 @@ differently. Either way nobody may take it for converted: it becomes a gap at th
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 from pyflakes import checker, messages
 
@@ -103,18 +105,25 @@ def _without_bodies(output: ast.Module, copied: Collection[str]) -> ast.Module:
                 body.append(_stub(node))
             case ast.ClassDef(name=name) if name in copied:
                 methods: list[ast.stmt] = [_stub(s) for s in node.body if isinstance(s, ast.FunctionDef)]
-                stubbed = ast.ClassDef(node.name, node.bases, node.keywords, methods or [_PASS], node.decorator_list)
-                body.append(ast.copy_location(stubbed, node))
+                body.append(_with_body(node, methods or [_PASS]))
             case _:
                 body.append(node)
     return ast.Module(body, [])
 
 
 _PASS = ast.Pass(lineno=1, col_offset=0)
+Definition = TypeVar("Definition", ast.FunctionDef, ast.ClassDef)
 
 
 def _stub(node: ast.FunctionDef) -> ast.FunctionDef:
-    return ast.copy_location(ast.FunctionDef(node.name, node.args, [_PASS], node.decorator_list), node)
+    return _with_body(node, [_PASS])
+
+
+def _with_body(node: Definition, body: list[ast.stmt]) -> Definition:
+    """A copy, so that it has all fields that the interpreter's version of the node has."""
+    copied = copy.copy(node)
+    copied.body = body
+    return copied
 
 
 def _statement(context: Context, line: int, source_map: Sequence[SourceMapEntry]) -> ast.stmt | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
-from t2j_lsp.translate.rule.precedence import precedence
+from t2j_lsp.translate.rule.pieces import precedence
 from t2j_lsp.translate.rule.record import Argument, Piece
 
 FACTORY = "dtype=None, layout=torch.strided, device=None, pin_memory=False, requires_grad=False"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.precedence import OR
+from t2j_lsp.translate.rule.pieces import OR
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
 from ._arguments import spread

@@ -6,7 +6,7 @@ They have no parameters, so a ``functools.partial`` of the einops function is th
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, Layer
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, refuse, rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import takes_tensors
-from t2j_lsp.translate.rule.precedence import NOT
+from t2j_lsp.translate.rule.pieces import NOT
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._facts import as_float, same

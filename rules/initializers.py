@@ -6,7 +6,7 @@ its fans are counted on other axes.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.precedence import ANY, Piece
+from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Call, Emit, Refusal, refuse, rule
 
 INIT = "torch.nn.init"

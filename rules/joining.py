@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.precedence import ADD, MULTIPLY, bracket, precedence
+from t2j_lsp.translate.rule.pieces import ADD, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Row, is_simple, rule
 
 from ._arguments import integer, is_number, is_sequence, part_texts, parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.layer import Build, layer
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call
 
 CONV = (

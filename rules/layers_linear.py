@@ -5,7 +5,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import TENSOR, Tensor
 from t2j_lsp.translate.rule.layer import layer
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
 SAME = Tensor(dtype="same")

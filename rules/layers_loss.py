@@ -10,7 +10,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import Build, layer
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
 FLOATS = Tensor(dtype="float")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import layer
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row, refuse
 
 SYNCHRONISED = (

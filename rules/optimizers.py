@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
-from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import Argument, Call, Refusal, refuse, rule
 
 INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}

@@ -7,7 +7,7 @@ Where PyTorch returns (values, indices), a helper returns the same named tuple, 
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule.precedence import Part
+from t2j_lsp.translate.rule.pieces import Part
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import spelled

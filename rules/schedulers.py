@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Object
-from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
 
 from .optimizers import INJECTED

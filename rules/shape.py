@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import INT, Fact, Shape, Tensor
-from t2j_lsp.translate.rule.precedence import BITOR, bracket
+from t2j_lsp.translate.rule.pieces import BITOR, bracket
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import dtype_of, holder, integer, is_dtype, parts, rank_of, size_rank, spread

@@ -49,7 +49,7 @@ KNOWN = {
 METHOD_TABLES = {
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
-    ("output/places.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
+    ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/walk_order.py", "_UNORDERED"): "Python's own functions",
     (
         "expressions/walk_order.py",
@@ -57,7 +57,7 @@ METHOD_TABLES = {
     ): "what all parameters of a module have in common",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
-    ("inference/library_calls.py", "_RESULTS"): "the words of a record's result=",
+    ("rule/binding.py", "_RESULTS"): "the words of a record's result=",
     ("rule/names.py", "_NOT_SAME_ON_ARRAYS"): "methods of arrays: NumPy's meaning, not torch's",
     ("rule/record.py", "IGNORED"): "names of arguments",
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",

@@ -21,8 +21,7 @@ from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
-from t2j_lsp.translate.output.outcomes import Outcomes
-from t2j_lsp.translate.output.places import rewrites
+from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual

@@ -28,7 +28,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
 )
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
 CHOICES: tuple[tuple[str, Fact], ...] = (

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 
 from .context import Context
 from .handlers import ExpressionRenderer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.state import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     AnyModule,
@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.rule.precedence import ATOM, NOT, Part, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.precedence import Piece, bracket, slot
+from t2j_lsp.translate.rule.pieces import Piece, bracket, slot
 
 from .context import Context
 from .copying import Copier

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
-from t2j_lsp.translate.rule.precedence import (
+from t2j_lsp.translate.rule.pieces import (
     ANY,
     ARGUMENT,
     ATOM,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 
 
 class ExpressionRenderer(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.precedence import ANY, ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, bracket
 
 from .context import Context, CurrentStatement
 from .copying import Copier

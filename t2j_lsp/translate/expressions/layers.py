@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.contract import NOTE_CODES
-from t2j_lsp.translate.inference.state import dotted
+from t2j_lsp.translate.inference.forward_pass import dotted
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
-from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 
 from .context import Context

@@ -9,7 +9,7 @@ from t2j_lsp.translate.rule.facts import Function, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context

@@ -8,7 +8,7 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
-from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket, slot
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
 from .context import Context

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from t2j_lsp.symbols import Comprehension, Scope, scopes_around
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.heads import import_block_end
 from t2j_lsp.translate.source.helpers import Helper, defines, helper_names
 
 from .context import Context
@@ -157,7 +156,7 @@ def _brought(name: str, ctx: Context) -> bool:
     fact = ctx.inference.env.get(name)
     if fact is not None:
         return not (isinstance(fact, Qual) and is_torch(fact.name))
-    head = import_block_end(ctx.source.tree.body)
+    head = ctx.source.import_block_end
     return name in ctx.source.symbols.unbound or any(s.lineno > head for s in stars)
 
 

@@ -8,7 +8,7 @@ import re
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.precedence import NOT, UNARY, Piece, bracket, precedence, slot
+from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
 
 from .context import Context
 from .copying import Copier

@@ -1,4 +1,7 @@
-"""Renders expressions: what has a rule is rewritten, everything else is copied with its children rendered."""
+"""Renders expressions: each by its kind, calls by what is called. What has a rule is rewritten, the rest is copied.
+
+A part knows one kind of expression or call, and is made when the first of them is met.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,37 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from t2j_lsp.translate.rule.facts import Function, Qual
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.inference.shared_storage import works_in_place
+from t2j_lsp.translate.rule.facts import (
+    AnyModule,
+    Class,
+    Fact,
+    Function,
+    Instance,
+    Layer,
+    ListOf,
+    ModuleClass,
+    Object,
+    Partial,
+    Qual,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+    is_module,
+    is_module_class,
+)
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import MODULE_ONLY, is_torch
+from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
 from .attributes import Attributes
-from .calls import Calls
 from .comprehensions import Comprehensions
 from .context import Context
 from .copying import Copier
+from .handlers import ExpressionRenderer
 from .in_place import InPlace
 from .layers import Layers
 from .library_objects import LibraryObjects
@@ -25,6 +50,7 @@ from .operators import KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
 from .subscripts import Subscripts
 from .tensor_methods import TensorMethods
+from .torch_only import stays_torch
 from .variables import Variables
 
 Handler = Callable[[Any], Piece | None]
@@ -185,3 +211,149 @@ class Renderer:
         """A helper or imported name for the output, renamed if the user's code has taken it."""
         self.needs.claim(frozenset({name.partition(".")[0]}), self.ctx)
         return self.needs.text(name)
+
+
+# --- calls ------------------------------------------------------------------------------------------------------------
+
+
+class Calls:
+    """What calls become. The parts that know a kind of call are made where they are first asked."""
+
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        copier: Copier,
+        rules: RuleApplication,
+        in_place: Callable[[], InPlace],
+        layers: Callable[[], Layers],
+        methods: Callable[[], ModuleMethods],
+        tensors: Callable[[], TensorMethods],
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.copier = copier
+        self.rules = rules
+        self.in_place = in_place
+        self.layers = layers
+        self.methods = methods
+        self.tensors = tensors
+
+    def call(self, node: ast.Call) -> Piece | None:
+        """What a call becomes; None where only its arguments may change."""
+        fact = self.ctx.fact(node.func)
+        torch = isinstance(fact, Qual) and is_torch(fact.name)
+        if not torch and (stays := stays_torch(self.ctx, node)) is not None:
+            self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
+        if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
+            return self.in_place().call(
+                node, node.args[0], lambda: self._called(node, fact) or self.copier.copy_arguments(node)
+            )
+        return self._called(node, fact)
+
+    def _only_effect(self, node: ast.Call) -> bool:
+        """Whether the call is a statement, of which only the effect matters."""
+        statement = self.ctx.scope.statement
+        return statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
+
+    def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
+        match fact:
+            case Qual() if is_torch(fact.name):
+                return self._torch_call(node, fact.name)
+            case Qual():
+                return self._library_call(node, fact.name)
+            case Class():
+                return self._class_call(node, fact)
+            case ModuleClass():
+                return self.copier.append_rngs(node)
+            case Partial() if is_module_class(fact.function, LAYERS) or is_module(fact.function):
+                return self.copier.append_rngs(node) if not is_module(fact.function) else None
+            case Partial(function=Qual() as inner) if is_torch(inner.name) and inner.name not in LAYERS:
+                return self.rules.apply_partial(node, fact, inner.name)
+            case Function() if fact.info.takes_rngs:
+                return self._function_call(node)
+            case Function():
+                return self._function_call(node, rngs=False)
+            case _:
+                pass
+        if isinstance(node.func, ast.Attribute):
+            return self._method_call(node, node.func)
+        return None
+
+    def _function_call(self, node: ast.Call, rngs: bool = True) -> Piece | None:
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr == "forward" and is_module(self.ctx.fact(func.value)):
+            return self.methods().forward_call(node, func)
+        return self.copier.append_rngs(node) if rngs else None
+
+    def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:
+        if fact.info.is_module:
+            return self.copier.append_rngs(node)
+        init = fact.info.method("__init__")
+        return self.copier.append_rngs(node) if init is not None and init.takes_rngs else None
+
+    def _torch_call(self, node: ast.Call, name: str) -> Piece | None:
+        if name in LAYERS:
+            return self.layers().call(node, LAYERS[name])
+        rule = REGISTRY.get(name)
+        if rule is None and name.endswith("_") and REGISTRY.get(name[:-1]) is not None and node.args:
+            base = REGISTRY.get(name[:-1])
+            assert base is not None
+            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(base, node, None))
+        if rule is None or rule.emit is None:
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
+            self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
+            return self.copier.copy_arguments(node)
+        out = next((k for k in node.keywords if k.arg == "out"), None)
+        if out is not None and not _is_none(out.value):
+            return self._with_out(rule, node, out)
+        return self.rules.apply(rule, node, None) or self.copier.copy_arguments(node)
+
+    def _library_call(self, node: ast.Call, name: str) -> Piece | None:
+        rule = REGISTRY.get(name)
+        if rule is None:
+            return None
+        return self.rules.apply(rule, node, None)
+
+    def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
+        owner = self.ctx.fact(func.value)
+        if _is_super(func.value):
+            return self.methods().super_call(node, func)
+        if isinstance(owner, Tensor):
+            return self.tensors().method(node, func, owner)
+        if is_module(owner):
+            return self.methods().method(node, func, owner)
+        if isinstance(owner, Shape) and func.attr == "numel":
+            return Piece(f"{self.renderer.need('math')}.prod({self.renderer.render(func.value).text})")
+        if isinstance(owner, ListOf | Tuple | Qual | Class | Instance | Layer | AnyModule | Shape):
+            return None
+        if (
+            self.ctx.inference.imports_torch
+            and not self._bound_elsewhere(owner)
+            and not isinstance(owner, Scalar | Object)
+        ):
+            if func.attr in MODULE_ONLY and not node.args:
+                return self.methods().method(node, func, AnyModule())
+            return self.tensors().unknown(node, func)
+        return None
+
+    def _bound_elsewhere(self, owner: Fact) -> bool:
+        return isinstance(owner, Qual) and not is_torch(owner.name)
+
+    def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
+        target = out.value
+        if not self._only_effect(node):
+            self.ctx.report.gap(node, rule.name, "out", "out= writes into a tensor; assign the result instead")
+            return self.copier.copy_arguments(node)
+        piece = self.rules.apply(rule, node, None, skip=out)
+        if piece is None:
+            return self.copier.copy_arguments(node)
+        return self.in_place().assign_to(target, piece, node) or self.copier.copy_arguments(node)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -9,7 +9,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
 from .context import Context

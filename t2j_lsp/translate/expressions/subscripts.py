@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import ListOf, Tensor
-from t2j_lsp.translate.rule.precedence import ATOM, Part, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 
 from .context import Context
 from .copying import Copier

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.state import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, means_other_on_arrays, only_tensor
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .context import Context

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.rule.facts import AnyModule, Instance, Qual, Tensor, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.precedence import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .context import Context
 from .handlers import ExpressionRenderer

@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
-from .state import CONTAINERS, State, UnknownParameter
+from .forward_pass import CONTAINERS, State, UnknownParameter
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 

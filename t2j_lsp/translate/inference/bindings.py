@@ -23,8 +23,8 @@ from t2j_lsp.translate.rule.join import assign, element
 from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .annotations import annotation_fact
+from .forward_pass import Env, Infer, State, UnknownParameter, dotted
 from .operators import arithmetic
-from .state import Env, Infer, State, UnknownParameter, dotted
 
 
 class Bindings:

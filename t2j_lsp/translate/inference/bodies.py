@@ -26,8 +26,7 @@ from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import star_names
 
 from .annotations import annotation_fact
-from .dispatch import Flow
-from .state import Body, Env, Infer, State, UnknownParameter, join_all
+from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
 
 
 class Imports:

@@ -9,10 +9,9 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.source.scopes import merge, replace_env
 
 from .bindings import Bindings
-from .dispatch import Flow
 from .evidence import ParameterEvidence
+from .forward_pass import Env, Flow, Infer
 from .narrowing import Narrowing
-from .state import Env, Infer
 
 
 class Branches:

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, Instance, ListOf, Shape, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
 
-from .state import State, class_names, join_all
+from .forward_pass import State, class_names, join_all
 
 
 class BuiltinCalls:

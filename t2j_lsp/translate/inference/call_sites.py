@@ -22,7 +22,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
 
 from .file import Inference
-from .state import UnknownParameter
+from .forward_pass import UnknownParameter
 
 ROUNDS = 3
 """How far a class is followed that is handed from one function to the next."""

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .state import State, UnknownParameter, join_all
+from .forward_pass import State, UnknownParameter, join_all
 
 _SIZES = frozenset(
     {

@@ -28,17 +28,15 @@ from .bindings import Bindings
 from .bodies import Bodies, Declarations, Imports
 from .branches import Branches
 from .builtin_calls import BuiltinCalls
-from .calls import CallFacts
-from .dispatch import Expressions, Flow
+from .calls import CallFacts, LibraryCalls
 from .evidence import ParameterEvidence
+from .forward_pass import Env, Expressions, Flow, State
 from .gates import Gate
 from .inner_scopes import InnerScopes
-from .library_calls import LibraryCalls
 from .methods import Methods
 from .module_methods import ModuleMethodFacts
 from .narrowing import Narrowing
 from .operators import OperatorFacts
-from .state import Env, State
 from .subscripts import SubscriptFacts
 
 MAX_IMPORT_DEPTH = 3

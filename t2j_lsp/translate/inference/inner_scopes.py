@@ -8,8 +8,8 @@ from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial, i
 from t2j_lsp.translate.rule.join import element
 
 from .bindings import Bindings
+from .forward_pass import Env, Infer, State
 from .narrowing import Narrowing
-from .state import Env, Infer, State
 
 
 class InnerScopes:

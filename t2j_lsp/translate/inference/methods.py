@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.binding import rule_result
 from t2j_lsp.translate.rule.facts import (
     INT,
     NONE,
@@ -30,9 +31,8 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .bindings import Bindings
 from .bodies import Bodies
 from .evidence import ParameterEvidence
-from .library_calls import rule_result
+from .forward_pass import Env, State, UnknownParameter
 from .module_methods import ModuleMethodFacts
-from .state import Env, State, UnknownParameter
 
 
 class Methods:

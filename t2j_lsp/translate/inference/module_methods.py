@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
-from .state import State
+from .forward_pass import State
 
 
 class ModuleMethodFacts:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .state import Env, class_names, dotted
+from .forward_pass import Env, class_names, dotted
 
 
 class Narrowing:

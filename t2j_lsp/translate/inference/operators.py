@@ -23,8 +23,8 @@ from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .evidence import ParameterEvidence
+from .forward_pass import Env, Infer, UnknownParameter, join_all
 from .narrowing import Narrowing
-from .state import Env, Infer, UnknownParameter, join_all
 
 
 class OperatorFacts:

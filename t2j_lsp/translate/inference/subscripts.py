@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import element
 
 from .evidence import ParameterEvidence
-from .state import CONTAINERS, Env, Infer, State
+from .forward_pass import CONTAINERS, Env, Infer, State
 
 
 class SubscriptFacts:

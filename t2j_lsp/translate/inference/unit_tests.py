@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .file import Inference
-from .state import join_all
+from .forward_pass import join_all
 
 CASES = ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "torch.testing._internal.common_utils.TestCase")
 FIXTURES = ("pytest.fixture", "pytest.yield_fixture", "pytest_asyncio.fixture")

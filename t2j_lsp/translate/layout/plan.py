@@ -15,7 +15,7 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.precedence import Piece, precedence
+from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import Call
 
 from .marks import ClassLayout, Layout, is_convolution, spatial

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from pyflakes import checker, messages
 
 from t2j_lsp.contract import Severity, SourceMapEntry
+from t2j_lsp.symbols import imported
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 
 from .assignment import unassigned
@@ -35,18 +37,43 @@ _FAIL = (
 
 def problems(code: ast.Module) -> list[Problem]:
     """What fails in a text when it runs, as far as the text alone tells."""
-    early = unassigned(code)
+    nodes = list(ast.walk(code))
+    early = unassigned(code) if reads_what_it_assigns(code, nodes) else []
     seen = {(p.line, p.name) for p in early}
     return [
         *early,
         *(p for p in undefined(code) if (p.line, p.name) not in seen),
-        *(misfits(code) if _calls_its_own(code) else ()),
+        *(misfits(code) if _calls_its_own(nodes) else ()),
     ]
 
 
-def _calls_its_own(code: ast.Module) -> bool:
+def reads_what_it_assigns(code: ast.Module, nodes: Iterable[ast.AST]) -> bool:
+    """Whether any name is read that something else binds than a parameter or an import at the head of the text.
+
+    Those are bound before anything is read. Where a name is assigned or deleted, no more is asked.
+    """
+    head = set(takewhile(lambda node: isinstance(node, ast.Import | ast.ImportFrom), _behind_docstring(code)))
+    bound: set[str] = set()
+    read: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Name(ctx=ast.Load()):
+                read.add(node.id)
+            case ast.Name() | ast.ExceptHandler() | ast.pattern():
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(node.name)
+            case ast.Import() | ast.ImportFrom() if node not in head:
+                bound |= {name for name, _ in imported(node)}
+    return not bound.isdisjoint(read)
+
+
+def _behind_docstring(code: ast.Module) -> list[ast.stmt]:
+    return code.body[1:] if ast.get_docstring(code, clean=False) is not None else code.body
+
+
+def _calls_its_own(nodes: Sequence[ast.AST]) -> bool:
     """Whether a text calls anything that it defines."""
-    nodes = list(ast.walk(code))
     defined = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     called = (n.func for n in nodes if isinstance(n, ast.Call))
     return any(getattr(f, "id", getattr(f, "attr", None)) in defined for f in called)

@@ -1,16 +1,16 @@
-"""Binds a call's positional and keyword arguments to a rule's signature, as Python would."""
+"""Binds a call to a rule: arguments get the parameters' names, as in Python, and the value what the rule says of it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from .factory import FactoryKeywords
-from .facts import BOOL, FLOAT, INT, NONE, STR, UNKNOWN, Fact, Scalar
+from .facts import BOOL, FLOAT, INT, NONE, STR, TENSOR, UNKNOWN, Fact, ListOf, Object, Scalar, Shape, Tensor
 from .optimizer_plan import OptimizerPlan
-from .precedence import Piece, precedence
+from .pieces import Piece, precedence
 from .record import IGNORED, Argument, Call, Rule, Signature
 
 Render = Callable[[ast.expr], Piece]
@@ -200,3 +200,35 @@ def bind_facts(rule: Rule, node: ast.Call, facts: Mapping[ast.AST, Fact], receiv
 def is_short(node: ast.expr) -> bool:
     """Whether unparsing it is cheap: results only look at names and literals."""
     return isinstance(node, ast.Name | ast.Constant | ast.UnaryOp | ast.Attribute)
+
+
+_RESULTS: dict[str, Fact] = {
+    "tensor": TENSOR,
+    "scalar": Tensor(0),
+    "bool tensor": Tensor(dtype="bool"),
+    "int tensor": Tensor(dtype="int"),
+    "float tensor": Tensor(dtype="float"),
+    "int": INT,
+    "float": FLOAT,
+    "bool": BOOL,
+    "str": STR,
+    "shape": Shape(),
+    "dtype": Object("dtype"),
+    "device": Object("device"),
+    "none": NONE,
+    "tensors": ListOf(TENSOR),
+    "function": UNKNOWN,
+    "unknown": UNKNOWN,
+}
+
+
+def rule_result(rule: Rule, node: ast.Call, arguments: list[Fact], facts: Mapping[ast.AST, Fact], method: bool) -> Fact:
+    """The fact of a call that ``rule`` answers. ``arguments`` are the positional facts, receiver first for a method."""
+    result = rule.result
+    if callable(result):
+        call = bind_facts(rule, node, facts, arguments[0] if method and arguments else None)
+        return result(call) if call is not None else TENSOR
+    if result == "same":
+        first = arguments[0] if arguments else UNKNOWN
+        return replace(first, variable=False) if isinstance(first, Tensor) else TENSOR
+    return _RESULTS[result]

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 from .facts import UNKNOWN, Fact
 from .optimizer_plan import OptimizerPlan
-from .precedence import ATOM, Piece, bracket
+from .pieces import ATOM, Piece, bracket, compile_template
 from .signature import Signature
-from .template import compile_template
 
 
 class _NoLiteral:

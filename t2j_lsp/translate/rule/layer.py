@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from t2j_lsp.contract import Fidelity, RuleDoc
 
 from .facts import TENSOR, Fact
-from .precedence import Piece
+from .pieces import Piece, compile_template
 from .record import EXACT, Call, Refusal, RuleError, Signature, _subject, parse_signature
-from .template import compile_template
 
 Build = Callable[[Call], "Piece | Refusal | None"]
 

@@ -20,9 +20,8 @@ from t2j_lsp.contract import Fidelity, RuleDoc
 
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
 from .facts import Fact
-from .precedence import Piece
+from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
-from .template import Template, compile_template
 
 EXACT, CLOSE, MANUAL = Fidelity.EXACT, Fidelity.CLOSE, Fidelity.MANUAL
 

@@ -1,4 +1,4 @@
-"""The text being converted: positions, segments, comments, and edits that leave the rest as it was."""
+"""The text being converted: positions, segments, comments, its head, and edits that leave the rest as it was."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 
 from t2j_lsp.contract import SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
+from t2j_lsp.translate.rule.names import is_torch
 
 from .concrete import Concrete, Statement, Unreadable
 from .fstrings import place_expressions
@@ -155,6 +156,50 @@ class Source:
         first, last = self.line_of(start), self.line_of(end)
         return Span(first, start - self.starts[first - 1], last, end - self.starts[last - 1])
 
+    # --- the head of the file -------------------------------------------------------------------------------------
+
+    @cached_property
+    def head_end(self) -> int:
+        """Line of the end of the docstring and the ``__future__`` imports, 0 if there are none."""
+        end = 0
+        for index, node in enumerate(self.tree.body):
+            docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+                end = node.end_lineno or end
+            else:
+                break
+        return end
+
+    @cached_property
+    def preamble(self) -> tuple[ast.stmt, ...]:
+        """The statements before the first that defines something or uses PyTorch: imports, and what is among them."""
+        found: list[ast.stmt] = []
+        torch: set[str] = set()
+        for node in self.tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                from_torch = isinstance(node, ast.ImportFrom) and is_torch(node.module or "")
+                for alias in node.names:
+                    if from_torch or isinstance(node, ast.Import) and is_torch(alias.name):
+                        torch.add(alias.asname or alias.name.partition(".")[0])
+            elif isinstance(node, FunctionNode | ast.ClassDef) or "*" in torch or torch & _names(node):
+                break
+            found.append(node)
+        return tuple(found)
+
+    @cached_property
+    def import_block_end(self) -> int:
+        """Last line of the imports that stand at the top: helpers go behind it."""
+        end = 0
+        for index, node in enumerate(self.preamble):
+            guarded = isinstance(node, ast.If | ast.Try) and all(
+                isinstance(s, ast.Import | ast.ImportFrom | ast.Assign | ast.Pass) for s in [*node.body, *node.orelse]
+            )
+            if isinstance(node, ast.Import | ast.ImportFrom) or (guarded and index > 0):
+                end = node.end_lineno or end
+        return end
+
+    # --- comments, brackets and edits -----------------------------------------------------------------------------
+
     @cached_property
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Every comment as (index, text), in order."""
@@ -280,6 +325,22 @@ def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     while not hasattr(deep, "lineno"):
         deep = parents[deep]
     raise SourceError(f"line {deep.lineno}: the code is nested more than {MAX_DEPTH} levels deep", deep.lineno)
+
+
+def header_end(owner: ast.AST) -> int:
+    """The last line of a compound statement's header; 0 for a module."""
+    lines = [getattr(owner, "lineno", 0)]
+    for name, value in ast.iter_fields(owner):
+        if name in ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                lines += [getattr(n, "end_lineno", 0) or 0 for n in ast.walk(child)]
+    return max(lines)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
-from t2j_lsp.translate.rule.precedence import ATOM, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, bracket
 
 
 class ModuleStatements:

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.subscripts import Subscripts
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
-from t2j_lsp.translate.rule.precedence import ATOM, UNARY, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, UNARY, bracket
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",

@@ -6,9 +6,9 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.inference.state import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Tensor
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 
 from .data import as_arrays
 from .roles import batch_targets, is_loader, loader_of

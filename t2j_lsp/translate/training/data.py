@@ -26,7 +26,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .objects import Objects, VariableScope

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.state import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     Class,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .groups import updated

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.state import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,

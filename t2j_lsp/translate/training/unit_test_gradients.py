@@ -21,7 +21,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler, ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.unit_tests import caller_of
 from t2j_lsp.translate.rule.facts import FunctionInfo
-from t2j_lsp.translate.rule.precedence import Piece
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.text import Source
 
 from .text import converted, indented, lead_comments, rendered, span_of_lines

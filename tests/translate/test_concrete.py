@@ -78,7 +78,7 @@ def _compare(text: str) -> None:
     at = [(starts[t.start[0] - 1] + t.start[1], t) for t in tokens]
     assert concrete.comments == tuple((start, t.string) for start, t in at if t.type == tokenize.COMMENT)
     brackets = {start for start, t in at if t.type == tokenize.OP and t.string in tuple("()[]{}")}
-    ours = {place for one in concrete.brackets.values() for place in (one.start, one.end - 1)}
+    ours = {place for one in concrete.brackets.pairs.values() for place in (one.start, one.end - 1)}
     inside = {place for one in concrete.fields for place in _of_string(concrete, one.start)}
     assert ours - inside == brackets - inside
 
@@ -135,7 +135,7 @@ def test_brackets_that_only_group_are_told_from_those_of_a_call() -> None:
 
     def around(name: str) -> str | None:
         at = text.index(name)
-        one = concrete.around(at, at + 1)
+        one = concrete.brackets.around(at, at + 1)
         return None if one is None else f"{text[one.start]}{'group' if one.group else 'call'}"
 
     assert [around(name) for name in ("a", "c", "e", "g")] == ["(group", "(call", "(group", None]
@@ -143,13 +143,13 @@ def test_brackets_that_only_group_are_told_from_those_of_a_call() -> None:
 
 def test_commas_of_a_bracket_are_its_own() -> None:
     text = "f(a, (b, c), lambda d, e=(1, 2): g, h={i, j}, *k)"
-    outer = Concrete(text).brackets[1]
+    outer = Concrete(text).brackets.pairs[1]
     assert [text[:at].count(",") for at in outer.commas] == [0, 2, 5, 7]
 
 
 def test_clauses_of_a_comprehension_belong_to_its_bracket() -> None:
     text = "x = [a for a in (b for b in c if d) if  (e for e in f)]"
-    assert [text[at : at + 5] for at in Concrete(text).brackets[4].clauses] == ["for a", "if  ("]
+    assert [text[at : at + 5] for at in Concrete(text).brackets.pairs[4].clauses] == ["for a", "if  ("]
 
 
 def test_comments_belong_to_their_statement() -> None:

@@ -207,7 +207,7 @@ class Headers:
         if piece.text != self.ctx.source.segment(child):
             text = piece.text
             start, end = self.ctx.source.span(child)
-            if breaks_line(text) and self.ctx.source.concrete.around(start, end) is None:
+            if breaks_line(text) and self.ctx.source.concrete.brackets.around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
             self.ctx.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)

@@ -15,7 +15,8 @@ from itertools import pairwise
 from operator import attrgetter
 
 from t2j_lsp.contract import SourceMapEntry
-from t2j_lsp.translate.source.concrete import Bracket, Concrete, Unreadable
+from t2j_lsp.translate.source.brackets import Bracket
+from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 
 MIN_WIDTH, MAX_WIDTH = 88, 120
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -109,7 +110,7 @@ class _Unit:
         self.strings = self.concrete.strings
         self.long_strings = [(a, b) for a, b in self.strings if "\n" in text[a:b]]
         self.brackets = [
-            one for _, one in sorted(self.concrete.brackets.items()) if not self._in_string(one.start, one.end)
+            one for _, one in sorted(self.concrete.brackets.pairs.items()) if not self._in_string(one.start, one.end)
         ]
 
     def _starting_in(self, start: int, end: int) -> list[Bracket]:
@@ -153,7 +154,7 @@ class _Unit:
             return [part]
         cuts = [at + 1 for at in around[-1].commas if part.start <= at < part.end]
         *others, last = self._pieces(part.indent, part.start, part.end, cuts)
-        if cuts and self.concrete.next_code(part.end) == around[-1].end - 1 and self.text[last.end - 1] != ",":
+        if cuts and self.concrete.brackets.next_code(part.end) == around[-1].end - 1 and self.text[last.end - 1] != ",":
             last = replace(last, suffix=",")
         return [*others, last]
 

@@ -16,6 +16,8 @@ from typing import Any
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from .brackets import Bracket, Brackets
+
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _MARKS = frozenset("()[]{},")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -33,20 +35,6 @@ class Unreadable(Exception):
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
         self.at = at
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """A pair of brackets that isn't part of a string: ``text[start:end]`` with both of them."""
-
-    start: int
-    end: int
-    commas: tuple[int, ...]
-    """The commas that separate what stands in it, but for those of a lambda's parameters."""
-    clauses: tuple[int, ...]
-    """Where the ``for`` and ``if`` of a comprehension start that stands in it."""
-    group: bool
-    """Whether they only group, as in ``(a + b)``: no call, no subscript, no tuple or list."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +87,13 @@ class Concrete:
             raise Unreadable(made.at, "libcst ends before the text does")
         self.spans: dict[cst.CSTNode, Range] = made.spans
         self.comments: tuple[tuple[int, str], ...] = tuple(made.comments)
-        self.brackets: dict[int, Bracket] = made.brackets
-        """Every pair of brackets by where it starts."""
+        self._brackets = made.brackets
         self.fields: tuple[ReplacementField, ...] = tuple(sorted(made.fields, key=lambda one: one.start))
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        """The brackets of the text."""
+        return Brackets(self.text, self._brackets, self.comments)
 
     @cached_property
     def strings(self) -> tuple[Range, ...]:
@@ -121,42 +113,6 @@ class Concrete:
             for node, (start, _) in self.spans.items()
             if isinstance(node, cst.Decorator)
         }
-
-    def around(self, start: int, end: int) -> Bracket | None:
-        """The brackets that hold nothing but ``text[start:end]``, white space and comments aside."""
-        before = self._skipped_back(start)
-        bracket = self.brackets.get(before - 1) if before else None
-        if bracket is None or bracket.end - 1 < end:
-            return None
-        return bracket if self.next_code(end) == bracket.end - 1 else None
-
-    def next_code(self, at: int) -> int:
-        """The first index from ``at`` on with neither white space nor a comment."""
-        while True:
-            while at < len(self.text) and self.text[at] in " \t\f\r\n\\":
-                at += 1
-            comment = self._comment_texts.get(at)
-            if comment is None:
-                return at
-            at += len(comment)
-
-    def _skipped_back(self, at: int) -> int:
-        """The end of the last thing before ``at`` that is neither white space nor a comment."""
-        while True:
-            while at and self.text[at - 1] in " \t\f\r\n\\":
-                at -= 1
-            start = self._comment_ends.get(at)
-            if start is None:
-                return at
-            at = start
-
-    @cached_property
-    def _comment_texts(self) -> dict[int, str]:
-        return dict(self.comments)
-
-    @cached_property
-    def _comment_ends(self) -> dict[int, int]:
-        return {start + len(text): start for start, text in self.comments}
 
     @cached_property
     def statements(self) -> dict[int, Statement]:

@@ -207,7 +207,7 @@ class Source:
 
     def enclosed(self, start: int, end: int) -> bool:
         """Whether ``text[start:end]`` stands alone in brackets that group it, so that it may break its line."""
-        bracket = self.concrete.around(start, end)
+        bracket = self.concrete.brackets.around(start, end)
         return bracket is not None and bracket.group
 
     def comments_between(self, start: int, end: int) -> Iterator[str]:

@@ -1,0 +1,273 @@
+"""A conversion: its options, its text, what was found and changed on the way, and what is said of rules and helpers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JSON_VERSION = 2
+"""Version number in the ``--json`` output. 2: the verdict of ``check`` on a whole file has its ``coverage``."""
+
+Target = Literal["nnx", "jax"]
+HelperPlacement = Literal["inline", "module", "import"]
+
+
+class T2JError(Exception):
+    """A failure the user can act on. Its text says what happened, where, and what to do."""
+
+
+class SourceError(T2JError):
+    """The source text can't be read or parsed: exit code 2, nothing written."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class Fidelity(enum.StrEnum):
+    """How close a rule's output is to its PyTorch source."""
+
+    EXACT = "exact"
+    CLOSE = "close"
+    MANUAL = "manual"
+
+
+FIDELITY_TEXT = {
+    Fidelity.EXACT: "converted; the same result",
+    Fidelity.CLOSE: "converted, with a difference to know about",
+    Fidelity.MANUAL: "left as it is and marked",
+}
+
+
+EDITOR_PREFIX = "t2j-"
+"""What a code has in front where diagnostics of many tools stand side by side."""
+DIFFERS = "differs"
+"""The code of what a check found, beside those of findings."""
+FORMER_CODES = {"close": "note", "different": DIFFERS}
+"""Codes of earlier versions that may still stand in ``# t2j: ignore`` comments and settings."""
+NOTE_CODES = {Fidelity.EXACT: "exact", Fidelity.CLOSE: "note"}
+"""The codes of what rules have to say of what they converted."""
+SAME_CODES = frozenset({"exact", "kept"})
+"""Codes of notes that ask for nothing: the result is the same."""
+HINT_CODES = SAME_CODES | {"tensor-method"}
+"""Codes of notes that an editor shows as a hint."""
+
+
+def editor_code(code: str) -> str:
+    """A finding's code as an editor shows it: ``t2j-no-rule``."""
+    return f"{EDITOR_PREFIX}{code}"
+
+
+def plain_code(code: str) -> str:
+    """A code as it stands in a finding, from what a user wrote: with the editor's prefix, or of an earlier version."""
+    code = code.strip().removeprefix(EDITOR_PREFIX)
+    return FORMER_CODES.get(code, code)
+
+
+class Severity(enum.StrEnum):
+    """A gap is code left as it was; a note is code converted with something to know about it."""
+
+    GAP = "gap"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A region of a text: 1-based lines, 0-based columns in code points, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to tell the user about one place of the source.
+
+    ``code`` is stable and has a page in ``docs/findings.md`` (``no-rule``, ``refused``, ``note``, ...);
+    ``name`` is the qualified torch name or the construct it is about.
+    """
+
+    span: Span
+    name: str
+    code: str
+    severity: Severity
+    reason: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is something to do or to know; a note may also say that nothing differs."""
+        return self.code not in SAME_CODES
+
+    @property
+    def message(self) -> str:
+        """What is said to the user: the torch name, where the reason does not say it, and the reason."""
+        parts = self.name.split(".")
+        said = ".".join(parts[-2:]) in self.reason or f".{parts[-1]}()" in self.reason
+        return self.reason if said or parts[0] != "torch" else f"{self.name}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "line": self.span.line,
+            "column": self.span.column,
+            "end_line": self.span.end_line,
+            "end_column": self.span.end_column,
+            "name": self.name,
+            "code": self.code,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class SourceMapEntry:
+    """One statement: its lines in the source and the lines it became (all 1-based, inclusive)."""
+
+    source_line: int
+    source_end_line: int
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True)
+class TextEdit:
+    """Replace ``text[start:end]`` of the source (without byte order mark) by ``new``; insert where these are equal."""
+
+    start: int
+    end: int
+    new: str
+    head: bool = False
+    """Whether it is about the file's imports and helpers, and not about a statement of its own."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One torch expression: its place, what it is called, and its JAX text; None where it stays as it is."""
+
+    span: Span
+    name: str
+    jax: str | None
+    channels_last: bool = False
+    """Whether its value, or where it stands, has the channels last in the output."""
+    written: bool = True
+    """Whether the output has that text; if not, the statement around it became something else."""
+
+
+OutcomeState = Literal["converted", "kept", "removed", "left"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One place of the source, and what the statement that it stands in became in this conversion.
+
+    For what is no expression with a JAX form of its own: parts of a training step, decorators, ``with`` blocks,
+    indexing, operators that write in place. ``code`` is read off the output, lines broken and without indentation:
+    empty where the statement is ``removed``, the code as it was where it is ``kept`` (it means the same in JAX) or
+    ``left`` (it is still PyTorch; ``reason`` says why).
+    """
+
+    span: Span
+    name: str
+    state: OutcomeState
+    code: str = ""
+    reason: str = ""
+    step: str = ""
+    """The compiled function that the statement moved into; ``code`` is then the call of it."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the output text asks for: import lines that were added and helpers that were copied."""
+
+    imports: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
+    """The names under which helpers stand in the output, each with the helper's own."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of a translation.
+
+    ``resolve`` maps an imported module, as ``(level, dotted name)`` with ``level`` counting leading
+    dots, to its source text, or None where it can't be found: with it a class that is imported from
+    a neighbouring file is known to be a module. ``x64`` keeps 64-bit dtypes.
+    """
+
+    target: Target = "nnx"
+    x64: bool = False
+    helpers: HelperPlacement = "inline"
+    helper_module: str = "torch_helpers"
+    path: str | None = None
+    resolve: Callable[[int, str], str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The result of converting one text. The CLI, server, checker and prompts all read this value."""
+
+    source: str
+    code: str
+    findings: tuple[Finding, ...] = ()
+    source_map: tuple[SourceMapEntry, ...] = ()
+    needs: Needs = field(default_factory=Needs)
+    converted: int = 0
+    edits: tuple[TextEdit, ...] = ()
+    """What was changed, in order, without overlaps; ``code`` is the source with these, and with long lines broken."""
+    rewrites: tuple[Rewrite, ...] = ()
+    """The torch expressions among the statements that were rewritten one by one, for who explains or converts one."""
+    outcomes: tuple[Outcome, ...] = ()
+    """What became of the statements around places that an explanation is asked for."""
+    helper_source: str | None = None
+    """Text of the sibling helper module when ``Options.helpers`` is ``"module"``."""
+
+    @property
+    def gaps(self) -> tuple[Finding, ...]:
+        """Places left as they were, each marked ``# TODO(t2j)`` in the output."""
+        return tuple(f for f in self.findings if f.severity is Severity.GAP)
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Places converted with a difference worth knowing."""
+        return tuple(f for f in self.findings if f.severity is Severity.NOTE)
+
+    def to_json(self, source: str, target: str) -> dict[str, Any]:
+        """The ``--json`` form. ``source`` and ``target`` are the file names shown."""
+        return {
+            "version": JSON_VERSION,
+            "source": source,
+            "target": target,
+            "converted": self.converted,
+            "gaps": [f.to_json() for f in self.gaps],
+            "notes": [f.to_json() for f in self.notes],
+            "helpers": list(self.needs.helpers),
+        }
+
+
+@dataclass(frozen=True)
+class RuleDoc:
+    """What hover, ``t2j explain`` and the docs pages say of one torch name; read off the rule's own record."""
+
+    name: str
+    signature: str
+    jax: str | None
+    fidelity: Fidelity
+    note: str | None = None
+    reason: str | None = None
+    subject: str = ""
+    helpers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HelperDoc:
+    """What hover says of one helper: read off its source, and off ``rules/stock.py``."""
+
+    name: str
+    signature: str
+    about: str
+    """The first paragraph of its docstring, or the comment above it."""
+    why: str = ""
+    """Why the function of JAX, Flax or optax that looks like it does not do."""

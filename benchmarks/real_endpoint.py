@@ -26,8 +26,9 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
+from t2j_lsp.assist.drafts import Budget
 from t2j_lsp.assist.model import Endpoint, ModelClient, ModelError
-from t2j_lsp.assist.repair import Budget, repair_async
+from t2j_lsp.assist.repair import repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.retrieval import dataset
 

@@ -20,9 +20,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from t2j_lsp.assist.drafts import Budget, Repair
 from t2j_lsp.assist.evaluation.arms import Arm, arm, shown
 from t2j_lsp.assist.model import Endpoint
-from t2j_lsp.assist.repair import Budget, Repair, repair_async
+from t2j_lsp.assist.repair import repair_async
 from t2j_lsp.assist.spans import MARK
 from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
 from t2j_lsp.fixes.record import BugIndex, Pair, prompt_tokens

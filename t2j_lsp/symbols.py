@@ -105,7 +105,8 @@ class Symbols:
         """Names that are read and that nothing in the text binds: an ``import *`` brings them, if anything does."""
         read: set[str] = set()
         for table in self._classes:
-            read.update(s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced())
+            symbols = (s for s in table.get_symbols() if not _is_comprehension_target(s))
+            read.update(s.get_name() for s in symbols if s.is_global() and s.is_referenced())
         return frozenset(read - self.module - set(dir(builtins)))
 
     # --- where a name belongs to ----------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ BORDERS = (
         "t2j_lsp.lsp",
         (
             *("t2j_lsp.__version__", "t2j_lsp.api", "t2j_lsp.contract", "t2j_lsp.explain", "t2j_lsp.plugins"),
-            *(f"t2j_lsp.assist.{name}" for name in ("asking", "model", "prompts", "repair", "spans")),
+            *(f"t2j_lsp.assist.{name}" for name in ("asking", "drafts", "model", "prompts", "repair", "spans")),
             *(
                 "t2j_lsp.check",
                 "t2j_lsp.child",

@@ -5,11 +5,11 @@ a judge of your own, ``prompt`` says what would be sent. The openai package is i
 """
 
 from .dialogue import Dialogue, Turn
+from .drafts import Budget, Draft, Repair
 from .files import prompt, repair, repair_async
 from .judging import Judge
 from .model import Endpoint, ModelError
 from .prompts import Prompt, Style
-from .repair import Budget, Draft, Repair
 from .repair import repair_async as repair_translation
 
 __all__ = [

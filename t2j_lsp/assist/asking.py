@@ -16,11 +16,12 @@ from t2j_lsp.fixes.record import BugIndex
 from t2j_lsp.plugins import brought_fixed_bugs, load_fixed_bugs
 
 from .dialogue import append
+from .drafts import Budget, Repair
 from .embeddings import EmbeddedIndex, Embedder
 from .judging import Judge, Tester, TestRun
 from .model import Endpoint, ModelClient, key_from_environment
 from .prompts import Style
-from .repair import Budget, Repair, repair_async
+from .repair import repair_async
 
 if TYPE_CHECKING:
     from t2j_lsp.check.process.pool import Pool

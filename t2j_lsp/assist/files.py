@@ -15,9 +15,9 @@ from typing import Any, ParamSpec, TypeVar
 from t2j_lsp.contract import Options, T2JError
 
 from .dialogue import append
+from .drafts import Budget, Repair
 from .model import Endpoint, ModelClient, key_from_environment
 from .prompts import Prompt, Style, first_prompt
-from .repair import Budget, Repair
 from .repair import repair_async as repair_translation
 from .spans import with_all
 

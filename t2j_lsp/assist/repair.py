@@ -10,7 +10,7 @@ import ast
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from t2j_lsp.contract import ObjectVerdict, Translation, VerdictKind
 from t2j_lsp.fixes.record import BugIndex, Pair, Query
@@ -18,91 +18,14 @@ from t2j_lsp.fixes.record import BugIndex, Pair, Query
 from . import lint
 from .answers import Answer, AnswerError, read_answer
 from .dialogue import Dialogue, State, Turn
-from .judging import CandidateFailure, Judge, Tester, failure_of
+from .drafts import Budget, Draft, Repair, Round
+from .judging import Judge, Tester, failure_of
 from .model import Endpoint, ModelClient, ModelError, Reply
 from .prompts import ChatMessage, Prompt, Style, as_json, first_prompt
 from .simhash import Fingerprint, fingerprint
 from .spans import MARK, RefusedSpan, definition, indented, place_of, refused_spans, replaced, users, with_all
 
-ROUNDS = 7
-"""Rounds with one model, at most. The published seven bounds another stage; as an upper bound it is ours."""
-PATIENCE = 3
 FEEDBACK_TOKENS = 2000
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When a repair ends without success: rounds with each model, rounds without gain, tokens, US dollars, seconds."""
-
-    rounds: int = ROUNDS
-    patience: int = PATIENCE
-    tokens: int = 200_000
-    cost: float = 5.0
-    seconds: float = 1200.0
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The best that was made of a span: verified, or with the reason why not."""
-
-    code: str
-    model: str
-    verified: bool
-    reason: str = ""
-    ran: bool = True
-    """Whether it was run: what is no Python, or names what is not there, never gets so far."""
-
-
-@dataclass
-class Repair:
-    """What came of it: the translation with every verified answer, and every draft marked as one.
-
-    The gaps of verified answers are no longer among its findings.
-    """
-
-    translation: Translation
-    drafts: dict[int, Draft] = field(default_factory=dict)
-    left: tuple[RefusedSpan, ...] = ()
-    """Spans without a verified answer."""
-    pairs: tuple[Pair, ...] = ()
-    """The fixed bugs in the first prompt."""
-    dialogue: Dialogue = field(default_factory=lambda: Dialogue(""))
-    tokens: int = 0
-    cost: float = 0.0
-    ended: str = ""
-    """Why: ``all verified``, ``rounds``, ``no gain``, ``no answer``, ``tokens``, ``cost``, ``time``."""
-
-    @property
-    def code(self) -> str:
-        return self.translation.code
-
-    @property
-    def claimed(self) -> int:
-        """Answers that the model called equivalent."""
-        return sum(bool(turn.claim) for turn in self.dialogue.turns)
-
-    @property
-    def rounds(self) -> int:
-        return len(self.dialogue.turns)
-
-
-@dataclass
-class _Round:
-    """What one answer came to, before anything is decided."""
-
-    reply: Reply
-    answer: Answer | None = None
-    code: str = ""
-    verified: set[int] = field(default_factory=set)
-    results: dict[int, str] = field(default_factory=dict)
-    failure: CandidateFailure | None = None
-    ran: bool = False
-    tags: list[str] = field(default_factory=list)
-    tests: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def head(self) -> str:
-        return self.answer.head if self.answer else ""
 
 
 async def repair_async(
@@ -235,9 +158,9 @@ class _Loop:
             return "cost"
         return "time" if time.monotonic() - self.started >= self.budget.seconds else ""
 
-    async def _judged(self, reply: Reply) -> _Round:
+    async def _judged(self, reply: Reply) -> Round:
         """Reads an answer, looks at it, and has it run."""
-        found = _Round(reply)
+        found = Round(reply)
         numbers = {span.number for span in self.result.left}
         if reply.finish != "stop":
             why = reply.finish or "the connection ended"
@@ -265,7 +188,7 @@ class _Loop:
         await self._run(found, fresh)
         return found
 
-    async def _run(self, found: _Round, fresh: Mapping[int, str]) -> None:
+    async def _run(self, found: Round, fresh: Mapping[int, str]) -> None:
         """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
         found.ran = True
         left = {span.number: span for span in self.result.left}
@@ -309,7 +232,7 @@ class _Loop:
             self.judged[user] = code
         return None
 
-    async def _test(self, found: _Round, name: str, code: str) -> None:
+    async def _test(self, found: Round, name: str, code: str) -> None:
         """Notes how unit tests of a class or function end on an answer."""
         if self.tester is None:
             return
@@ -334,12 +257,12 @@ class _Loop:
         head = fingerprint(answer.head)
         return [{0: head} | {n: fingerprint(answer.spans[n]) for n in numbers} for numbers in groups]
 
-    def _refused(self, found: _Round, numbers: set[int], tag: str, why: str) -> _Round:
+    def _refused(self, found: Round, numbers: set[int], tag: str, why: str) -> Round:
         found.tags.append(tag)
         found.results |= dict.fromkeys(numbers, why)
         return found
 
-    def _keep(self, found: _Round, endpoint: Endpoint) -> None:
+    def _keep(self, found: Round, endpoint: Endpoint) -> None:
         """Takes verified answers out of the pool, and remembers the others as drafts."""
         self.result.tokens += found.reply.tokens_in + found.reply.tokens_out
         self.result.cost += found.reply.cost(endpoint)
@@ -357,7 +280,7 @@ class _Loop:
             self.heads.append(found.answer.head.strip("\n"))
         self.result.left = tuple(span for span in self.result.left if span.number not in found.verified)
 
-    def _score(self, found: _Round | None) -> tuple[int, int]:
+    def _score(self, found: Round | None) -> tuple[int, int]:
         """How far the repair is: spans verified, then how far the best answer of this round came."""
         solved = sum(draft.verified for draft in self.result.drafts.values())
         order = ("no answer", "lint", "duplicate", "does not load", "raises", "differs")
@@ -396,7 +319,7 @@ class _Loop:
                 return node.name
         return ""
 
-    def _feedback(self, found: _Round) -> ChatMessage:
+    def _feedback(self, found: Round) -> ChatMessage:
         """What the model is told: what was wrong with each span, and fixed bugs that are like it."""
         left = {span.number: span for span in self.result.left}
         parts = [f"SPAN {n} failed: {why}" for n, why in sorted(found.results.items()) if n in left]
@@ -409,7 +332,7 @@ class _Loop:
         parts.append("Answer again in the same form, for these spans only.")
         return {"role": "user", "content": "\n\n".join(parts)}
 
-    def _query(self, found: _Round, answer: Answer) -> Query:
+    def _query(self, found: Round, answer: Answer) -> Query:
         """What fixed bugs are looked for with: the first answer that failed, in its program where it stood in one."""
         error = found.failure.message if found.failure else " ".join(found.results.values())
         source, rules = self.translation.source, self.translation.code
@@ -422,7 +345,7 @@ class _Loop:
 
     def _record(
         self,
-        found: _Round,
+        found: Round,
         number: int,
         state: State,
         endpoint: Endpoint,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
+from t2j_lsp.assist.drafts import Budget
 from t2j_lsp.assist.evaluation import report as reports
 from t2j_lsp.assist.evaluation.arms import NAMES, arm
 from t2j_lsp.assist.evaluation.cases import EvaluatedProgram
@@ -19,7 +20,6 @@ from t2j_lsp.assist.evaluation.code_bleu import PACKAGES, available
 from t2j_lsp.assist.evaluation.recording import Placed, QuestionRecorder, Replayer, read_settings, write_settings
 from t2j_lsp.assist.evaluation.run import EvaluationSettings
 from t2j_lsp.assist.model import Endpoint
-from t2j_lsp.assist.repair import Budget
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import write_atomically
 

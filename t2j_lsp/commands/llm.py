@@ -39,7 +39,7 @@ def completed(conversion: FileConversion, arguments: argparse.Namespace) -> File
     if conversion.cells is not None:
         raise T2JError("--llm takes .py files; a notebook is not checked")
     from t2j_lsp.assist.asking import ask, embeddings, endpoints
-    from t2j_lsp.assist.repair import Budget
+    from t2j_lsp.assist.drafts import Budget
 
     models = endpoints(arguments.model, arguments.base_url)
     embed = embeddings(arguments.embeddings, arguments.base_url)

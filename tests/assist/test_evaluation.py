@@ -16,6 +16,7 @@ from benchmarks.scripted_endpoint import Step, serve
 from t2j_lsp import convert
 from t2j_lsp.assist import lint
 from t2j_lsp.assist.alike import same_program
+from t2j_lsp.assist.drafts import Budget
 from t2j_lsp.assist.evaluation import figures, report
 from t2j_lsp.assist.evaluation.arms import arm, shown
 from t2j_lsp.assist.evaluation.cases import EvaluatedProgram
@@ -24,7 +25,6 @@ from t2j_lsp.assist.evaluation.recording import Placed, QuestionRecorder, Replay
 from t2j_lsp.assist.evaluation.run import Bench, Evaluation, EvaluationSettings, evaluate
 from t2j_lsp.assist.judging import Judge
 from t2j_lsp.assist.model import Endpoint
-from t2j_lsp.assist.repair import Budget
 from t2j_lsp.contract import ObjectVerdict, T2JError
 from t2j_lsp.fixes.record import CATEGORIES, Query
 from t2j_lsp.retrieval import Index, dataset

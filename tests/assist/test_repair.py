@@ -14,8 +14,9 @@ from benchmarks.fixed_bugs import CheckJudge
 from benchmarks.scripted_endpoint import CutOff, Script, Silence, Status, Step, TooLong, serve
 from t2j_lsp import convert
 from t2j_lsp.assist import lint
+from t2j_lsp.assist.drafts import Budget, Repair
 from t2j_lsp.assist.model import Endpoint, ModelClient
-from t2j_lsp.assist.repair import Budget, Repair, repair_async
+from t2j_lsp.assist.repair import repair_async
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 from t2j_lsp.retrieval import Index, dataset
 

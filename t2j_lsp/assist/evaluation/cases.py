@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.assist.dialogue import Dialogue, Turn
+from t2j_lsp.assist.drafts import Budget, Repair
 from t2j_lsp.assist.judging import Judge, failure_of
 from t2j_lsp.assist.model import Endpoint, ModelClient
-from t2j_lsp.assist.repair import Budget, Repair, repair_async
+from t2j_lsp.assist.repair import repair_async
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, Translation, VerdictKind
 
 from .arms import Arm, Shown

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from t2j_lsp.assist.dialogue import Dialogue
+from t2j_lsp.assist.drafts import Budget
 from t2j_lsp.assist.judging import Judge
 from t2j_lsp.assist.model import Endpoint
-from t2j_lsp.assist.repair import Budget
 from t2j_lsp.fixes.record import BugIndex, Pair
 
 from .arms import Arm, shown

@@ -13,9 +13,10 @@ from typing import Any
 
 from t2j_lsp.api import convert_file
 from t2j_lsp.assist.asking import Interpreters, file_judge
+from t2j_lsp.assist.drafts import Budget, Repair
 from t2j_lsp.assist.model import Endpoint
 from t2j_lsp.assist.prompts import first_prompt
-from t2j_lsp.assist.repair import Budget, Repair, repair_async
+from t2j_lsp.assist.repair import repair_async
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.contract import ObjectVerdict, Options, Translation
 from t2j_lsp.plugins import load_fixed_bugs

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import flax.nnx
 import jax
 import jax.numpy
-import optax
+
+from .mutants_expressions import (
+    called,
+    dotted,
+    expressions,
+    literal,
+    number,
+    renamed,
+    signature,
+    statements,
+    with_keyword,
+)
 
 Change = tuple[ast.AST, ast.AST]
 """A node and what stands in its place."""
 Operator = Callable[[ast.AST], Iterator[ast.AST]]
 
-_ROOTS: dict[str, Any] = {"jax": jax, "jnp": jax.numpy, "nnx": flax.nnx, "lax": jax.lax, "optax": optax}
 OPERATORS: dict[str, Operator] = {}
 
 
@@ -49,8 +56,8 @@ def mutants_of(text: str, definitions: list[ast.stmt]) -> Iterator[Mutant]:
     """Every mutant of the statements of some definitions, in the order of the text."""
     lines = text.splitlines(keepends=True)
     for statement in definitions:
-        for simple in _statements(statement):
-            for node in _expressions(simple):
+        for simple in statements(statement):
+            for node in expressions(simple):
                 for name, change in OPERATORS.items():
                     for new in change(node):
                         made = _mutant(name, lines, simple, node, new)
@@ -84,93 +91,6 @@ def _offset(lines: list[str], line: int, column: int) -> int:
     return sum(map(len, lines[: line - 1])) + len(row[:column].decode())
 
 
-_SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Statements that compute: no docstrings, assertions or errors."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.With):
-            yield from _statements(child)
-        elif isinstance(child, ast.If | ast.For | ast.While):
-            yield child
-            yield from _statements(child)
-        elif isinstance(child, _SIMPLE):
-            yield child
-
-
-def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions that a statement evaluates; of a compound one, those of its head."""
-    match statement:
-        case ast.If(test=head) | ast.While(test=head) | ast.For(iter=head):
-            roots: list[ast.AST] = [head]
-        case ast.AnnAssign(value=value):
-            roots = [] if value is None else [value]
-        case ast.Assign(value=value, targets=targets):
-            roots = [value, *(t for t in targets if isinstance(t, ast.Subscript))]
-        case _:
-            roots = [statement.value] if getattr(statement, "value", None) is not None else []  # type: ignore[attr-defined]
-    for root in roots:
-        for node in ast.walk(root):
-            if isinstance(node, ast.expr | ast.Slice) and not isinstance(getattr(node, "ctx", None), ast.Store):
-                yield node
-
-
-def _called(node: ast.AST) -> str:
-    """``sum`` of ``x.sum(...)`` and ``jnp.sum(...)``."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def _dotted(node: ast.AST) -> str:
-    return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-
-
-def _renamed(node: ast.Call, name: str) -> ast.Call:
-    new = copy.deepcopy(node)
-    if isinstance(new.func, ast.Attribute):
-        new.func.attr = name
-    elif isinstance(new.func, ast.Name):
-        new.func.id = name
-    return new
-
-
-def _with_keyword(node: ast.Call, name: str, value: ast.expr) -> ast.Call:
-    new = copy.deepcopy(node)
-    for keyword in new.keywords:
-        if keyword.arg == name:
-            keyword.value = value
-    return new
-
-
-def _number(node: ast.AST) -> float | int | None:
-    """A literal number, signed."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return node.value  # type: ignore[return-value]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand)
-        return None if inner is None else -inner
-    return None
-
-
-def _literal(value: Any) -> ast.expr:
-    return ast.parse(repr(value), mode="eval").body
-
-
-@cache
-def _signature(dotted: str) -> dict[str, Any]:
-    """The defaults of a library function or class."""
-    found: Any = _ROOTS.get(dotted.partition(".")[0])
-    for part in dotted.split(".")[1:]:
-        found = getattr(found, part, None)
-    try:
-        parameters = inspect.signature(found.__init__ if isinstance(found, type) else found).parameters
-    except (TypeError, ValueError):
-        return {}
-    return {n: p.default for n, p in parameters.items() if p.default is not p.empty}
-
-
 _WITH_AXIS = {"sum", "mean", "max", "min", "softmax", "log_softmax", "std", "var", "argmax", "argmin", "cumsum", "any",
               "all", "prod", "sort", "argsort", "concatenate", "stack", "expand_dims", "squeeze", "split", "flip",
               "norm", "logsumexp", "cumprod", "take_along_axis", "roll"}  # fmt: skip
@@ -182,20 +102,18 @@ def axis(node: ast.AST) -> Iterator[ast.AST]:
         return
     for keyword in node.keywords:
         if keyword.arg in ("axis", "dim"):
-            value = _number(keyword.value)
+            value = number(keyword.value)
             if isinstance(value, int):
-                yield _with_keyword(
-                    node, keyword.arg, _literal({0: 1, 1: 0, 2: 1, -1: -2, -2: -1}.get(value, value - 1))
-                )
+                yield with_keyword(node, keyword.arg, literal({0: 1, 1: 0, 2: 1, -1: -2, -2: -1}.get(value, value - 1)))
             elif isinstance(keyword.value, ast.Tuple) and len(keyword.value.elts) > 1:
-                yield _with_keyword(node, keyword.arg, keyword.value.elts[0])
-                yield _with_keyword(node, keyword.arg, keyword.value.elts[-1])
-    if _called(node) in ("swapaxes", "moveaxis", "transpose"):
+                yield with_keyword(node, keyword.arg, keyword.value.elts[0])
+                yield with_keyword(node, keyword.arg, keyword.value.elts[-1])
+    if called(node) in ("swapaxes", "moveaxis", "transpose"):
         for index, argument in enumerate(node.args):
-            value = _number(argument)
+            value = number(argument)
             if isinstance(value, int):
                 new = copy.deepcopy(node)
-                new.args[index] = _literal(value - 1 if value > 0 else value + 1 if value < -1 else value - 1)
+                new.args[index] = literal(value - 1 if value > 0 else value + 1 if value < -1 else value - 1)
                 yield new
 
 
@@ -203,23 +121,23 @@ def axis(node: ast.AST) -> Iterator[ast.AST]:
 def epsilon(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call):
         for keyword in node.keywords:
-            value = _number(keyword.value)
+            value = number(keyword.value)
             if keyword.arg in ("eps", "epsilon") and value:
-                yield _with_keyword(node, keyword.arg, _literal(1e-6 if value != 1e-6 else 1e-5))
-                yield _with_keyword(node, keyword.arg, _literal(value * 100))
-    value = _number(node)
+                yield with_keyword(node, keyword.arg, literal(1e-6 if value != 1e-6 else 1e-5))
+                yield with_keyword(node, keyword.arg, literal(value * 100))
+    value = number(node)
     if isinstance(value, float) and 0 < value < 5e-2:
-        yield _literal(value * 10)
+        yield literal(value * 10)
 
 
 @operator
 def momentum(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call):
         for keyword in node.keywords:
-            value = _number(keyword.value)
+            value = number(keyword.value)
             if keyword.arg in ("momentum", "decay") and value is not None:
-                yield _with_keyword(node, keyword.arg, _literal(round(1 - value, 6)))
-                yield _with_keyword(node, keyword.arg, _literal(0.99))
+                yield with_keyword(node, keyword.arg, literal(round(1 - value, 6)))
+                yield with_keyword(node, keyword.arg, literal(0.99))
 
 
 @operator
@@ -238,9 +156,9 @@ def order_of_operations(node: ast.AST) -> Iterator[ast.AST]:
 def missing_transpose(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield node.value
-    if _called(node) in ("swapaxes", "transpose", "moveaxis"):
+    if called(node) in ("swapaxes", "transpose", "moveaxis"):
         assert isinstance(node, ast.Call)
-        module = _dotted(node.func).startswith("jnp.")
+        module = dotted(node.func).startswith("jnp.")
         yield node.args[0] if module else node.func.value  # type: ignore[attr-defined]
 
 
@@ -254,7 +172,7 @@ def extra_transpose(node: ast.AST) -> Iterator[ast.AST]:
 def swapped_arguments(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, ast.Call):
         return
-    name = _called(node)
+    name = called(node)
     plain = [a for a in node.args if not isinstance(a, ast.Starred)]
     commutative = {"maximum", "minimum", "add", "multiply", "logical_and", "logical_or", "swapaxes"}
     if len(plain) == len(node.args) == 2 and name not in commutative:
@@ -277,11 +195,11 @@ _REDUCTIONS = {"mean": ["sum", "max"], "sum": ["mean"], "max": ["min", "mean"], 
 
 @operator
 def wrong_reduction(node: ast.AST) -> Iterator[ast.AST]:
-    for name in _REDUCTIONS.get(_called(node), ()):
+    for name in _REDUCTIONS.get(called(node), ()):
         assert isinstance(node, ast.Call)
-        if name == "max" and _called(node) == "logsumexp":
+        if name == "max" and called(node) == "logsumexp":
             continue
-        yield _renamed(node, name)
+        yield renamed(node, name)
 
 
 @operator
@@ -298,7 +216,7 @@ def wrong_default(node: ast.AST) -> Iterator[ast.AST]:
     """A keyword argument left out, so that the default of the JAX side holds, where that is another value."""
     if not isinstance(node, ast.Call):
         return
-    defaults = _signature(_dotted(node.func))
+    defaults = signature(dotted(node.func))
     for index, keyword in enumerate(node.keywords):
         if keyword.arg is None or keyword.arg in ("rngs", "dtype", "precision") or keyword.arg not in defaults:
             continue
@@ -316,29 +234,29 @@ _CALLS_OF_ARRAYS = {"sum", "mean", "matmul", "einsum", "softmax", "log_softmax",
 
 @operator
 def detached_gradient(node: ast.AST) -> Iterator[ast.AST]:
-    dotted = _dotted(node.func) if isinstance(node, ast.Call) else ""
-    if dotted in ("jax.lax.stop_gradient", "lax.stop_gradient"):
+    function = dotted(node.func) if isinstance(node, ast.Call) else ""
+    if function in ("jax.lax.stop_gradient", "lax.stop_gradient"):
         yield node.args[0]  # type: ignore[attr-defined]
-    elif dotted.startswith("self.") or _called(node) in _CALLS_OF_ARRAYS:
+    elif function.startswith("self.") or called(node) in _CALLS_OF_ARRAYS:
         yield ast.Call(ast.parse("jax.lax.stop_gradient", mode="eval").body, [node], [])  # type: ignore[list-item]
 
 
 @operator
 def biased_statistic(node: ast.AST) -> Iterator[ast.AST]:
-    if _called(node) in ("std", "var"):
+    if called(node) in ("std", "var"):
         assert isinstance(node, ast.Call)
         given = [k for k in node.keywords if k.arg == "ddof"]
         if given:
             yield ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "ddof"])
         else:
-            yield ast.Call(node.func, node.args, [*node.keywords, ast.keyword("ddof", _literal(1))])
+            yield ast.Call(node.func, node.args, [*node.keywords, ast.keyword("ddof", literal(1))])
 
 
 @operator
 def mask_polarity(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
         yield node.operand
-    if _dotted(getattr(node, "func", node)) == "jnp.where" and isinstance(node, ast.Call) and len(node.args) == 3:
+    if dotted(getattr(node, "func", node)) == "jnp.where" and isinstance(node, ast.Call) and len(node.args) == 3:
         condition = ast.Call(ast.parse("jnp.logical_not", mode="eval").body, [node.args[0]], [])
         yield ast.Call(node.func, [condition, *node.args[1:]], [])
 
@@ -347,44 +265,44 @@ def mask_polarity(node: ast.AST) -> Iterator[ast.AST]:
 def off_by_one(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Slice):
         for part in ("lower", "upper"):
-            value = _number(getattr(node, part)) if getattr(node, part) is not None else None
+            value = number(getattr(node, part)) if getattr(node, part) is not None else None
             if isinstance(value, int):
                 new = copy.deepcopy(node)
-                setattr(new, part, _literal(value + 1 if value != -1 else -2))
+                setattr(new, part, literal(value + 1 if value != -1 else -2))
                 yield new
             elif isinstance(getattr(node, part), ast.Name):
                 new = copy.deepcopy(node)
-                setattr(new, part, ast.BinOp(getattr(node, part), ast.Sub(), _literal(1)))
+                setattr(new, part, ast.BinOp(getattr(node, part), ast.Sub(), literal(1)))
                 yield new
     if isinstance(node, ast.Subscript):
-        value = _number(node.slice)
+        value = number(node.slice)
         if isinstance(value, int):
-            yield ast.Subscript(node.value, _literal(value + 1 if value >= 0 else value - 1), ast.Load())
+            yield ast.Subscript(node.value, literal(value + 1 if value >= 0 else value - 1), ast.Load())
         elif isinstance(node.slice, ast.Tuple):
             for index, part in enumerate(node.slice.elts):
-                value = _number(part)
+                value = number(part)
                 if isinstance(value, int):
                     new = copy.deepcopy(node)
-                    new.slice.elts[index] = _literal(value + 1 if value >= 0 else value - 1)  # type: ignore[attr-defined]
+                    new.slice.elts[index] = literal(value + 1 if value >= 0 else value - 1)  # type: ignore[attr-defined]
                     yield new
-    if _called(node) == "range":
+    if called(node) == "range":
         assert isinstance(node, ast.Call)
         new = copy.deepcopy(node)
         at = 0 if len(node.args) == 1 else 1
-        new.args[at] = ast.BinOp(node.args[at], ast.Sub(), _literal(1))
+        new.args[at] = ast.BinOp(node.args[at], ast.Sub(), literal(1))
         yield new
-    if _called(node) in ("tril", "triu"):
+    if called(node) in ("tril", "triu"):
         assert isinstance(node, ast.Call)
-        yield ast.Call(node.func, [node.args[0], _literal(-1 if _called(node) == "tril" else 1)], [])
+        yield ast.Call(node.func, [node.args[0], literal(-1 if called(node) == "tril" else 1)], [])
 
 
 @operator
 def dtype(node: ast.AST) -> Iterator[ast.AST]:
-    if _called(node) == "astype":
+    if called(node) == "astype":
         assert isinstance(node, ast.Call)
         for other in ("jnp.int32", "jnp.bfloat16"):
             yield ast.Call(node.func, [ast.parse(other, mode="eval").body], [])
-    elif _called(node) in ("mean", "matmul", "softmax", "einsum", "sum") and isinstance(node, ast.Call):
+    elif called(node) in ("mean", "matmul", "softmax", "einsum", "sum") and isinstance(node, ast.Call):
         for other in ("jnp.bfloat16", "jnp.int32", "jnp.float16"):
             cast = ast.Attribute(node, "astype", ast.Load())
             yield ast.Call(cast, [ast.parse(other, mode="eval").body], [])
@@ -399,7 +317,7 @@ _SIGNS: dict[type[ast.operator], ast.operator] = {
 def sign(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
         yield ast.BinOp(node.left, _SIGNS[type(node.op)], node.right)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _number(node) is None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and number(node) is None:
         yield node.operand
 
 
@@ -425,32 +343,32 @@ _HOMES = {"abs": "jnp", "square": "jnp", "log1p": "jnp", "expm1": "jnp"}
 
 @operator
 def activation(node: ast.AST) -> Iterator[ast.AST]:
-    name = _called(node)
-    if isinstance(node, ast.Call) and _dotted(node.func).startswith(("jax.nn.", "jnp.", "jax.lax.")):
+    name = called(node)
+    if isinstance(node, ast.Call) and dotted(node.func).startswith(("jax.nn.", "jnp.", "jax.lax.")):
         for other in _ACTIVATIONS.get(name, ()):
             keywords = [k for k in node.keywords if k.arg == "axis"]
             home = _HOMES.get(other) or ("jax.nn" if hasattr(jax.nn, other) else "jnp")
             yield ast.Call(ast.parse(f"{home}.{other}", mode="eval").body, node.args, keywords)
         for keyword in node.keywords:
             if keyword.arg == "approximate" and isinstance(keyword.value, ast.Constant):
-                yield _with_keyword(node, "approximate", _literal(not keyword.value.value))
+                yield with_keyword(node, "approximate", literal(not keyword.value.value))
 
 
 @operator
 def constant(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.BinOp):
         for side in ("left", "right"):
-            value = _number(getattr(node, side))
+            value = number(getattr(node, side))
             if value is not None:
                 new = copy.deepcopy(node)
-                setattr(new, side, _literal(value + 1 if isinstance(value, int) else round(value * 1.1, 9)))
+                setattr(new, side, literal(value + 1 if isinstance(value, int) else round(value * 1.1, 9)))
                 yield new
     if isinstance(node, ast.Call):
         for index, argument in enumerate(node.args):
-            value = _number(argument)
+            value = number(argument)
             if isinstance(value, float):
                 new = copy.deepcopy(node)
-                new.args[index] = _literal(round(value * 0.9, 9) if value else 0.1)
+                new.args[index] = literal(round(value * 0.9, 9) if value else 0.1)
                 yield new
 
 
@@ -459,12 +377,12 @@ def layer_setting(node: ast.AST) -> Iterator[ast.AST]:
     if not isinstance(node, ast.Call):
         return
     for keyword in node.keywords:
-        value = _number(keyword.value)
+        value = number(keyword.value)
         if keyword.arg in ("padding", "strides", "stride", "kernel_dilation", "feature_group_count", "num_groups",
                            "input_dilation", "window_strides") and isinstance(value, int):  # fmt: skip
-            yield _with_keyword(node, keyword.arg, _literal(value - 1 if value > 1 else value + 1))
+            yield with_keyword(node, keyword.arg, literal(value - 1 if value > 1 else value + 1))
         if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool):
             if keyword.arg not in ("approximate",):
-                yield _with_keyword(node, str(keyword.arg), _literal(not keyword.value.value))
+                yield with_keyword(node, str(keyword.arg), literal(not keyword.value.value))
         if isinstance(value, float) and keyword.arg not in ("eps", "epsilon", "momentum"):
-            yield _with_keyword(node, str(keyword.arg), _literal(round(value * 1.5, 9) or 0.1))
+            yield with_keyword(node, str(keyword.arg), literal(round(value * 1.5, 9) or 0.1))

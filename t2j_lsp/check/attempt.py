@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from t2j_lsp.check.arguments.plans import constructor
 from t2j_lsp.check.difference.experiment import Experiment
 from t2j_lsp.check.difference.explain import BYTES, Run, explanation
 from t2j_lsp.check.difference.localise import Alignment
@@ -30,7 +29,7 @@ from t2j_lsp.check.verdict.stages import perturbed
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .inputs import OWN_TRAINING
-from .preparing import Preparation, Preparing, comment_wanted
+from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_names
 from .session import CheckSession
 
 STEPS = 3
@@ -384,25 +383,9 @@ class Attempt:
         return verdict
 
 
-def pairing_of(torch_side: Slicer, item: CheckedObject, other: Counterpart) -> dict[str, Any]:
-    """Which of the counterpart's parameters are which of the object's, as the JAX worker is told."""
-    init = constructor(torch_side, torch_side.main, item.name) if item.is_class else None
-    return other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
-
-
 def _replayed(torch: TorchObserved) -> dict[str, Any]:
     """What of torch's run the other side's starts from: its state, its cotangents, its random draws."""
     return {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
-
-
-def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> dict[str, Any]:
-    """What a counterpart needs of a JAX text, and what its arguments name."""
-    return side.cut(other.name, [*shared_names(preparation), *other.init]).to_plain()
-
-
-def shared_names(preparation: Preparation) -> list[str]:
-    """What an object's arguments name that both files have."""
-    return [text for text in preparation.code if "get_" not in text]
 
 
 def _lines(request: dict[str, Any]) -> dict[str, list[str]]:

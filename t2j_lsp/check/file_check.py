@@ -17,9 +17,9 @@ from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.coverage import Covered
 from t2j_lsp.contract import ObjectVerdict, SourceMapEntry
 
-from .attempt import Attempt, cut_jax, pairing_of, unchecked
+from .attempt import Attempt, unchecked
 from .inputs import CommentError
-from .preparing import Preparing
+from .preparing import Preparing, cut_jax, pairing_of
 from .session import CheckSession, CheckSettings
 
 FIRST_RUN = 0.4

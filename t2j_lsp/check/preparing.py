@@ -1,4 +1,4 @@
-"""Arguments for the objects of one file, where the check of one tells how to call the next."""
+"""Arguments for the objects of one file, on both sides; the check of one tells how to call the next."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from t2j_lsp.check.arguments.plans import plans_for
+from t2j_lsp.check.arguments.plans import constructor, plans_for
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.worker import RemoteError
+from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject, find_objects
+from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 from .inputs import InputPlan
@@ -102,3 +104,19 @@ def comment_wanted(item: CheckedObject, problems: list[str]) -> str:
     init = "args=(...), " if item.is_class and item.has_parameters else ""
     tried = f" (tried: {problems[0]})" if problems else ""
     return f"no working inputs were found; write above it: # t2j: {init}{shown}{tried}"
+
+
+def pairing_of(torch_side: Slicer, item: CheckedObject, other: Counterpart) -> dict[str, Any]:
+    """Which of the counterpart's parameters are which of the object's, as the JAX worker is told."""
+    init = constructor(torch_side, torch_side.main, item.name) if item.is_class else None
+    return other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+
+
+def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> dict[str, Any]:
+    """What a counterpart needs of a JAX text, and what its arguments name."""
+    return side.cut(other.name, [*shared_names(preparation), *other.init]).to_plain()
+
+
+def shared_names(preparation: Preparation) -> list[str]:
+    """What an object's arguments name that both files have."""
+    return [text for text in preparation.code if "get_" not in text]

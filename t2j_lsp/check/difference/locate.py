@@ -18,7 +18,8 @@ from t2j_lsp.check.verdict.judge import Judgement
 from t2j_lsp.check.verdict.stages import mode_of
 from t2j_lsp.contract import Divergence, Location, SourceMapEntry, VerdictKind
 
-from .localise import Alignment, Places, assignment, find, twin
+from .localise import Alignment, Places, find
+from .statement_lines import assignment, twin
 from .trace import MAX_BYTES
 
 SMALL = 500_000

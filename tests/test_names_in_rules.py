@@ -17,7 +17,6 @@ QUALIFIED = re.compile(r"(torch|torchvision|einops)(\.\w+)+")
 CONTAINER = "facts of its children, and the layout of its call, are followed one by one"
 TRAINING = "a word of the protocol of train steps: finding and notes are reported under it"
 PACKAGE = "a package: what is read from it is looked at, not what it is"
-DECORATOR = "leaves a function's parameters as they are: asked of any text, of which no facts are known"
 KNOWN = {
     "torch.Tensor": "the type that everything else is about",
     "torch.nn.Module": "the base class that makes a class a module",
@@ -43,7 +42,6 @@ KNOWN = {
     "torch.testing._internal.common_utils.TestCase": "a base class that makes a class a unit test",
     "einops.layers.torch": PACKAGE,
     "torch.nn.utils.clip_grad": PACKAGE,
-    **dict.fromkeys(("torch.no_grad", "torch.inference_mode", "torch.jit.script", "torch.compile"), DECORATOR),
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
 METHOD_TABLES = {

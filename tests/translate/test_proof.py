@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.output.reading import new_problems
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def found(code: str, source: str = "") -> list[tuple[str, bool]]:
+    load_rules()  # which decorators leave a function's parameters
     trees = [ast.parse(textwrap.dedent(text)) for text in (code, source)]
     return [(p.name, p.certain) for p in new_problems(*trees)]
 
@@ -54,6 +56,7 @@ def found(code: str, source: str = "") -> list[tuple[str, bool]]:
         ("class A(object):\n    pass\nA(1)", [("A", True)]),
         ("def f(a): ...\ndef g(f):\n    return f()", []),
         ("def wrap(f): ...\n@wrap\ndef f(a): ...\nf()", []),
+        ("import torch\n@torch.no_grad()\ndef f(a): ...\n@torch.jit.ignore\ndef g(a): ...\nf(), g()", [("f", True), ("g", True)]),
     ],
 )  # fmt: skip
 def test_what_fails_is_found(code: str, expected: list[tuple[str, bool]]) -> None:

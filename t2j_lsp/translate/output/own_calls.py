@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from t2j_lsp.translate.rule.library import Trait, names_with
+
 from .assignment import bound_names, scope_name
 from .problem import Problem
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
-_SAME_SIGNATURE = frozenset({
-    "jit", "nnx.jit", "jax.jit", "staticmethod", "classmethod", "override", "typing.override", "abstractmethod",
-    "abc.abstractmethod", "torch.no_grad", "torch.inference_mode", "torch.jit.script", "torch.compile",
-})  # fmt: skip
-"""Decorators that leave what a function can be called with."""
+_SAME_SIGNATURE = (
+    frozenset({"jit", "nnx.jit", "jax.jit", "staticmethod", "classmethod"}),
+    frozenset({"override", "typing.override", "abstractmethod", "abc.abstractmethod"}),
+    *map(names_with, (Trait.NO_GRADIENT, Trait.COMPILES, Trait.DROPPED_DECORATOR)),
+)
+"""Decorators that leave what a function can be called with, by name: of a text alone no facts are known."""
 _EMPTY_BASES = frozenset({"nnx.Module", "nnx.Pytree", "object", "nn.Module", "torch.nn.Module", "Module"})
 """Bases whose constructor takes nothing."""
 
@@ -172,9 +175,14 @@ def _transparent(decorator: ast.expr) -> bool:
     if isinstance(decorator, ast.Call):
         named = ast.unparse(decorator.func)
         if named in ("functools.partial", "partial") and decorator.args:
-            return ast.unparse(decorator.args[0]) in _SAME_SIGNATURE
-        return named in _SAME_SIGNATURE
-    return ast.unparse(decorator) in _SAME_SIGNATURE
+            return _keeps_signature(decorator.args[0])
+        return _keeps_signature(decorator.func)
+    return _keeps_signature(decorator)
+
+
+def _keeps_signature(decorator: ast.expr) -> bool:
+    name = ast.unparse(decorator)
+    return any(name in names for names in _SAME_SIGNATURE)
 
 
 def _parameter_names(arguments: ast.arguments) -> frozenset[str]:

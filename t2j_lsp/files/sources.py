@@ -103,6 +103,7 @@ def source_path(converted: Path, suffix: str) -> Path | None:
 
 
 _TEST_FOLDERS = ("tests", "test", "testing")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def neighbours(path: Path) -> Callable[[int, str], str | None]:
@@ -116,6 +117,7 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
     project = [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
+    own = folder.relative_to(top).parts[:1] if top.name in _INSTALLED else ()
     cache: dict[tuple[int, str], str | None] = {}
 
     def resolve(level: int, name: str) -> str | None:
@@ -127,6 +129,8 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     def find(level: int, name: str) -> str | None:
         if level > len(folder.parts):
             return None
+        if level == 0 and own and name.split(".")[:1] != list(own):
+            return None  # what is installed beside a package isn't its project's
         bases = [folder, *folder.parents][level - 1 : level] if level else list(dict.fromkeys((folder, top, *project)))
         for base in bases:
             stem = base.joinpath(*name.split(".")) if name else base

@@ -17,6 +17,7 @@ from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.call_sites import with_call_sites
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
@@ -63,7 +64,7 @@ def _translated(source: str, options: Options) -> Translation:
         parsed = Source(source)
         if options.target != "nnx":
             raise T2JError(f"target {options.target!r} is not in this version; use 'nnx'")
-        inference = Inference(parsed, options.resolve)
+        inference = Inference(parsed, options.resolve, project=Neighbours() if options.resolve is not None else None)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
         if inference.state.calls_unknown:
@@ -92,7 +93,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     if inference.has(shared_storage.NEEDS):
         plan.shared_writes = shared_storage.shared_writes(inference)
     context = Context.of(inference, options, plan, known.drawing)
-    if inference.assumed or inference.has(TRAINING):
+    if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
     plan.freeze()
     needs = NeededNames(helper_names(), known)

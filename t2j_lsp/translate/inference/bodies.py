@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from t2j_lsp.symbols import Symbols
 from t2j_lsp.translate.rule.facts import (
@@ -27,15 +28,27 @@ from t2j_lsp.translate.source.scopes import star_names
 
 from .annotations import annotation_fact
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
+from .module_level import tells_of_attributes
+
+
+class OtherFile(Protocol):
+    """A file of the project that the converted one imports."""
+
+    def ask(self, name: str) -> Fact | None:
+        """What its module level binds to a name, if it binds it."""
 
 
 class Imports:
     """What imports bind."""
 
-    def __init__(self, state: State, read: Callable[[int, str], Env | None]) -> None:
+    def __init__(
+        self, state: State, read: Callable[[int, str], OtherFile | None], unbound: Callable[[], Iterable[str]]
+    ) -> None:
         self.state = state
         self.read = read
-        """What the module level of a file of the project binds, if its text can be had."""
+        """A file of the project, if its text can be had."""
+        self.unbound = unbound
+        """The names that the file reads and doesn't bind: those that an import of everything may bring."""
         self.starred: set[str] = set()
 
     def bind(self, node: ast.Import | ast.ImportFrom, env: Env) -> bool:
@@ -61,12 +74,12 @@ class Imports:
             name = alias.asname or alias.name
             if alias.name == "*":
                 if other is not None:
-                    env.update({k: v for k, v in other.items() if not k.startswith("_")})
+                    env.update({n: f for n in self.unbound() if n[0] != "_" and (f := other.ask(n)) is not None})
                 else:
                     # Any name that an earlier star bound may be this module's.
                     env.update(dict.fromkeys(self.starred, UNKNOWN))
-            elif other is not None and alias.name in other:
-                env[name] = other[alias.name]
+            elif other is not None and (fact := other.ask(alias.name)) is not None:
+                env[name] = fact
             else:
                 prefix = "." * node.level + module
                 env[name] = Qual(canonical(f"{prefix}.{alias.name}" if prefix.strip(".") else prefix + alias.name))
@@ -78,7 +91,7 @@ class Imports:
             return None
         path = module.lstrip(".")
         other = self.read(len(module) - len(path), path)
-        fact = other.get(name) if other is not None else None
+        fact = other.ask(name) if other is not None else None
         return fact if isinstance(fact, Class | Function) else None
 
 
@@ -109,7 +122,8 @@ class Declarations:
     def declare_class(self, node: ast.ClassDef, env: Env) -> ClassInfo:
         if node in self.state.classes:
             return self.state.classes[node]
-        info = ClassInfo(node.name, node, tuple(self.infer.expr(base, env) for base in node.bases))
+        bases = tuple(self.infer.expr(base, env) for base in node.bases)
+        info = ClassInfo(node.name, node, bases, home=self.state.home)
         self.state.classes[node] = info
         env[node.name] = info.fact
         if info.is_module:
@@ -126,7 +140,7 @@ class Declarations:
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo | None, outer: FunctionInfo | None
     ) -> FunctionInfo:
         if node not in self.state.functions:
-            self.state.functions[node] = FunctionInfo(node.name, node, owner, outer)
+            self.state.functions[node] = FunctionInfo(node.name, node, owner, outer, home=self.state.home)
         return self.state.functions[node]
 
 
@@ -144,12 +158,16 @@ class Bodies:
         """Attributes: class level first, then ``__init__``, then the other methods."""
         if info.inferred:
             return
+        if info.node not in self.state.classes:
+            if info.home is not None:
+                info.home.infer_class(info)
+            return
         info.inferred = True
+        if self.state.home is not None:
+            self.state.home.begin_class(info)
         for base in info.bases:
             if isinstance(base, Class):
                 self.infer_class(base.info)
-        if info.node not in self.state.classes:
-            return
         saved, self.state.class_info = self.state.class_info, info
         scope = dict(self.state.env)
         for node in info.node.body:
@@ -166,11 +184,14 @@ class Bodies:
         if "__init__" in info.methods:
             self.infer_function(info.methods["__init__"])
         for method in info.methods.values():
-            self.infer_function(method)
+            if info.home is None or tells_of_attributes(method):
+                self.infer_function(method)
         self.state.class_info = saved
 
     def infer_function(self, info: FunctionInfo) -> Fact:
         """Infer a body once; the value is the join of what it returns."""
+        if info.node not in self.state.functions and info.home is not None:
+            return info.home.infer_function(info)
         if info.returns is not None or info.inferring or info.node not in self.state.functions:
             return info.returns or self._declared_return(info)
         info.inferring = True
@@ -178,6 +199,9 @@ class Bodies:
             self.infer_class(info.owner)
             if info.returns is not None:
                 return info.returns
+        if self.state.home is not None and not self.state.home.begin(info):
+            info.inferring = False
+            return self._declared_return(info)
         saved = self.state.function, self.state.body
         self.state.function, self.state.body = info, Body()
         for _ in range(3):
@@ -198,6 +222,8 @@ class Bodies:
             out = join(out, fact)
         info.returns = declared if out in (UNKNOWN, NONE) and declared != UNKNOWN else out
         info.inferring = False
+        if self.state.home is not None:
+            self.state.home.end()
         return info.returns
 
     def _declared_return(self, info: FunctionInfo) -> Fact:

@@ -67,7 +67,7 @@ def with_call_sites(inference: Inference) -> Inference:
         if all(assumed.get(node) == fact for node, fact in found.items()):
             break
         assumed.update(found)
-        inference = Inference(inference.source, inference.resolve, assumed=assumed, read=inference.read)
+        inference = inference.knowing(assumed)
     return inference
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Protocol
 
-from t2j_lsp.contract import SourceError
 from t2j_lsp.translate.rule.factory import KEYS, mark_factory_keywords
 from t2j_lsp.translate.rule.facts import (
     Class,
     ClassInfo,
     Fact,
+    Function,
     FunctionInfo,
     Instance,
     Object,
@@ -30,7 +31,7 @@ from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts, LibraryCalls
 from .evidence import ParameterEvidence
-from .forward_pass import Env, Expressions, Flow, State
+from .forward_pass import Expressions, Flow, State
 from .gates import Gate
 from .inner_scopes import InnerScopes
 from .methods import Methods
@@ -39,7 +40,7 @@ from .narrowing import Narrowing
 from .operators import OperatorFacts
 from .subscripts import SubscriptFacts
 
-MAX_IMPORT_DEPTH = 3
+MAX_IMPORT_DEPTH = 8
 """How far imports of imports are read."""
 TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 
@@ -47,9 +48,9 @@ TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 class Parts:
     """The parts of one pass, each made when it is first asked for: a file without a ``for`` has none for branches."""
 
-    def __init__(self, source: Source, state: State, read: Callable[[int, str], Env | None]) -> None:
+    def __init__(self, source: Source, state: State, read: Callable[[int, str], Inference | None]) -> None:
         self.source, self.state = source, state
-        self.imports = Imports(state, read)
+        self.imports = Imports(state, read, lambda: source.symbols.unbound)
 
     @cached_property
     def expressions(self) -> Expressions:
@@ -167,6 +168,16 @@ class Parts:
         return InnerScopes(self.state, self.expressions, self.bindings, self.narrowing)
 
 
+class Project(Protocol):
+    """The files that the converted one imports, as far as they were asked for anything."""
+
+    def read(self, text: str, resolve: Resolve | None, depth: int, module: str) -> Inference | None:
+        """The file of a module, by its text."""
+
+    def inferred(self) -> Sequence[Inference]:
+        """The files that were read."""
+
+
 class Inference:
     """Facts of one file. ``facts`` maps each expression node to what is known of it."""
 
@@ -176,16 +187,15 @@ class Inference:
         resolve: Resolve | None = None,
         depth: int = 0,
         assumed: Mapping[ast.AST, Fact] | None = None,
-        read: dict[tuple[str, str], Inference | None] | None = None,
+        project: Project | None = None,
     ) -> None:
-        self.read = {} if read is None else read
-        """Facts of the files read so far, by name and text; None while a file is being read."""
+        self.project = project
         self.source = source
-        self.factory_dicts = set() if KEYS.isdisjoint(source.words) else mark_factory_keywords(source.tree)
+        self.factory_dicts: set[ast.Assign] = set()
+        """Assignments of dictionaries that hold nothing but a device and a dtype."""
         self.resolve = resolve
         self.depth = depth
         self.imported: dict[str, Inference | None] = {}
-        self.holds_tests = _holds_tests(source)
         self.state = state = State(assumed or {})
         self.assumed, self.facts, self.env = state.assumed, state.facts, state.env
         self.classes, self.functions = state.classes, state.functions
@@ -194,12 +204,37 @@ class Inference:
 
     def _run(self) -> None:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
-        parts, body = Parts(self.source, self.state, self._env_of), self.source.tree.body
+        if not KEYS.isdisjoint(self.source.words):
+            self.factory_dicts = mark_factory_keywords(self.source.tree)
+        parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies
         parts.declarations.declare(body)
         parts.flow.block(body, self.state.env)
         for info in list(self.state.functions.values()):
             parts.bodies.infer_function(info)
+        self._ask_what_is_named()
+
+    def _ask_what_is_named(self) -> None:
+        """Infer what other files say of the functions, classes and methods that this one names without a call."""
+        classes = {c for info in self.state.classes.values() for c in info.ancestry()}
+        read = {node.id for node in self.source.nodes if isinstance(node, ast.Name)}
+        for name, fact in self.state.env.items():
+            if name not in read:
+                continue
+            if isinstance(fact, Function) and fact.info.external:
+                self._bodies.infer_function(fact.info)
+            elif isinstance(fact, Class):
+                classes.update(fact.info.ancestry())
+        for cls in sorted((c for c in classes if c.home is not None), key=lambda c: c.name):
+            self._bodies.infer_class(cls)
+            for name, method in cls.methods.items():
+                if name in self.source.words:
+                    self._bodies.infer_function(method)
+
+    @cached_property
+    def holds_tests(self) -> bool:
+        """Whether the file holds unit tests."""
+        return _holds_tests(self.source)
 
     @property
     def imports_torch(self) -> bool:
@@ -210,9 +245,20 @@ class Inference:
         """Whether a module of unknown class is indexed somewhere."""
         return self.state.indexes_any
 
+    def ask(self, name: str) -> Fact | None:
+        """What the module level binds to a name, if it binds it."""
+        return self.env.get(name)
+
+    def ask_all(self) -> None:
+        """Infer what was left for when something asks for it."""
+
     def returns(self, info: FunctionInfo) -> Fact:
         """What a function of the file, or of one that it imports, returns."""
         return self._bodies.infer_function(info)
+
+    def knowing(self, assumed: Mapping[ast.AST, Fact]) -> Inference:
+        """The inference repeated, with what else is known of parameters and assigned names."""
+        return Inference(self.source, self.resolve, assumed=assumed, project=self.project)
 
     def has(self, gate: Gate) -> bool:
         """Whether the file has anything that a pass looks for."""
@@ -289,38 +335,24 @@ class Inference:
 
     # --- files that this one imports ------------------------------------------------------------------------------
 
-    def _env_of(self, level: int, module: str) -> Env | None:
-        other = self._imported(level, module)
-        return other.env if other is not None else None
-
     def _imported(self, level: int, module: str) -> Inference | None:
-        """Facts of a file that this one imports, if its text can be had."""
+        """A file that this one imports, if its text can be had."""
         key = "." * level + module
         if key not in self.imported:
             self.imported[key] = None
             text = self.resolve(level, module) if self.resolve and self.depth < MAX_IMPORT_DEPTH else None
-            if text is not None:
-                self.imported[key] = self._read(text, relative_resolve(self.resolve, level, module), module)
+            if text is not None and self.project is not None:
+                within = relative_resolve(self.resolve, level, module)
+                self.imported[key] = self.project.read(text, within, self.depth + 1, module)
         return self.imported[key]
 
     def beside(self, module: str) -> Inference | None:
-        """Facts of a file in the same folder, if its text can be had and has torch in it."""
+        """A file in the same folder, if its text can be had and has torch in it; all of it is inferred."""
         text = self.resolve(1, module) if self.resolve and self.holds_tests else None
-        return self._imported(1, module) if text is not None and "torch" in text else None
-
-    def _read(self, text: str, resolve: Resolve | None, module: str) -> Inference | None:
-        """Facts of a file by its text, read once however many files import it."""
-        key = (module.rpartition(".")[2], text)
-        if key not in self.read:
-            self.read[key] = None
-            try:
-                found = Inference(Source(text), resolve, self.depth + 1, read=self.read)
-            except SourceError:
-                return None
-            for info in found.functions.values():
-                info.external = True
-            self.read[key] = found
-        return self.read[key]
+        other = self._imported(1, module) if text is not None and "torch" in text else None
+        if other is not None:
+            other.ask_all()
+        return other
 
 
 def _holds_tests(source: Source) -> bool:

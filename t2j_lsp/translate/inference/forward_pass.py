@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     ClassInfo,
     Fact,
     FunctionInfo,
+    Home,
     Layer,
     ListOf,
     Object,
@@ -54,6 +55,19 @@ class Infer(Protocol):
 
     def expr(self, node: ast.expr | None, env: Env) -> Fact:
         """Infer one expression and remember its fact."""
+
+
+class OnDemand(Home, Protocol):
+    """A file of which only that is inferred which something asks for."""
+
+    def begin(self, info: FunctionInfo) -> bool:
+        """Infer what a body names, before it is inferred itself; whether it may be."""
+
+    def end(self) -> None:
+        """The body is inferred."""
+
+    def begin_class(self, info: ClassInfo) -> None:
+        """Infer what a class names at its own level."""
 
 
 @dataclass
@@ -95,6 +109,8 @@ class State:
     class_info: ClassInfo | None = None
     """The class that is being inferred."""
     body: Body = field(default_factory=Body)
+    home: OnDemand | None = None
+    """Says how much of the file is inferred, if it isn't the one that is converted."""
 
     def in_module(self) -> bool:
         """Whether the code here is a method of a module."""

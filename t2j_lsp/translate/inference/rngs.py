@@ -6,24 +6,28 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
 from .file import Inference
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
 
 
-def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> None:
+def plan_rngs(inference: Inference) -> None:
     """Decide ``takes_rngs`` of every function and ``keeps_rngs`` of every class, here and in imported files."""
-    planned = set() if planned is None else planned
-    planned.add(inference)
-    for other in inference.imported.values():
-        if other is not None and other not in planned:
-            plan_rngs(other, planned)
-    functions = list(inference.functions.values())
-    for info in functions:
+    if inference.project is not None:
+        _plan_files(inference.project.inferred())
+    for info in inference.functions.values():
         info.called_by = caller_of(info, inference)
         if seeds_all(info, inference):
             info.seeds, info.draws = False, True
+    _plan_files([inference])
+
+
+def _plan_files(files: Sequence[Inference]) -> None:
+    functions = [info for file in files for info in file.functions.values()]
+    classes = [cls for file in files for cls in file.classes.values()]
     changed = True
     while changed:
         changed = False
@@ -31,18 +35,18 @@ def plan_rngs(inference: Inference, planned: set[Inference] | None = None) -> No
             kept = info.owner is not None and info.owner.keeps_rngs and not info.static
             if not info.takes_rngs and not kept and _decide(info):
                 changed = True
-        changed |= _spread_overrides(inference)
-    for cls in inference.classes.values():
+        changed |= _spread_overrides(classes)
+    for cls in classes:
         if cls.is_module:
             init = cls.methods.get("__init__")
             if init is not None:
                 init.takes_rngs = True
 
 
-def _spread_overrides(inference: Inference) -> bool:
+def _spread_overrides(classes: Iterable[ClassInfo]) -> bool:
     """A method that takes rngs takes them in every class that overrides it; whether something changed."""
     changed = False
-    for info in inference.classes.values():
+    for info in classes:
         for name, method in info.methods.items():
             for base in info.ancestry()[1:]:
                 other = base.methods.get(name)
@@ -122,15 +126,16 @@ def build_methods(owner: ClassInfo) -> set[str]:
 
 def _reach(owner: ClassInfo, start: list[str]) -> set[str]:
     seen: set[str] = set()
+    ancestry = owner.ancestry()
     queue = list(start)
     while queue:
         name = queue.pop()
         if name in seen:
             continue
         seen.add(name)
-        for info in owner.ancestry():
+        for info in ancestry:
             method = info.methods.get(name)
             if method is not None:
                 queue.extend(method.self_calls)
-                queue.extend(c.name for c in method.callees if isinstance(c, FunctionInfo) and c.owner is not None)
+                queue.extend(c.name for c in method.callees if isinstance(c, FunctionInfo) and c.owner in ancestry)
     return seen

@@ -7,7 +7,7 @@ elsewhere it makes its own.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
@@ -73,13 +73,13 @@ def seed_of(node: ast.AST, inference: Inference) -> ast.expr | None:
     return node.args[0] if seeds else None
 
 
-def with_fixture_facts(inference: Inference, again: Callable[[dict[ast.AST, Fact]], Inference]) -> Inference:
+def with_fixture_facts(inference: Inference) -> Inference:
     """The inference, knowing what fixtures and ``parametrize`` give to the parameters of tests."""
     for _ in range(3):
         assumed = {a: fact for a, fact in _given(inference) if inference.assumed.get(a, UNKNOWN) != fact}
         if not assumed:
             break
-        inference = again({**inference.assumed, **assumed})
+        inference = inference.knowing({**inference.assumed, **assumed})
     return inference
 
 

@@ -19,11 +19,12 @@ def mark_factory_keywords(tree: ast.Module) -> set[ast.Assign]:
     found: set[ast.Assign] = set()
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            found |= _in_function(function)
+            found |= mark_in_function(function)
     return found
 
 
-def _in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[ast.Assign]:
+def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[ast.Assign]:
+    """The same for one function."""
     made: dict[str, ast.Assign] = {}
     for statement in function.body:
         match statement:

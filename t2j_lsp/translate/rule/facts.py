@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,19 @@ RngUse = Literal["build", "call"]
 """``build``: randomness that makes parameters, with the constructor's rngs. ``call``: drawn while running."""
 
 
+class Home(Protocol):
+    """A file that the converted one imports. What stands in it is inferred when it is asked for."""
+
+    def infer_function(self, info: FunctionInfo) -> Fact:
+        """What a function of the file returns."""
+
+    def infer_class(self, info: ClassInfo) -> None:
+        """Fill in what a class of the file holds."""
+
+
 @dataclass(eq=False)
 class FunctionInfo:
-    """A function or method of the file."""
+    """A function or method of the file, or of one that it imports."""
 
     name: str
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -231,12 +241,22 @@ class FunctionInfo:
     """Decided: it gets a keyword ``rngs``."""
     makes_rngs: bool = False
     """Decided: it makes an ``nnx.Rngs`` in its first line, since nobody could pass it one."""
-    external: bool = False
-    """Whether it stands in a file that the converted one imports."""
     called_by: str = ""
     """Who calls it, where no code of the file does: see `unit_tests.caller_of`."""
     learned: dict[str, Fact] = field(default_factory=dict)
     """What the body's use of its parameters tells of them."""
+    home: Home | None = None
+    """What infers it, if it stands in a file that the converted one imports."""
+
+    @property
+    def external(self) -> bool:
+        """Whether it stands in a file that the converted one imports."""
+        return self.home is not None
+
+    @property
+    def result(self) -> Fact | None:
+        """What it returns, also where nothing has called it yet; None if that isn't known yet."""
+        return self.home.infer_function(self) if self.returns is None and self.home is not None else self.returns
 
     @property
     def fact(self) -> Function:
@@ -285,10 +305,15 @@ class ClassInfo:
     inferred: bool = False
     mixed_in: bool = False
     """Whether a module of the file derives from it."""
-    external: bool = False
-    """Whether it stands in a file that the converted one imports."""
     keeps_rngs: bool = False
     """Whether running it draws random numbers, so that it keeps ``self.rngs``."""
+    home: Home | None = None
+    """What infers it, if it stands in a file that the converted one imports."""
+
+    @property
+    def external(self) -> bool:
+        """Whether it stands in a file that the converted one imports."""
+        return self.home is not None
 
     @property
     def fact(self) -> Class:

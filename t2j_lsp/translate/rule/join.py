@@ -106,7 +106,7 @@ def makes_modules(fact: Fact) -> bool:
         case Partial():
             return is_module(fact.function) or makes_modules(fact.function)
         case Function():
-            return fact.info.returns is not None and is_module(fact.info.returns)
+            return (result := fact.info.result) is not None and is_module(result)
         case _:
             return is_module_class(fact, LAYERS)
 

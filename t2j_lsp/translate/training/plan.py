@@ -12,7 +12,6 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
-from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.source.text import header_end
 
 from .batches import Batches
@@ -31,19 +30,12 @@ from .unit_test_gradients import plan_gradients
 def refine(inference: Inference) -> Inference:
     """The inference with what training code tells of parameters and batches."""
 
-    def knowing(assumed: dict[ast.AST, Fact]) -> Inference:
-        return Inference(inference.source, inference.resolve, assumed=assumed, read=inference.read)
-
     if inference.holds_tests:
-        inference = with_fixture_facts(inference, knowing)
+        inference = with_fixture_facts(inference)
     if not inference.has(LOSSES):
         return inference
 
-    def again(assumed: dict[ast.AST, Fact]) -> Inference:
-        known = {**assumed, **inference.assumed}
-        return Inference(inference.source, inference.resolve, assumed=known, read=inference.read)
-
-    return with_training_facts(inference, again)
+    return with_training_facts(inference)
 
 
 def plan_training(context: Context) -> None:

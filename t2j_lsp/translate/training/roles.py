@@ -8,7 +8,7 @@ optimizer, what is called on a batch and switched by ``train()`` is a module. Th
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
@@ -44,15 +44,16 @@ WRAPPERS = frozenset(
 ROUNDS = 4
 
 
-def with_training_facts(inference: Inference, again: Callable[[dict[ast.AST, Fact]], Inference]) -> Inference:
+def with_training_facts(inference: Inference) -> Inference:
     """The inference repeated with what the file's training code tells of its parameters and batches."""
+    given = inference.assumed
     assumed: dict[ast.AST, Fact] = {}
     for _ in range(ROUNDS):
         found = _Roles(inference).facts()
         if all(assumed.get(node) == fact for node, fact in found.items()):
             break
         assumed.update(found)
-        inference = again(assumed)
+        inference = inference.knowing({**assumed, **given})
     return inference
 
 

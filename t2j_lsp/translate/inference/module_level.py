@@ -1,0 +1,185 @@
+"""The statements of a module level by the names that they bind, so that a name can be inferred without the rest."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from copy import copy
+from functools import cached_property
+
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.names import is_torch
+
+
+class ModuleLevel:
+    """The statements of a module level, by the names that they bind."""
+
+    def __init__(self, body: Iterable[ast.stmt]) -> None:
+        self.body = tuple(body)
+
+    @cached_property
+    def binders(self) -> dict[str, list[ast.stmt]]:
+        """The statements of the outermost level in which a name is bound."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.body:
+            for name in _bound_by(statement):
+                found.setdefault(name, []).append(statement)
+        return found
+
+    @cached_property
+    def stars(self) -> list[ast.ImportFrom]:
+        """Imports of everything, the last one first, as that one wins."""
+        found = [n for n in _simple(self.body) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
+        return found[::-1]
+
+    @cached_property
+    def imports_torch(self) -> bool:
+        """Whether torch is imported at the module level."""
+        for node in _simple(self.body):
+            match node:
+                case ast.Import(names=names) if any(is_torch(alias.name) for alias in names):
+                    return True
+                case ast.ImportFrom(module=str() as module, level=0) if is_torch(module):
+                    return True
+        return False
+
+    def binding(self, name: str) -> Iterator[ast.stmt]:
+        """The statements that bind a name, in their order, without what else stands in them."""
+        for statement in self.binders.get(name, ()):
+            cut = _cut(statement, name)
+            if cut is not None:
+                yield cut
+
+
+_BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
+_FIELDS = ("body", "orelse", "finalbody")
+
+
+def _simple(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a level that hold no others, and definitions."""
+    for statement in body:
+        if isinstance(statement, _BLOCKS):
+            for name in _FIELDS:
+                yield from _simple(getattr(statement, name, ()))
+            for handler in getattr(statement, "handlers", ()):
+                yield from _simple(handler.body)
+        else:
+            yield statement
+
+
+def _bound_by(statement: ast.stmt) -> set[str]:
+    found = {name for one in _simple([statement]) for name in _bound_names(one)}
+    if isinstance(statement, ast.For | ast.With):
+        found |= _stored(statement)
+    return found
+
+
+def _bound_names(statement: ast.stmt) -> set[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {_bound_as(statement, alias) for alias in names if alias.name != "*"}
+        case _:
+            return _stored(statement)
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """Names that the statement assigns; those of functions in it are rarely the same, and then too many are found."""
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _bound_as(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    return alias.asname or (alias.name.partition(".")[0] if isinstance(statement, ast.Import) else alias.name)
+
+
+def _cut(statement: ast.stmt, name: str) -> ast.stmt | None:
+    """The statement with only what binds the name; None if nothing does."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        names = [alias for alias in statement.names if _bound_as(statement, alias) == name]
+        if not names:
+            return None
+        kept = copy(statement)
+        kept.names = names
+        return kept
+    if not isinstance(statement, _BLOCKS):
+        return statement if name in _bound_names(statement) else None
+    if name not in _bound_by(statement):
+        return None
+    block = copy(statement)
+    for field_name in _FIELDS:
+        if hasattr(block, field_name):
+            setattr(block, field_name, list(_cut_all(getattr(block, field_name), name)))
+    if isinstance(block, ast.Try):
+        handlers = []
+        for handler in block.handlers:
+            kept_handler = copy(handler)
+            kept_handler.body = list(_cut_all(handler.body, name))
+            handlers.append(kept_handler)
+        block.handlers = handlers
+    return block
+
+
+def _cut_all(body: Iterable[ast.stmt], name: str) -> Iterator[ast.stmt]:
+    for statement in body:
+        # What leaves a block tells which of its names hold behind it.
+        cut = statement if isinstance(statement, ast.Raise) else _cut(statement, name)
+        if cut is not None:
+            yield cut
+
+
+def names_in(nodes: Iterable[ast.AST | None]) -> Iterator[str]:
+    """Names that stand in trees, in strings that may be annotations too."""
+    for root in nodes:
+        for node in ast.walk(root) if root is not None else ():
+            match node:
+                case ast.Name(id=name):
+                    yield name
+                case ast.Constant(value=str() as text) if text.isidentifier():
+                    yield text
+
+
+def names_run_by(statement: ast.stmt) -> Iterator[str]:
+    """Names that are read when a statement of the module level runs: bodies wait until they are called."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from names_in(statement.decorator_list)
+        case ast.ClassDef():
+            yield from names_in([*statement.decorator_list, *statement.bases])
+            for method in statement.body:
+                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield from names_in(method.decorator_list)
+        case ast.If() | ast.While():
+            yield from names_in([statement.test])
+        case ast.For():
+            yield from names_in([statement.iter])
+        case ast.With():
+            yield from names_in(item.context_expr for item in statement.items)
+        case ast.Try():
+            pass
+        case _:
+            yield from names_in([statement])
+            return
+    for name in _FIELDS:
+        if isinstance(statement, _BLOCKS):
+            for inner in getattr(statement, name, ()):
+                yield from names_run_by(inner)
+
+
+def tells_of_attributes(info: FunctionInfo) -> bool:
+    """Whether a method says what its class holds, or runs as its forward pass."""
+    if info.name in ("__init__", "forward", "__call__"):
+        return True
+    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    instance = arguments[0].arg if arguments else ""
+    for node in ast.walk(info.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == instance:
+            if isinstance(node.ctx, ast.Store) or node.attr.startswith(("register_", "add_module", "__setattr__")):
+                return True
+    return False
+
+
+def class_level(info: ClassInfo) -> list[ast.AST]:
+    """What runs when the class is made."""
+    inner = [n for n in info.node.body if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [*info.node.bases, *info.node.decorator_list, *inner]

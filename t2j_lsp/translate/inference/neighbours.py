@@ -1,0 +1,166 @@
+"""Other files of the project: read once for a conversion, and inferred only as far as is asked of them.
+
+A package imports itself all over: what one file of it names leads to hundreds of others. So a name of the module level
+is inferred when something asks for it, a class when an instance or a subclass is met, and a body when it is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from t2j_lsp.contract import SourceError
+from t2j_lsp.translate.rule.factory import mark_in_function
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, FunctionInfo
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.scopes import Resolve, star_names
+from t2j_lsp.translate.source.text import Source
+
+from .file import Inference, Parts
+from .module_level import ModuleLevel, class_level, names_in, names_run_by
+
+MOST_FILES = 200
+"""Files that are read for one conversion."""
+MOST_LINES = 8_000
+"""Lines of functions of other files that are inferred for one conversion."""
+MOST_NESTED = 12
+"""How deep functions of other files are followed that call each other."""
+KEPT_CHARACTERS = 2_000_000
+"""Texts whose trees are kept for later conversions of the same process; a tree takes about 100 bytes a character."""
+
+
+_parsed: OrderedDict[str, Source] = OrderedDict()
+"""Trees by their text, those used last at the end. What is inferred of them is kept elsewhere, for each conversion."""
+
+
+def parsed(text: str) -> Source:
+    """The tree of a text. Raises SourceError if it isn't Python."""
+    source = _parsed.get(text)
+    if source is None:
+        source = _parsed[text] = Source(text)
+        while len(_parsed) > 1 and sum(map(len, _parsed)) > KEPT_CHARACTERS:
+            _parsed.popitem(last=False)
+    _parsed.move_to_end(text)
+    return source
+
+
+class Neighbour(Inference):
+    """Facts of another file of the project, as far as something asked for them."""
+
+    def __init__(self, source: Source, resolve: Resolve | None, depth: int, project: Neighbours) -> None:
+        self.budget = project
+        super().__init__(source, resolve, depth, project=project)
+
+    def _run(self) -> None:
+        self.state.home = self
+        self.parts = Parts(self.source, self.state, self._imported)
+        self._bodies = self.parts.bodies
+        self._level = ModuleLevel(self.source.tree.body)
+        self._asked: set[str] = set()
+        self.state.imports_torch = self._level.imports_torch
+
+    def ask(self, name: str) -> Fact | None:
+        """What the module level binds to a name, if it binds it."""
+        if name not in self._asked:
+            self._asked.add(name)
+            for statement in self._level.binding(name):
+                self._infer(statement)
+            if name not in self.env and self._level.stars and not self._is_file(name):
+                self._ask_stars(name)
+        return self.env.get(name)
+
+    def ask_all(self) -> None:
+        """Infer the whole file."""
+        for name in self._level.binders:
+            self.ask(name)
+        for info in list(self.functions.values()):
+            self.infer_function(info)
+
+    def _infer(self, statement: ast.stmt) -> None:
+        self._ask_each(names_run_by(statement))
+        self.parts.declarations.declare([statement])
+        if not isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
+            self.parts.flow.statement(statement, self.env)
+
+    def _ask_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._level.binders or self._level.stars and name in self.source.symbols.unbound:
+                self.ask(name)
+
+    def _is_file(self, name: str) -> bool:
+        """Whether a package has a file of the name."""
+        return self.resolve is not None and self.resolve(1, name) is not None
+
+    def _ask_stars(self, name: str) -> None:
+        """Look for a name in what the file imports everything of. An unknown module may have it as well."""
+        unknown = False
+        for node in self._level.stars:
+            if node.level == 0 and is_torch(node.module or ""):
+                fact = star_names(node.module or "").get(name)
+            else:
+                other = self._imported(node.level, node.module or "")
+                unknown |= other is None
+                fact = other.ask(name) if other is not None else None
+            if fact is not None:
+                self.env[name] = UNKNOWN if unknown else fact
+                return
+
+    # --- what other files ask, and what bodies of this one ask for first -----------------------------------------
+
+    def infer_function(self, info: FunctionInfo) -> Fact:
+        return self._bodies.infer_function(info)
+
+    def infer_class(self, info: ClassInfo) -> None:
+        self._bodies.infer_class(info)
+
+    def begin(self, info: FunctionInfo) -> bool:
+        if not self.budget.enter(info):
+            return False
+        mark_in_function(info.node)
+        signature = [info.node.args, info.node.returns]
+        self._ask_each([*self.source.symbols.within(info.node), *names_in(signature)])
+        return True
+
+    def end(self) -> None:
+        self.budget.leave()
+
+    def begin_class(self, info: ClassInfo) -> None:
+        self._ask_each(names_in(class_level(info)))
+
+
+@dataclass
+class Neighbours:
+    """What one conversion has read of other files, and how much more of them it may read."""
+
+    files: dict[tuple[str, str], Neighbour | None] = field(default_factory=dict)
+    """By the last part of a module's name and the text; None for a text that isn't Python."""
+    lines: int = 0
+    nested: int = 0
+
+    def read(self, text: str, resolve: Resolve | None, depth: int, module: str) -> Neighbour | None:
+        """The file of a module, by its text: once, however many files import it."""
+        key = (module.rpartition(".")[2], text)
+        if key not in self.files and len(self.files) < MOST_FILES:
+            try:
+                self.files[key] = Neighbour(parsed(text), resolve, depth, self)
+            except SourceError:
+                self.files[key] = None
+        return self.files.get(key)
+
+    def inferred(self) -> list[Neighbour]:
+        """The files that were read."""
+        return [file for file in self.files.values() if file is not None]
+
+    def enter(self, info: FunctionInfo) -> bool:
+        """Whether one more body may be inferred; if so, it is counted."""
+        lines = (info.node.end_lineno or info.node.lineno) - info.node.lineno + 1
+        if self.nested >= MOST_NESTED or self.lines + lines > MOST_LINES:
+            return False
+        self.lines += lines
+        self.nested += 1
+        return True
+
+    def leave(self) -> None:
+        self.nested -= 1

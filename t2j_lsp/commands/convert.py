@@ -19,6 +19,7 @@ from t2j_lsp.files.sources import decode, python_files, write_output
 from . import llm
 from .check import add_options
 from .convert_check import check_all, worse
+from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
 
 STDIN = "-"
@@ -186,11 +187,14 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
     result = _Folder()
     helpers: dict[Path, set[str]] = {}
     with progress("converting", total=len(files)) as shown:
-        for path in files:
+        jobs = [(path, _placed(options, path, source)) for path in files]
+        for path, done in zip(files, convert_all(jobs), strict=True):
             inside = path.relative_to(source)
             shown.step(str(inside))
             with _guard(path, result):
-                conversion = llm.completed(convert_file(path, _placed(options, path, source)), arguments)
+                if isinstance(done, T2JError):
+                    raise done
+                conversion = llm.completed(done, arguments)
                 result.conflicts += _write_file(target / inside, conversion.data, arguments)
                 result.conversions.append(conversion)
                 home = target / helper_modules.home(path, source)[0].relative_to(source)

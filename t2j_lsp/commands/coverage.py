@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
-from t2j_lsp.api import convert_file
 from t2j_lsp.contract import Options, T2JError
 from t2j_lsp.files.sources import python_files, source_path, write_atomically
 from t2j_lsp.lsp.settings import from_pyproject, settings_of
@@ -16,6 +15,7 @@ from t2j_lsp.migration.coverage import CoverageCounts
 from t2j_lsp.migration.coverage_page import MARK, page
 from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
 
+from .many_files import convert_all
 from .output import Subparsers, counted, print_table, progress, write_json
 
 SHOWN_REASON = 90
@@ -48,9 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         files += found
     result = CoverageCounts()
     with progress("reading", total=len(files)) as shown:
-        for path in dict.fromkeys(files):
+        paths = list(dict.fromkeys(files))
+        for path, done in zip(paths, convert_all([(path, Options()) for path in paths]), strict=True):
             shown.step(path.name)
-            _count(path, result)
+            if isinstance(done, T2JError):
+                result.errors[str(path)] = str(done)
+            else:
+                result.add(path, done.translation, done.python, done.cells)
             shown.advance()
     for reason in result.errors.values():
         print(f"t2j: {reason}", file=sys.stderr)
@@ -89,16 +93,6 @@ def write_page(path: Path, text: str) -> None:
 def _is_conversion(path: Path, suffix: str) -> bool:
     origin = source_path(path, suffix)
     return origin is not None and origin.is_file()
-
-
-def _count(path: Path, result: CoverageCounts) -> None:
-    try:
-        conversion = convert_file(path, Options())
-        result.add(path, conversion.translation, conversion.python, conversion.cells)
-    except T2JError as error:
-        result.errors[str(path)] = str(error)
-    except Exception as error:  # noqa: BLE001 - the guard of one file: a bad one never stops the rest
-        result.errors[str(path)] = f"{path}: an error inside t2j, {type(error).__name__}: {error}"
 
 
 def _to_json(migration: Migration) -> dict[str, Any]:

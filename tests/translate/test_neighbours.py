@@ -74,7 +74,9 @@ def test_what_is_imported_is_followed_through_many_files(package: Callable[..., 
 
 
 def test_files_that_import_each_other_are_read(package: Callable[..., Path]) -> None:
-    one = TORCH + "from .two import Two\nclass One(nn.Module):\n    pair = Two\ndef one(n):\n    return nn.Linear(n, n)\n"
+    one = (
+        TORCH + "from .two import Two\nclass One(nn.Module):\n    pair = Two\ndef one(n):\n    return nn.Linear(n, n)\n"
+    )
     two = TORCH + "from .one import one\nclass Two(nn.Module):\n    def forward(self, x):\n        return one(3)(x)\n"
     folder = package(one=one, two=two, net=USER.format("from .two import Two\nfrom .one import one", "one"))
     code = converted(folder / "net.py")
@@ -142,7 +144,9 @@ def test_what_would_run_away_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_conversion_leaves_nothing_behind_for_the_next(package: Callable[..., Path]) -> None:
     mixin = TORCH + "class Mixin:\n    def helper(self):\n        return torch.rand(2)\n"
-    net = TORCH + "from .mixin import Mixin\nclass Net(Mixin, nn.Module):\n    def forward(self, x):\n        return x\n"
+    net = (
+        TORCH + "from .mixin import Mixin\nclass Net(Mixin, nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
     other = TORCH + "from .mixin import Mixin\ndef f():\n    return Mixin().helper()\n"
     folder = package(mixin=mixin, net=net, other=other)
     alone = converted(folder / "other.py")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
@@ -120,8 +120,15 @@ class Copier:
             return self.generic(node)
         return self.rebuilt(node, None, [], rngs_expression(self.ctx))
 
-    def rebuilt(self, node: ast.Call, head: str | None, dropped: list[ast.keyword], rngs: str | None) -> Piece:
-        """The call in its own layout, with another callee, without some keywords, with ``rngs`` added."""
+    def rebuilt(
+        self,
+        node: ast.Call,
+        head: str | None,
+        dropped: list[ast.keyword],
+        rngs: str | None,
+        unnamed: Sequence[ast.keyword] = (),
+    ) -> Piece:
+        """The call in its own layout, with another callee, without some keywords or their names, ``rngs`` added."""
         source = self.ctx.source
         if any(k.arg == "rngs" for k in node.keywords):
             rngs = None  # an earlier conversion added them
@@ -158,7 +165,11 @@ class Copier:
             if "".join(out[-1:]).rstrip().endswith(("(", ",")) and gap.lstrip().startswith(","):
                 gap = gap.lstrip()[1:]
             out.append(gap)
-            out.append(self._argument_text(node, argument))
+            out.append(
+                self._argument_text(
+                    node, argument.value if isinstance(argument, ast.keyword) and argument in unnamed else argument
+                )
+            )
             position = stop
         tail = source.text[position:end]
         if rngs:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.contract import NOTE_CODES
-from t2j_lsp.translate.inference.forward_pass import dotted
+from t2j_lsp.translate.inference.forward_pass import contents, dotted
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
+from t2j_lsp.translate.source.helpers import constructor_parameters
 
 from .context import Context
 from .copying import Copier
@@ -55,8 +56,8 @@ class Layers:
             build = layer.on_linear
         if layer.name == "torch.nn.Sequential":
             return self._sequential(node)
-        if layer.name == "torch.nn.ModuleList" and len(node.args) == 1 and not node.keywords:
-            return self._module_list(node, node.args[0])
+        if layer.name == "torch.nn.ModuleList" and (items := contents(node)) is not None:
+            return self._module_list(node, items)
         if build is None:
             return None
         bound = bind(layer.signature, node, None)
@@ -101,7 +102,7 @@ class Layers:
         head = f"{self.renderer.need('nnx')}.List"
         if isinstance(items, ast.GeneratorExp):
             return Piece(head + bracket(self.renderer.argument(items), ATOM))
-        return self.copier.rebuilt(node, head, [], None)
+        return self.copier.rebuilt(node, head, [], None, node.keywords)
 
     def _sequential(self, node: ast.Call) -> Piece | None:
         """nnx.Sequential where the list is only called, and no child returns a tuple, which nnx would spread."""
@@ -133,9 +134,19 @@ class Layers:
                 return TENSOR
 
     def _helper_call(self, node: ast.Call, layer: LayerRule) -> Piece:
-        dropped = [k for k in node.keywords if k.arg in ("device", "dtype")]
+        """The helper has what it needs of PyTorch's parameters: what is only said to be as by default goes."""
+        taken = constructor_parameters(layer.helper)
+        unknown = [k for k in node.keywords if taken is not None and k.arg not in taken]
+        dropped = [k for k in node.keywords if k.arg in ("device", "dtype") or k in unknown and _is_default(layer, k)]
         rngs = rngs_expression(self.ctx) if layer.random else None
-        return self.copier.rebuilt(node, self.renderer.need(layer.helper), dropped, rngs)
+        unnamed = [k for k in unknown if contents(node) is k.value]
+        return self.copier.rebuilt(node, self.renderer.need(layer.helper), dropped, rngs, unnamed)
+
+
+def _is_default(layer: LayerRule, keyword: ast.keyword) -> bool:
+    """Whether an argument is what its parameter is without it."""
+    parameter = layer.signature.by_name.get(keyword.arg or "")
+    return parameter is not None and parameter.default == ast.unparse(keyword.value)
 
 
 def layer_named(inference: object, name: str) -> bool:

@@ -85,8 +85,7 @@ class ModuleMethods:
         need, text = self.renderer.need, bracket(receiver, ATOM)
         match name:
             case "parameters" if writes_to_parts(self.ctx, node):
-                need("nnx")
-                return Piece(f"[p for _, p in {WALKS['parameters'].format(receiver.text)}]")
+                return Piece(f"[p for _, p in {WALKS['parameters'].format(receiver.text, nnx=need('nnx'))}]")
             case "parameters":
                 return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({text}, {need('nnx')}.Param))")
             case "buffers":
@@ -158,9 +157,8 @@ class ModuleMethods:
 
     def _named(self, node: ast.Call, module: str, name: str) -> Piece:
         """Pairs of a name and a module or parameter."""
-        walk = WALKS[name.removeprefix("named_")].format(module)
+        walk = WALKS[name.removeprefix("named_")].format(module, nnx=self.renderer.need("nnx"))
         item = "m" if name == "named_modules" else "p"
-        self.renderer.need("nnx")
         pairs = f"({self.renderer.need('torch_name')}({module}, path), {item}) for path, {item} in {walk}"
         parent = self.ctx.source.parents.get(node)
         alone = isinstance(parent, ast.Call) and parent.args == [node] and not parent.keywords

@@ -77,12 +77,15 @@ class Variables:
             statement.before.append(line)
         return picked, True
 
-    def is_initialised(self, node: ast.expr) -> bool:
+    def is_initialised(self, value: ast.expr) -> bool:
         """Whether it is what a function of torch.nn.init fills."""
+        node: ast.expr | ast.keyword = value
         parent = self.ctx.source.parents.get(node)
         while isinstance(parent, ast.Attribute) and parent.attr == "data":
             node, parent = parent, self.ctx.source.parents.get(parent)
-        if not isinstance(parent, ast.Call) or node not in parent.args[:1]:
+        if isinstance(parent, ast.keyword) and parent.arg == "tensor":
+            node, parent = parent, self.ctx.source.parents.get(parent)
+        if not isinstance(parent, ast.Call) or node not in (*parent.args[:1], *parent.keywords):
             return False
         fact = self.ctx.fact(parent.func)
         return isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")

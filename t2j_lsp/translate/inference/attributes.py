@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
-from .forward_pass import CONTAINERS, State, UnknownParameter
+from .forward_pass import CONTAINERS, State, UnknownParameter, contents
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 
@@ -125,9 +125,9 @@ class AttributeFacts:
 
 def named_child(layer: Layer, name: str) -> ast.expr | None:
     """The child that a ModuleDict or Sequential was given under a name, where the constructor shows it."""
-    if layer.node is None or not layer.node.args or layer.name not in CONTAINERS:
+    given = contents(layer.node) if layer.node is not None and layer.name in CONTAINERS else None
+    if given is None:
         return None
-    given = layer.node.args[0]
     pairs: list[tuple[ast.expr | None, ast.expr]] = []
     if isinstance(given, ast.Dict):
         pairs = list(zip(given.keys, given.values, strict=True))

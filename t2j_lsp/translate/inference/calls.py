@@ -42,7 +42,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
 from .evidence import ParameterEvidence
-from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter
+from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, contents
 from .methods import Methods
 
 _PARAMETERS = names_with(Trait.PARAMETER)
@@ -233,6 +233,9 @@ class LibraryCalls:
             self.evidence().add(arguments[0])
         for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:
             self.evidence().add(fact)
+        if len(node.args) > 1 and _takes_sizes(rule):
+            for fact in arguments[: len(node.args)]:
+                self.evidence().add(fact, INT)
         self.state.note_random(name, rule)
         return rule_result(rule, node, arguments, self.state.facts, method=False)
 
@@ -245,7 +248,7 @@ class LibraryCalls:
                 children = [self.state.facts.get(v, UNKNOWN) for v in _listed(node.args[0]) or ()]
                 return tuple(children) if children and all(map(is_module, children)) else None
             return tuple(arguments)
-        if name == "torch.nn.ModuleList" and arguments:
+        if name == "torch.nn.ModuleList" and arguments and contents(node) is not None:
             if isinstance(arguments[0], Tuple):
                 return arguments[0].items
             if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
@@ -289,6 +292,12 @@ def _listed(node: ast.expr) -> list[ast.expr] | None:
 def _takes_tensor_first(rule: Rule) -> bool:
     parameters = rule.signatures[0].parameters
     return bool(parameters) and parameters[0].name in ("input", "self", "tensor", "x", "query", "condition")  # type: ignore[index]
+
+
+def _takes_sizes(rule: Rule) -> bool:
+    """Whether several arguments by position are the lengths of axes: ``torch.zeros(2, n)``, ``torch.Tensor(2, n)``."""
+    parameters = rule.signatures[-1].parameters
+    return bool(parameters) and parameters[0].name in ("size", "data") and parameters[0].kind == "star"  # type: ignore[index]
 
 
 def _pattern_rank(node: ast.Call) -> int | None:

@@ -35,6 +35,12 @@ from t2j_lsp.translate.rule.record import Rule
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
 
+def contents(node: ast.Call) -> ast.expr | None:
+    """What a ModuleList, a ModuleDict or a list or dict of parameters is filled with, by place or by name."""
+    given = [*node.args, *(k.value for k in node.keywords if k.arg in ("modules", "values", "parameters"))]
+    return given[0] if len(given) == 1 == len(node.args) + len(node.keywords) else None
+
+
 @dataclass(frozen=True)
 class UnknownParameter(Fact):
     """A function parameter of which nothing is known yet; use as a tensor is evidence.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -66,11 +67,12 @@ def seeds_all(info: FunctionInfo, inference: Inference) -> bool:
 
 def seed_of(node: ast.AST, inference: Inference) -> ast.expr | None:
     """The constant that a call seeds torch's generator with."""
-    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+    given = argument(node, 0, "seed") if isinstance(node, ast.Call) else None
+    if not (isinstance(node, ast.Call) and isinstance(given, ast.Constant)):
         return None
     fact = inference.facts.get(node.func)
     seeds = isinstance(fact, Qual) and fact.name in names_with(Trait.SEED)
-    return node.args[0] if seeds else None
+    return given if seeds else None
 
 
 def with_fixture_facts(inference: Inference) -> Inference:
@@ -97,10 +99,10 @@ def _given(inference: Inference) -> Iterator[tuple[ast.AST, Fact]]:
         if not caller_of(info, inference):
             continue
         known = {**fixtures, **_parametrized(info, inference)}
-        for argument in [*info.node.args.args, *info.node.args.kwonlyargs]:
-            fact = known.get(argument.arg, UNKNOWN)
+        for parameter in [*info.node.args.args, *info.node.args.kwonlyargs]:
+            fact = known.get(parameter.arg, UNKNOWN)
             if fact != UNKNOWN and not (isinstance(fact, Scalar) and fact.kind == "none"):
-                yield argument, fact
+                yield parameter, fact
 
 
 def _parametrized(info: FunctionInfo, inference: Inference) -> dict[str, Fact]:

@@ -16,6 +16,13 @@ from .record import IGNORED, Argument, Call, Rule, Signature
 Render = Callable[[ast.expr], Piece]
 
 
+def argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
+    """An argument of a call by its position or name."""
+    if len(call.args) > index and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
+        return call.args[index]
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
 def bind(signature: Signature, node: ast.Call, receiver: ast.expr | None) -> dict[str, list[ast.expr]] | None:
     """Which argument nodes each parameter gets; None if the call doesn't fit the signature.
 

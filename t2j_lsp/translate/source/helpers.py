@@ -68,6 +68,20 @@ def helper_names() -> frozenset[str]:
     return frozenset(helpers())
 
 
+@cache
+def constructor_parameters(name: str) -> frozenset[str] | None:
+    """What the constructor of a helper takes, its own or a helper's that it derives from; None where it takes all."""
+    node = ast.parse(helpers()[name].text).body[0] if name in helpers() else None
+    if not isinstance(node, ast.ClassDef):
+        return None
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            arguments = statement.args
+            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            return None if arguments.kwarg is not None else frozenset(a.arg for a in every)
+    return next((constructor_parameters(base.id) for base in node.bases if isinstance(base, ast.Name)), None)
+
+
 def closure(names: set[str]) -> list[Helper]:
     """The helpers with everything they use, each before its users where definition order matters."""
     known = helpers()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES
 from t2j_lsp.translate.rule.names import canonical
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -33,7 +34,7 @@ def replace_env(env: dict[str, Fact], new: dict[str, Fact]) -> None:
 def star_names(module: str) -> dict[str, Fact]:
     """What ``from torch.nn import *`` binds, as far as rules know it."""
     prefix = canonical(module) + "."
-    names = [*REGISTRY.rules, *LAYERS]
+    names = [*REGISTRY.rules, *LAYERS, *CLASSES]
     return {n[len(prefix) :]: Qual(n) for n in names if n.startswith(prefix) and "." not in n[len(prefix) :]}
 
 

@@ -8,6 +8,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -36,9 +37,11 @@ class Effects:
         """``torch.manual_seed(0)`` becomes the seed of the Rngs that the code after it uses."""
         call = node.value
         fact = self.ctx.fact(call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or not isinstance(fact, Qual) or fact.name not in SEEDS or not call.args:
+        given = argument(call, 0, "seed") if isinstance(call, ast.Call) else None
+        if given is None or not isinstance(fact, Qual) or fact.name not in SEEDS:
             return False
-        seed = self.renderer.render(call.args[0]).text
+        assert isinstance(call, ast.Call)
+        seed = self.renderer.render(given).text
         function = self.ctx.scope.function
         self.ctx.report.converted += 1
         if function is not None and seeds_all(function, self.ctx.inference):

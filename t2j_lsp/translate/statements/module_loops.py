@@ -36,8 +36,7 @@ class ModuleLoops:
         if order_matters(self.ctx, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
-        self.renderer.need("nnx")
-        self.ctx.edits.replace(call, WALKS[kind].format(owner))
+        self.ctx.edits.replace(call, WALKS[kind].format(owner, nnx=self.renderer.need("nnx")))
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
         self.ctx.report.converted += 1
         return True

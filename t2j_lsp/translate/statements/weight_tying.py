@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.layers import Layers
+from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 
@@ -48,10 +49,8 @@ class WeightTying:
 
     def _tie_linear(self, node: ast.Assign, linear: ast.expr, embedding: ast.expr, layer: Layer) -> bool:
         """A Linear on an embedding's table: the layer is built on the table, which keeps PyTorch's layout."""
-        bias = layer.node is not None and any(
-            k.arg == "bias" and isinstance(k.value, ast.Constant) and k.value.value is False
-            for k in layer.node.keywords
-        )
+        given = bind(LAYERS[layer.name].signature, layer.node, None) if layer.node is not None else None
+        bias = given is not None and [ast.unparse(node) for node in given.get("bias", [])] == ["False"]
         if not bias or not isinstance(linear, ast.Attribute):
             self.ctx.report.gap(
                 node, "weight tying", "unsure", "tying a Linear with a bias, or one whose constructor is not in sight"

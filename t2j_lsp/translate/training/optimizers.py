@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
@@ -202,13 +203,6 @@ class Optimizers:
                 if first <= node.lineno <= last:
                     return False
         return True
-
-
-def argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
-    """An argument of a call by its position or name."""
-    if len(call.args) > index and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
-        return call.args[index]
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def _starred(call: ast.Call) -> bool:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.rule.binding import argument
 
 from .flow import DataFlow
 from .inputs import Input, Inputs
 from .objects import Objects, VariableScope
-from .optimizers import argument
 from .step_calls import Refused, StepCall
 from .text import converted, indented, lead_comments, rendered
 from .update import Update, clip_kind

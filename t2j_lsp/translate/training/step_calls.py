@@ -10,6 +10,7 @@ from typing import Literal
 
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -60,8 +61,9 @@ class Reader:
         if not isinstance(call, ast.Call):
             return None
         fact = self.ctx.fact(call.func)
-        if isinstance(fact, Qual) and clip_of(fact.name) is not None and call.args:
-            return StepCall("clip", node, call, call.args[0], target)
+        if isinstance(fact, Qual) and clip_of(fact.name) is not None:
+            clipped = argument(call, 0, "parameters")
+            return None if clipped is None else StepCall("clip", node, call, clipped, target)
         if not isinstance(call.func, ast.Attribute) or target is not None:
             return None
         return self._method(node, call, call.func)

@@ -1,0 +1,158 @@
+"""Changes of a PyTorch source that change nothing must not change what its conversion is.
+
+    python -m benchmarks.metamorphic [--torchvision PATH] [--vit-pytorch PATH] [--only NAME] [--changes A,B] [--pairs N]
+                                     [--checks N] [--seed N] [--jobs N] [--out FILE]
+
+Every program is changed in every way of `changes`, alone and in ``--pairs`` random pairs, and converted. A changed
+program fails if it has a gap where the original has none, if an object of it is not `equivalent` where the original's
+is, or if the converter crashes. Where an object is converted to the same text as the original's, but for names that
+the change renamed, the original's verdict stands for it (`same text`); else both are checked, at most ``--checks``
+programs of each change. What the changes claim is held by ``tests/test_metamorphic.py``, which runs changed programs in
+PyTorch. ``--out`` keeps each outcome as a line of JSON; a run that finds the file goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks.torchvision_sources import SourcesNotFound, find_sources
+
+from .change import CHANGES
+from .corpora import Program, own, torchvision, vit_pytorch
+from .tasks import Task, run
+from .trial import EQUIVALENT, FAILURES, NOT_CHECKED, SAME, UNCHANGED, Outcome
+
+
+def programs(options: argparse.Namespace) -> Iterator[Program]:
+    """The programs that were asked for."""
+    if "own" in options.corpora:
+        yield from own(options.only)
+    if "torchvision" in options.corpora:
+        yield from torchvision(find_sources(options.torchvision), options.only)
+    if "vit_pytorch" in options.corpora and options.vit_pytorch is not None:
+        yield from vit_pytorch(options.vit_pytorch.resolve(), options.only)
+
+
+def tasks(found: list[Program], options: argparse.Namespace, done: set[tuple[str, tuple[str, ...]]]) -> list[Task]:
+    """What is to be done: changes alone and in pairs, and which of them may be checked."""
+    rng = random.Random(options.seed)
+    names = [name for name in CHANGES if not options.changes or name in options.changes]
+    wanted = {
+        p.name: [(n,) for n in names] + [tuple(rng.sample(names, 2)) for _ in range(_pairs(names, options))]
+        for p in found
+    }
+    order = [(p, n) for p, kinds in wanted.items() for n in kinds]
+    rng.shuffle(order)
+    counts: Counter[str] = Counter()
+    checked: dict[str, set[tuple[str, ...]]] = {}
+    for program, kinds in order:
+        label = kinds[0] if len(kinds) == 1 else PAIRS
+        counts[label] += 1
+        if counts[label] <= options.checks * (1 if len(kinds) == 1 else 3):
+            checked.setdefault(program, set()).add(kinds)
+    return [
+        Task(p, left, frozenset(checked.get(p.name, ())), options.seed)
+        for p in found
+        if (left := tuple(n for n in dict.fromkeys(wanted[p.name]) if (p.name, n) not in done))
+    ]
+
+
+def _pairs(names: list[str], options: argparse.Namespace) -> int:
+    return options.pairs if len(names) > 1 else 0
+
+
+PAIRS = "pairs of changes"
+COLUMNS = (SAME, EQUIVALENT, NOT_CHECKED, *FAILURES)
+
+
+def report(outcomes: list[Outcome]) -> bool:
+    """Prints the table and every failure; whether there is none."""
+    counts: dict[str, Counter[str]] = {}
+    for one in outcomes:
+        counts.setdefault(one.changes[0] if len(one.changes) == 1 else PAIRS, Counter())[one.result] += 1
+    table = Table(box=None, pad_edge=False)
+    table.add_column("change")
+    for head in ("changed", *COLUMNS):
+        table.add_column(head, justify="right")
+    total: Counter[str] = Counter()
+    for name, found in sorted(counts.items(), key=lambda item: (item[0] == PAIRS, item[0])):
+        total += found
+        table.add_row(name, *_cells(found))
+    table.add_row("all", *_cells(total))
+    Console(width=180).print(table)
+    failed = [one for one in outcomes if one.result in FAILURES]
+    for one in sorted(failed, key=lambda one: (one.result, one.changes, one.program)):
+        print(f"{one.result.upper()} {one.program}: {' + '.join(one.changes)}: {one.detail}")
+    return not failed
+
+
+def _cells(found: Counter[str]) -> list[str]:
+    changed = sum(found.values()) - found[UNCHANGED]
+    return [str(changed), *(str(found[name]) for name in COLUMNS)]
+
+
+def kept(path: Path | None, seed: int) -> list[Outcome]:
+    """The outcomes that an earlier run wrote, with this seed."""
+    if path is None or not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    mine = [one for one in lines if one.pop("seed") == seed]
+    return [Outcome(**{**one, "changes": tuple(one["changes"])}) for one in mine]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Change sources without changing what they mean, and convert them.")
+    parser.add_argument("--corpora", type=lambda text: text.split(","), default=["own", "torchvision", "vit_pytorch"])
+    parser.add_argument("--torchvision", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
+    parser.add_argument(
+        "--vit-pytorch", type=Path, help="the folder that holds vit_pytorch/; without it, it is left out"
+    )
+    parser.add_argument("--only", default="", help="programs whose names hold this")
+    parser.add_argument("--changes", type=lambda text: text.split(","), default=[], help="kinds, with commas between")
+    parser.add_argument("--pairs", type=int, default=4, help="random pairs of changes for each program (4)")
+    parser.add_argument("--checks", type=int, default=12, help="changed programs of each kind that may be checked (12)")
+    parser.add_argument("--seed", type=int, default=0, help="of the choices that changes have, and of the pairs")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--out", type=Path, help="where to keep every outcome, one a line; read to go on")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.changes) - set(CHANGES):
+        parser.error(f"no such change: {', '.join(sorted(unknown))}; there are: {', '.join(CHANGES)}")
+    try:
+        found = list(programs(options))
+    except SourcesNotFound as error:
+        parser.error(str(error))
+    outcomes = kept(options.out, options.seed)
+    work = tasks(found, options, {(one.program, one.changes) for one in outcomes})
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        open(options.out or os.devnull, "a", encoding="utf-8") as out,
+        ProcessPoolExecutor(options.jobs, get_context("spawn")) as processes,
+        Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar,
+    ):
+        shown = bar.add_task("programs", total=len(work))
+        for future in as_completed([processes.submit(run, task) for task in work]):
+            results = future.result()
+            for one in results:
+                outcomes.append(one)
+                print(json.dumps({"seed": options.seed, **asdict(one)}), file=out, flush=True)
+            bar.update(shown, advance=1, description=results[-1].program if results else "")
+    return 0 if report(outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""One meaning, spelled in two ways, becomes the same code."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+NET = """
+
+class Net(nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        return x
+"""
+CLIPPED = """
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in [(torch.ones(4, 3), torch.ones(4, 2))]:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_({})
+    optimizer.step()
+"""
+
+
+def net(*lines: str) -> str:
+    return HEAD + NET.format(init="\n        ".join(lines))
+
+
+SPELLINGS = {
+    "modules of a list by name": (
+        net("self.a = nn.ModuleList([nn.Linear(2, 3)])"),
+        net("self.a = nn.ModuleList(modules=[nn.Linear(2, 3)])"),
+    ),
+    "parameters of a list by name": (
+        net("self.a = nn.ParameterList([nn.Parameter(torch.ones(2))])"),
+        net("self.a = nn.ParameterList(values=[nn.Parameter(torch.ones(2))])"),
+    ),
+    "parameters of a dict by name": (
+        net("self.a = nn.ParameterDict({'b': nn.Parameter(torch.ones(2))})"),
+        net("self.a = nn.ParameterDict(parameters={'b': nn.Parameter(torch.ones(2))})"),
+    ),
+    "a default that the helper has no parameter for": (
+        net("self.a = nn.ConvTranspose2d(2, 3, 2)"),
+        net("self.a = nn.ConvTranspose2d(2, 3, 2, padding_mode='zeros')"),
+    ),
+    "no bias by place": (
+        net("self.e = nn.Embedding(n, m)", "self.a = nn.Linear(m, n, bias=False)", "self.a.weight = self.e.weight"),
+        net("self.e = nn.Embedding(n, m)", "self.a = nn.Linear(m, n, False)", "self.a.weight = self.e.weight"),
+    ),
+    "a table in a dict by name": (
+        net(
+            "self.t = nn.ModuleDict(dict(e=nn.Embedding(n, m)))",
+            "self.a = nn.Linear(m, n, bias=False)",
+            "self.a.weight = self.t.e.weight",
+        ),
+        net(
+            "self.t = nn.ModuleDict(modules=dict(e=nn.Embedding(n, m)))",
+            "self.a = nn.Linear(m, n, bias=False)",
+            "self.a.weight = self.t.e.weight",
+        ),
+    ),
+    "clipped parameters by name": (
+        HEAD + CLIPPED.format("model.parameters(), 1.0"),
+        HEAD + CLIPPED.format("parameters=model.parameters(), max_norm=1.0"),
+    ),
+    "a seed by name": (
+        HEAD + "\ntorch.manual_seed(3)\nprint(torch.randn(2))\n",
+        HEAD + "\ntorch.manual_seed(seed=3)\nprint(torch.randn(2))\n",
+    ),
+    "layers by their bare names": (
+        net("self.a = nn.Linear(2, 3)"),
+        net("self.a = nn.Linear(2, 3)")
+        .replace("import torch.nn as nn", "from torch.nn import *")
+        .replace("nn.Module", "Module")
+        .replace("nn.Linear", "Linear"),
+    ),
+}
+
+
+def plain(code: str) -> str:
+    """Without the names of arguments that Flax takes by place or by name, and without line breaks."""
+    for name in ("modules=", "max_norm="):
+        code = code.replace(name, "")
+    return "".join(code.split())
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_two_spellings_become_the_same(name: str) -> None:
+    first, second = (translate(source) for source in SPELLINGS[name])
+    assert first.gaps == second.gaps == ()
+    assert plain(first.code) == plain(second.code)
+
+
+def test_several_sizes_are_numbers_without_annotations() -> None:
+    result = translate(net("self.w = nn.Parameter(torch.Tensor(n, m))", "self.b = nn.Parameter(torch.Tensor(m))"))
+    assert result.gaps == ()
+    assert "jnp.empty((m,))" in result.code or "jnp.empty(m)" in result.code
+
+
+def test_a_walk_over_parameters_has_the_name_that_flax_has_here() -> None:
+    source = net(
+        "self.c = nn.Linear(n, m)",
+        "for nnx, p in self.named_parameters():",
+        '    if nnx.endswith("bias"):',
+        "        torch.nn.init.zeros_(p)",
+    )
+    result = translate(source)
+    assert result.gaps == ()
+    assert "nnx_.to_flat_state(nnx_.state(self, nnx_.Param))" in result.code

@@ -7,9 +7,11 @@ is compared is which objects stand under the libraries' names. That finds what p
 
 from __future__ import annotations
 
+import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 _LIBRARIES = frozenset({"torch", "jax", "jaxlib", "flax", "optax", "numpy", "t2j_lsp", "builtins", "math", "random"})
@@ -24,6 +26,7 @@ _CODE = (
     property,
     type,
 )
+_CODE_OF, _VALUES_OF = operator.attrgetter("__code__"), operator.methodcaller("values")
 _Names = dict[str, tuple[Any, Any]]
 
 
@@ -36,33 +39,31 @@ class Remains:
         self._owners: dict[int, tuple[Any, _Names]] = {}
         self._modules: set[str] = set()
         self._note()
+        self._snapshot = self._taken()
 
     def changed(self) -> str | None:
         """A name whose object is another than before; None where there is none."""
         if self._settings() != self._before:
             return "a setting"
-        for owner, names in self._owners.values():
-            present = vars(owner)
-            for name, (value, code) in names.items():
-                now = present.get(name)
-                if now is value and getattr(value, "__code__", None) is code or _wraps(now, value):
-                    continue
-                return f"{getattr(owner, '__name__', owner)}.{name}"
-            if isinstance(owner, type):
-                for name, (value, _) in _code_of(owner):
-                    # What a class inherited before: ``torch.Tensor.add = ...``.
-                    inherited = [vars(base)[name] for base in owner.__mro__[1:] if name in vars(base)]
-                    if name not in names and inherited and not _wraps(value, inherited[0]):
-                        return f"{owner.__name__}.{name}"
+        known = len(self._owners)
+        if not (holds := self._snapshot.holds()):
+            for owner, names in self._owners.values():
+                if (name := _changed(owner, names)) is not None:
+                    return f"{getattr(owner, '__name__', owner)}.{name}"
         self._note()
+        if not holds or len(self._owners) > known:
+            self._snapshot = self._taken()
         return None
 
+    def _taken(self) -> _Snapshot:
+        return _Snapshot([vars(owner) for owner, _ in self._owners.values()])
+
     def _note(self) -> None:
-        for name, module in list(sys.modules.items()):
-            if _is_public(name) and name not in self._modules:
-                self._modules.add(name)
-                if isinstance(module, types.ModuleType):
-                    self._remember(module)
+        for name in sys.modules.keys() - self._modules:
+            self._modules.add(name)
+            module = sys.modules.get(name)
+            if _is_public(name) and isinstance(module, types.ModuleType):
+                self._remember(module)
 
     def _remember(self, owner: Any) -> None:
         if id(owner) in self._owners:
@@ -72,6 +73,47 @@ class Remains:
         for value, _ in names.values():
             if isinstance(value, type) and _is_public(value.__module__):
                 self._remember(value)
+
+
+class _Snapshot:
+    """All that stands in namespaces. To see that it still does takes no step of Python for each name.
+
+    Nearly always it does, and every answer of a worker waits for this.
+    """
+
+    def __init__(self, namespaces: list[Mapping[str, Any]]) -> None:
+        self._namespaces = namespaces
+        self._sizes = [*map(len, namespaces)]
+        self._names = (*chain.from_iterable(namespaces),)
+        self._values = (*chain.from_iterable(map(_VALUES_OF, namespaces)),)
+        self._functions = tuple(value for value in self._values if type(value) is types.FunctionType)
+        self._codes = (*map(_CODE_OF, self._functions),)
+
+    def holds(self) -> bool:
+        """Whether the same names have the same objects, and the functions among them their code."""
+        return (
+            [*map(len, self._namespaces)] == self._sizes
+            and all(map(operator.is_, chain.from_iterable(map(_VALUES_OF, self._namespaces)), self._values))
+            and all(map(operator.is_, map(_CODE_OF, self._functions), self._codes))
+            and all(map(operator.is_, chain.from_iterable(self._namespaces), self._names))
+        )
+
+
+def _changed(owner: Any, names: _Names) -> str | None:
+    """A name of a module or class whose object is another than before."""
+    present = vars(owner)
+    for name, (value, code) in names.items():
+        now = present.get(name)
+        if now is value and getattr(value, "__code__", None) is code or _wraps(now, value):
+            continue
+        return name
+    if isinstance(owner, type):
+        for name, (value, _) in _code_of(owner):
+            # What a class inherited before: ``torch.Tensor.add = ...``.
+            inherited = [vars(base)[name] for base in owner.__mro__[1:] if name in vars(base)]
+            if name not in names and inherited and not _wraps(value, inherited[0]):
+                return name
+    return None
 
 
 def _is_public(module: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -66,6 +68,20 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("gate"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiles t2j once, for the hundreds of processes that tests start: servers, commands, workers."""
+    if not hasattr(config, "workerinput"):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        for package in ("t2j_lsp", "rules", "retrieval"):
+            compileall.compile_dir(Path(ROOT, package), quiet=2)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from t2j_lsp.contract import Finding, Needs, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Plan
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference import shared_storage
@@ -111,7 +111,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     if not inference.torch_names.isdisjoint(read):
         report_leftovers(context, needs.claimed)
     _mark_todos(context)
-    _keep_comments(context)
+    _keep_comments(context.edits)
     own = frozenset(context.edits.made)
     imports, _, copied = edit_imports(context, read, needs)
     code, source_map = parsed.apply(context.edits.made)
@@ -152,7 +152,7 @@ def _helper_module(context: Context, copied: list[Helper], needs: NeededNames) -
     from t2j_lsp.translate.output.imports import sort_imports
 
     lines = sort_imports({line for h in copied for line in h.imports})
-    return "\n".join(lines) + "\n\n\n" + helper_text(context, copied, {}) + "\n"
+    return "\n".join(lines) + "\n\n\n" + helper_text(copied, {}, context.source.newline) + "\n"
 
 
 def _make_rngs(context: Context, renderer: Renderer) -> None:
@@ -222,26 +222,26 @@ def _mark_todos(context: Context) -> None:
     context.report.todos.clear()
 
 
-def _keep_comments(context: Context) -> None:
+def _keep_comments(edits: Edits) -> None:
     """Comments inside replaced code that the new code doesn't have go above the statement."""
-    source = context.source
+    source = edits.source
     starts = sorted({s.lineno for s in source.nodes if isinstance(s, ast.stmt)})
     lost: dict[int, list[str]] = {}
-    for edit in list(context.edits.made):
+    for edit in list(edits.made):
         if edit.end <= edit.start:
             continue
         for text in source.comments_between(edit.start, edit.end):
-            if text not in edit.new and text not in context.edits.placed_comments:
+            if text not in edit.new and text not in edits.placed_comments:
                 line = starts[max(0, bisect_right(starts, source.line_of(edit.start)) - 1)]
                 lost.setdefault(line, []).append(text)
     for line, texts in lost.items():
         at = source.starts[line - 1]
-        indent = context.edits.indent(line)
-        context.edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
+        indent = edits.indent(line)
+        edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
 
 
-def _parse(context: Context) -> ast.Module:
-    code, _ = context.source.apply(context.edits.made)
+def _parse(edits: Edits) -> ast.Module:
+    code, _ = edits.source.apply(edits.made)
     return _check(code)
 
 
@@ -262,9 +262,9 @@ class InternalError(SourceError):
 
 def _read_names(context: Context) -> Counter[str]:
     """What the output reads, after what nothing in it reads was removed."""
-    read = loads(_parse(context))
+    read = loads(_parse(context.edits))
     if context.edits.removable and _drop_unread(context, read):
-        read = loads(_parse(context))
+        read = loads(_parse(context.edits))
     return read
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
-from .context import Context
 from .handlers import ExpressionRenderer
 
 
 class Annotations:
     """What stands in annotations."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
-        self.ctx = context
+    def __init__(self, inference: Inference, renderer: ExpressionRenderer) -> None:
+        self.inference = inference
         self.renderer = renderer
 
     def piece(self, node: ast.expr) -> Piece | None:
@@ -31,7 +31,7 @@ class Annotations:
 
     def _subscript(self, node: ast.Subscript) -> Piece | None:
         """``torch.jit.Final[bool]`` is ``bool``."""
-        fact = self.ctx.fact(node.value)
+        fact = self.inference.fact(node.value)
         plain = isinstance(fact, Qual) and fact.name in names_with(Trait.PLAIN_ANNOTATION)
         return self.renderer.render(node.slice) if plain else None
 
@@ -41,9 +41,9 @@ class Annotations:
             if text in (name, f"Optional[{name}]"):
                 root = new.partition(".")[0]
                 self.renderer.need(new)
-                segment = self.ctx.source.segment(node)
+                segment = self.inference.source.segment(node)
                 return Piece(segment.replace(name, new)) if root else None
         if text == "Tensor":
             self.renderer.need("jax.Array")
-            return Piece(self.ctx.source.segment(node).replace("Tensor", "jax.Array"))
+            return Piece(self.inference.source.segment(node).replace("Tensor", "jax.Array"))
         return None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Tensor
 
-from .context import Context
 
-
-def differentiates(context: Context, node: ast.AST) -> bool:
+def differentiates(inference: Inference, node: ast.AST) -> bool:
     """Whether a node is PyTorch's ``loss.backward()``: not a method of that name that returns, or of another class."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"):
         return False
-    owner = context.fact(node.func.value)
+    owner = inference.fact(node.func.value)
     if isinstance(owner, Tensor):
         return True
     known = owner != UNKNOWN and not isinstance(owner, UnknownParameter)
     if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
-    return isinstance(context.source.parents.get(node), ast.Expr)
+    return isinstance(inference.source.parents.get(node), ast.Expr)

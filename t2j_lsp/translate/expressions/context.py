@@ -12,7 +12,7 @@ from functools import cached_property
 from t2j_lsp.contract import Finding, Options, Severity, Span, TextEdit
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, FunctionInfo
+from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.text import Edit, Source
@@ -343,4 +343,4 @@ class Context:
         return cls(source, inference, options, plan, scope, Edits(source), Report(source, scope), names, Rngs(drawing))
 
     def fact(self, node: ast.AST) -> Fact:
-        return self.inference.facts.get(node, UNKNOWN)
+        return self.inference.fact(node)

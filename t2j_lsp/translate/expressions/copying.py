@@ -19,7 +19,7 @@ from t2j_lsp.translate.rule.pieces import (
     slot,
 )
 
-from .context import Context
+from .context import Context, Edits, Scope
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .variables import Variables
@@ -203,8 +203,9 @@ class Copier:
 class Headers:
     """Rewrites the expressions of a statement."""
 
-    def __init__(self, context: Context, copier: Copier) -> None:
-        self.ctx = context
+    def __init__(self, edits: Edits, scope: Scope, copier: Copier) -> None:
+        self.edits = edits
+        self.scope = scope
         self.copier = copier
 
     def expressions(self, node: ast.AST) -> None:
@@ -215,23 +216,23 @@ class Headers:
     def expression(self, parent: ast.AST, field: str, child: ast.expr) -> None:
         """Rewrite one expression of a statement."""
         piece = self.copier.render_in(parent, field, child)
-        if piece.text != self.ctx.source.segment(child):
+        if piece.text != self.edits.source.segment(child):
             text = piece.text
-            start, end = self.ctx.source.span(child)
-            if breaks_line(text) and self.ctx.source.concrete.brackets.around(start, end) is None:
+            start, end = self.edits.source.span(child)
+            if breaks_line(text) and self.edits.source.concrete.brackets.around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
-            self.ctx.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
+            self.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
 
     def annotation(self, node: ast.expr | None) -> None:
         """Rewrite an annotation."""
         if node is None:
             return
-        saved, self.ctx.scope.annotation = self.ctx.scope.annotation, True
+        saved, self.scope.annotation = self.scope.annotation, True
         try:
             self.expression(ast.Module([], []), "annotation", node)
         finally:
-            self.ctx.scope.annotation = saved
+            self.scope.annotation = saved
 
 
 def children(node: ast.AST) -> Iterator[tuple[ast.AST, str, ast.expr]]:

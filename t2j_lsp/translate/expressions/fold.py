@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .context import Context
 
-
-def _has_rule(owner: ast.expr, name: str, context: Context) -> bool | None:
+def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
     """``hasattr(F, "scaled_dot_product_attention")`` asks for PyTorch's version: a name with a rule is there."""
-    fact = context.fact(owner)
+    fact = inference.fact(owner)
     if not isinstance(fact, Qual) or not is_torch(fact.name):
         return None
     full = canonical(f"{fact.name}.{name}")
@@ -23,19 +22,19 @@ def _has_rule(owner: ast.expr, name: str, context: Context) -> bool | None:
     return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
 
 
-def fold(node: ast.expr, context: Context) -> bool | None:
+def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
-            return _has_rule(owner, name, context)
+            return _has_rule(owner, name, inference)
         case ast.Call():
-            fact = context.fact(node.func)
+            fact = inference.fact(node.func)
             return False if isinstance(fact, Qual) and fact.name in names_with(Trait.FALSE) else None
         case ast.UnaryOp(op=ast.Not()):
-            inner = fold(node.operand, context)
+            inner = fold(node.operand, inference)
             return None if inner is None else not inner
         case ast.BoolOp():
-            values = [fold(value, context) for value in node.values]
+            values = [fold(value, inference) for value in node.values]
             stop = isinstance(node.op, ast.Or)
             if stop in values:
                 return stop

@@ -56,7 +56,7 @@ class ModuleMethods:
         """A method that torch's nn.Module defines, called on a module."""
         name = func.attr
         receiver = self.renderer.render(func.value)
-        if name in WALKING and order_matters(self.ctx, node):
+        if name in WALKING and order_matters(self.ctx.inference, node):
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")
         match name:
@@ -84,7 +84,7 @@ class ModuleMethods:
         """The walks over a module's parts."""
         need, text = self.renderer.need, bracket(receiver, ATOM)
         match name:
-            case "parameters" if writes_to_parts(self.ctx, node):
+            case "parameters" if writes_to_parts(self.ctx.inference, node):
                 return Piece(f"[p for _, p in {WALKS['parameters'].format(receiver.text, nnx=need('nnx'))}]")
             case "parameters":
                 return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({text}, {need('nnx')}.Param))")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
 
-from .context import Context
 from .copying import Copier
 from .fold import fold
 from .handlers import ExpressionRenderer
@@ -24,14 +24,14 @@ KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
 class Operators:
     """What operators become."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
-        self.ctx = context
+    def __init__(self, inference: Inference, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.inference = inference
         self.renderer = renderer
         self.copier = copier
 
     def known(self, node: ast.Call | ast.UnaryOp) -> Piece | None:
         """A condition whose value is known whatever the inputs."""
-        value = fold(node, self.ctx)
+        value = fold(node, self.inference)
         return None if value is None else Piece(str(value))
 
     def negation(self, node: ast.UnaryOp) -> Piece | None:
@@ -46,8 +46,8 @@ class Operators:
     def boolean(self, node: ast.BoolOp) -> Piece | None:
         """``self.training and not torch.jit.is_scripting()`` loses what is always true in JAX."""
         neutral = isinstance(node.op, ast.And)
-        kept = [value for value in node.values if fold(value, self.ctx) is not neutral]
-        if any(fold(value, self.ctx) is (not neutral) for value in kept):
+        kept = [value for value in node.values if fold(value, self.inference) is not neutral]
+        if any(fold(value, self.inference) is (not neutral) for value in kept):
             return Piece(str(not neutral))
         if len(kept) == len(node.values):
             return None
@@ -59,14 +59,14 @@ class Operators:
 
     def conditional(self, node: ast.IfExp) -> Piece | None:
         """``a if torch.jit.is_scripting() else b`` is one of the two."""
-        known = fold(node.test, self.ctx)
+        known = fold(node.test, self.inference)
         if known is None:
             return None
         return self.renderer.render(node.body if known else node.orelse)
 
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""
-        facts = [self.ctx.fact(part) for part in node.comparators]
+        facts = [self.inference.fact(part) for part in node.comparators]
         if len(facts) != 1 or not isinstance(facts[0], Qual) or not _DTYPE.fullmatch(facts[0].name):
             return None
         if not isinstance(node.ops[0], ast.Is | ast.IsNot):

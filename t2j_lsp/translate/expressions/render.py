@@ -111,7 +111,7 @@ class Renderer:
 
     @cached_property
     def annotations(self) -> Annotations:
-        return Annotations(self.ctx, self)
+        return Annotations(self.ctx.inference, self)
 
     @cached_property
     def subscripts(self) -> Subscripts:
@@ -160,7 +160,7 @@ class Renderer:
 
     @cached_property
     def operators(self) -> Operators:
-        return Operators(self.ctx, self, self.copier)
+        return Operators(self.ctx.inference, self, self.copier)
 
     @cached_property
     def comprehensions(self) -> Comprehensions:

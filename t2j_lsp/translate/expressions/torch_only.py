@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp.contract import Options
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -48,9 +50,9 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
         return None
     fact = ctx.fact(node.func)
     if isinstance(fact, Qual):
-        return _library(ctx, fact.name)
-    info = _class(ctx, node.func, fact)
-    base = torch_base(ctx, info) if info is not None else None
+        return _library(ctx.options, fact.name)
+    info = _class(ctx.inference, node.func, fact)
+    base = torch_base(ctx.options, info) if info is not None else None
     if info is None or base is None or info in (ctx.scope.class_info, getattr(ctx.scope.function, "owner", None)):
         return None
     return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
@@ -69,11 +71,11 @@ def _is_array(fact: Fact) -> bool:
             return False
 
 
-def _library(ctx: Context, name: str) -> tuple[str, str] | None:
+def _library(options: Options, name: str) -> tuple[str, str] | None:
     if is_torch(name):
         return None
     root, *parts = name.lstrip(".").split(".")
-    if root in TORCH_PACKAGES and not _own(ctx, root):
+    if root in TORCH_PACKAGES and not _own(options, root):
         return name, f"{root} takes PyTorch's tensors, and no JAX arrays"
     compiled = next((part for part in (root, *parts[:-1]) if _COMPILED.fullmatch(part)), None)
     if compiled is not None:
@@ -81,28 +83,28 @@ def _library(ctx: Context, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _own(ctx: Context, package: str) -> bool:
+def _own(options: Options, package: str) -> bool:
     """Whether the file belongs to a package itself, which is converted with it."""
-    return ctx.options.resolve is not None and ctx.options.resolve(0, package) is not None
+    return options.resolve is not None and options.resolve(0, package) is not None
 
 
-def _class(ctx: Context, func: ast.expr, fact: Fact) -> ClassInfo | None:
+def _class(inference: Inference, func: ast.expr, fact: Fact) -> ClassInfo | None:
     """The class of the file that a call makes an instance of, calls an instance of, or calls a method of."""
     if isinstance(fact, Function):
         return fact.info.owner if isinstance(func, ast.Attribute) else None
     if not isinstance(fact, Class | Instance) and isinstance(func, ast.Attribute):
-        fact = ctx.fact(func.value)
+        fact = inference.fact(func.value)
     if isinstance(fact, Instance):
         fact = fact.cls
     return fact.info if isinstance(fact, Class) else None
 
 
-def torch_base(ctx: Context, info: ClassInfo) -> str | None:
+def torch_base(options: Options, info: ClassInfo) -> str | None:
     """The base that keeps a class PyTorch's; None for modules and classes that have nothing of PyTorch."""
     for one in info.ancestry():
         for base in one.bases:
             if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
                 package = base.name.partition(".")[0]
-                if is_torch(base.name) or package in TORCH_PACKAGES and not _own(ctx, package):
+                if is_torch(base.name) or package in TORCH_PACKAGES and not _own(options, package):
                     return base.name
     return None

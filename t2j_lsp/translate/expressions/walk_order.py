@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Instance, Qual, is_module
-
-from .context import Context
 
 WALKING = frozenset({
     "parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules", "children",
@@ -26,18 +25,18 @@ _TOLD = frozenset({"print", "append", "extend", "insert", "write", "info", "debu
 """Functions and methods to which it matters when they are called."""
 
 
-def order_matters(ctx: Context, call: ast.Call) -> bool:
+def order_matters(inference: Inference, call: ast.Call) -> bool:
     """Whether the use of ``call``, which walks a module, depends on the order."""
     node: ast.AST = call
-    while (parent := ctx.source.parents.get(node)) is not None:
+    while (parent := inference.source.parents.get(node)) is not None:
         match parent:
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _UNORDERED:
                 return False
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _IN_ORDER:
                 node = parent
             case ast.Call(func=ast.Name(id="next")):
-                return not _asks_of_any(ctx, parent)
-            case ast.Call(func=ast.Name(id="zip")) if node in parent.args and _walk_alike(ctx, parent):
+                return not _asks_of_any(inference, parent)
+            case ast.Call(func=ast.Name(id="zip")) if node in parent.args and _walk_alike(inference, parent):
                 node = parent
             case ast.comprehension() if parent.iter is node:
                 node = parent
@@ -51,7 +50,7 @@ def order_matters(ctx: Context, call: ast.Call) -> bool:
                 return _has_order(parent)
             case ast.Expr():
                 return False
-            case ast.Call(func=func) if isinstance(fact := ctx.fact(func), Qual):
+            case ast.Call(func=func) if isinstance(fact := inference.fact(func), Qual):
                 return not fact.name.startswith(("torch.optim.", "torch.nn.utils.clip_grad", "optax."))
             case ast.keyword() | ast.Starred() | ast.Dict():
                 node = parent
@@ -66,20 +65,20 @@ _SHARED = frozenset({
 """What is asked of one parameter because it is the same for all of them."""
 
 
-def _asks_of_any(ctx: Context, node: ast.AST) -> bool:
+def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
     """``next(model.parameters()).device``, at once or through a variable: what is the same for all of them."""
-    parent = ctx.source.parents.get(node)
+    parent = inference.source.parents.get(node)
     while isinstance(parent, ast.Attribute) and parent.attr == "data":
-        node, parent = parent, ctx.source.parents.get(parent)
+        node, parent = parent, inference.source.parents.get(parent)
     match parent:
         case ast.Attribute(attr=name):
             return name in _SHARED
         case ast.Assign(targets=[ast.Name(id=name)]):
             around: ast.AST | None = parent
             while around is not None and not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-                around = ctx.source.parents.get(around)
+                around = inference.source.parents.get(around)
             uses = [n for n in ast.walk(around or parent) if isinstance(n, ast.Name) and n.id == name]
-            asked = [ctx.source.parents.get(n) for n in uses if isinstance(n.ctx, ast.Load)]
+            asked = [inference.source.parents.get(n) for n in uses if isinstance(n.ctx, ast.Load)]
             return len(asked) == len(uses) - 1 and all(
                 isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked
             )
@@ -87,13 +86,13 @@ def _asks_of_any(ctx: Context, node: ast.AST) -> bool:
             return False
 
 
-def _walk_alike(ctx: Context, node: ast.Call) -> bool:
+def _walk_alike(inference: Inference, node: ast.Call) -> bool:
     """Whether ``zip`` is given the same walk of modules of one class: they come in pairs in any order."""
     seen = set()
     for argument in node.args:
         match argument:
             case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[]) if name in WALKING:
-                fact = ctx.fact(owner)
+                fact = inference.fact(owner)
                 if not is_module(fact):
                     return False
                 seen.add((name, fact.cls.info if isinstance(fact, Instance) else fact))
@@ -121,12 +120,12 @@ def _has_order(loop: ast.For) -> bool:
     return False
 
 
-def writes_to_parts(ctx: Context, call: ast.Call) -> bool:
+def writes_to_parts(inference: Inference, call: ast.Call) -> bool:
     """Whether a loop or comprehension writes into what it walks over: ``p.data.zero_()``, ``p.data = x``."""
     node: ast.AST = call
     while not isinstance(node, ast.stmt | ast.comprehension):
-        node = ctx.source.parents[node]
-    place = ctx.source.parents[node] if isinstance(node, ast.comprehension) else node
+        node = inference.source.parents[node]
+    place = inference.source.parents[node] if isinstance(node, ast.comprehension) else node
     items = {n.id for n in ast.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
     for inner in ast.walk(place):
         target: ast.AST | None = None

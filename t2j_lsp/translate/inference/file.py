@@ -9,6 +9,7 @@ from typing import Protocol
 
 from t2j_lsp.translate.rule.factory import KEYS, mark_factory_keywords
 from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
     Class,
     ClassInfo,
     Fact,
@@ -251,6 +252,10 @@ class Inference:
 
     def ask_all(self) -> None:
         """Infer what was left for when something asks for it."""
+
+    def fact(self, node: ast.AST) -> Fact:
+        """What is known of an expression."""
+        return self.facts.get(node, UNKNOWN)
 
     def returns(self, info: FunctionInfo) -> Fact:
         """What a function of the file, or of one that it imports, returns."""

@@ -8,12 +8,14 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
+from t2j_lsp.translate.source.text import Source
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
@@ -40,7 +42,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[
 
     Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
     """
-    bound = _bound(ctx)
+    bound = _bound(ctx.inference)
     wanted = copied_names(ctx, read, needs)
     everything = closure(wanted) if wanted else []
     lines: set[str] = set()
@@ -52,7 +54,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
-    lines = {line for line in lines if not _already(line, ctx)}
+    lines = {line for line in lines if not _already(line, ctx.source)}
     defined = {needs.renames.get(h.name, h.name) for h in everything}
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
@@ -67,7 +69,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[
     ordered = sort_imports(lines)
     text = "".join(line + ctx.source.newline for line in ordered)
     if ctx.options.helpers == "inline" and everything:
-        text += helper_text(ctx, everything, needs.renames)
+        text += helper_text(everything, needs.renames, ctx.source.newline)
     if text:
         _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs)
     return ordered, named, everything
@@ -75,7 +77,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[
 
 def copied_names(ctx: Context, read: Counter[str], needs: NeededNames) -> set[str]:
     """The helpers that the output itself reads and that the file doesn't have."""
-    bound = _bound(ctx)
+    bound = _bound(ctx.inference)
     claimed = needs.claimed & needs.helpers
     return {n for n in claimed if read[needs.renames.get(n, n)] and needs.renames.get(n, n) not in bound}
 
@@ -88,10 +90,9 @@ def aliased(line: str, needs: NeededNames) -> str:
     return f"{line.partition(' as ')[0]} as {needs.renames[name]}"
 
 
-def helper_text(ctx: Context, copied: list[Helper], renames: Mapping[str, str]) -> str:
+def helper_text(copied: list[Helper], renames: Mapping[str, str], newline: str) -> str:
     """The copied helpers as one block."""
     blocks = [_HEADER, *(renamed(helper.text, renames).rstrip() for helper in copied)]
-    newline = ctx.source.newline
     joined = "\n\n\n".join([f"{blocks[0]}\n\n\n{blocks[1]}", *blocks[2:]]) if len(blocks) > 1 else ""
     return joined.replace("\n", newline)
 
@@ -117,19 +118,19 @@ def _import_name(name: str, needs: NeededNames) -> str:
     return f"{name} as {needs.renames[name]}" if name in needs.renames else name
 
 
-def _bound(ctx: Context) -> set[str]:
+def _bound(inference: Inference) -> set[str]:
     """Names that the source itself binds at its top level, without torch's; ``import *`` as far as known."""
-    names = {*ctx.source.symbols.module, *ctx.inference.env}
-    facts = {name: ctx.inference.env.get(name) for name in names}
+    names = {*inference.source.symbols.module, *inference.env}
+    facts = {name: inference.env.get(name) for name in names}
     return {name for name, fact in facts.items() if not (isinstance(fact, Qual) and is_torch(fact.name))}
 
 
-def _already(line: str, ctx: Context) -> bool:
+def _already(line: str, source: Source) -> bool:
     """Whether the source's top level has this import, also as one of several names."""
     wanted = ast.parse(line).body[0]
     assert isinstance(wanted, ast.Import | ast.ImportFrom)
     alias = wanted.names[0]
-    for node in ctx.source.tree.body:
+    for node in source.tree.body:
         if type(node) is type(wanted) and getattr(node, "module", None) == getattr(wanted, "module", None):
             if any((a.name, a.asname) == (alias.name, alias.asname) for a in getattr(node, "names", [])):
                 return True
@@ -165,10 +166,10 @@ def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededN
     """Put imports where the first torch import stood, and helpers behind the import block."""
     source, newline = ctx.source, ctx.source.newline
     if lines:
-        insert_imports(ctx, lines)
+        insert_imports(ctx.edits, lines)
     if copied:
         last = source.import_block_end
-        text = helper_text(ctx, copied, needs.renames)
+        text = helper_text(copied, needs.renames, newline)
         line = last if last else source.head_end
         at = source.starts[line] if line < len(source.starts) else len(source.text)
         lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
@@ -178,29 +179,29 @@ def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededN
 # --- imports among imports --------------------------------------------------------------------------------------------
 
 
-def insert_imports(ctx: Context, lines: list[str]) -> None:
+def insert_imports(edits: Edits, lines: list[str]) -> None:
     """Record the edits that add import ``lines``, which are sorted, with an empty one between the groups.
 
     A line goes in front of the first import of its group that sorts behind it. Where its group has no import yet the
     lines stand at the first torch import; in a file without imports, at its head.
     """
-    existing = list(_top_imports(ctx))
+    existing = list(_top_imports(edits.source))
     standard, others = _groups(lines)
     at_torch: list[str] = []
     for group, is_standard in ((standard, True), (others, False)):
         peers = [
             n
             for n in existing
-            if _is_standard(n) == is_standard and n not in ctx.edits.deleted and ctx.source.starts_line(n)
+            if _is_standard(n) == is_standard and n not in edits.deleted and edits.source.starts_line(n)
         ]
         peers = [n for n in peers if not _imports_torch(n)] if is_standard else _beside_torch(peers, existing)
-        group = [line for line in group if not _join(ctx, line, peers)]
+        group = [line for line in group if not _join(edits, line, peers)]
         if peers:
-            _among(ctx, group, peers)
+            _among(edits, group, peers)
         else:
             at_torch += ["", *group] if at_torch and group else group
     if at_torch:
-        _at_torch(ctx, at_torch, existing)
+        _at_torch(edits, at_torch, existing)
 
 
 def _groups(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -209,9 +210,9 @@ def _groups(lines: list[str]) -> tuple[list[str], list[str]]:
     return standard, [line for line in named if line not in standard]
 
 
-def _top_imports(ctx: Context) -> Iterator[ast.Import | ast.ImportFrom]:
+def _top_imports(source: Source) -> Iterator[ast.Import | ast.ImportFrom]:
     """The imports at the head of the file, without ``__future__``."""
-    for node in ctx.source.preamble:
+    for node in source.preamble:
         if isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module != "__future__":
             yield node
 
@@ -256,21 +257,21 @@ def _key(statement: ast.Import | ast.ImportFrom | str) -> tuple[bool, str]:
     return isinstance(statement, ast.ImportFrom), _module(statement).lower()
 
 
-def _join(ctx: Context, line: str, peers: list[ast.Import | ast.ImportFrom]) -> bool:
+def _join(edits: Edits, line: str, peers: list[ast.Import | ast.ImportFrom]) -> bool:
     """Add the names of ``from x import y`` to an import from the same module; whether that could be done."""
     module, _, names = line.removeprefix("from ").partition(" import ")
     if not line.startswith("from ") or " as " in names:
         return False
     for node in peers:
         if isinstance(node, ast.ImportFrom) and _module(node) == module:
-            joined = with_names(import_node(ctx.source, node), names.split(", "))
+            joined = with_names(import_node(edits.source, node), names.split(", "))
             if joined is not None:
-                ctx.edits.replace(node, import_code(ctx.source, node, joined))
+                edits.replace(node, import_code(edits.source, node, joined))
                 return True
     return False
 
 
-def _among(ctx: Context, lines: list[str], peers: list[ast.Import | ast.ImportFrom]) -> None:
+def _among(edits: Edits, lines: list[str], peers: list[ast.Import | ast.ImportFrom]) -> None:
     """Put each line in front of the first of ``peers`` that sorts behind it."""
     before: dict[ast.stmt, list[str]] = defaultdict(list)
     behind: list[str] = []
@@ -281,18 +282,18 @@ def _among(ctx: Context, lines: list[str], peers: list[ast.Import | ast.ImportFr
         else:
             before[following].append(line)
     for node, found in before.items():
-        ctx.edits.insert_before(node, found, priority=-5)
+        edits.insert_before(node, found, priority=-5)
     if behind:
-        ctx.edits.insert_after(peers[-1], behind)
+        edits.insert_after(peers[-1], behind)
 
 
-def _at_torch(ctx: Context, lines: list[str], existing: list[ast.Import | ast.ImportFrom]) -> None:
-    source, newline = ctx.source, ctx.source.newline
+def _at_torch(edits: Edits, lines: list[str], existing: list[ast.Import | ast.ImportFrom]) -> None:
+    source, newline = edits.source, edits.source.newline
     anchor = next((n for n in existing if _imports_torch(n)), None)
-    if anchor is not None and ctx.source.starts_line(anchor):
-        ctx.edits.insert_before(anchor, lines, priority=-5)
+    if anchor is not None and edits.source.starts_line(anchor):
+        edits.insert_before(anchor, lines, priority=-5)
         return
     head = source.head_end
     at = source.starts[head] if head < len(source.starts) else len(source.text)
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-    ctx.edits.add(at, at, lead + "".join(line + newline for line in lines), -5)
+    edits.add(at, at, lead + "".join(line + newline for line in lines), -5)

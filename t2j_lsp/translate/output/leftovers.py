@@ -14,6 +14,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.text import Source
 
 
 def report_leftovers(context: Context, claimed: set[str]) -> None:
@@ -30,7 +31,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
         if not isinstance(fact, Qual) or not is_torch(fact.name):
             continue
-        use, name = _whole_name(context, node, fact.name)
+        use, name = _whole_name(context.source, node, fact.name)
         start, end = context.source.span(use)
         at = bisect_right(starts, start)
         if at and reach[at - 1] >= end:
@@ -38,7 +39,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         statement = _statement(context, use)
         if (
             statement is None
-            or _marked(context, statement)
+            or context.source.is_marked(statement)
             or any(_covers(f, statement) for f in context.report.findings)
         ):
             continue
@@ -47,10 +48,10 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         context.scope.statement = saved
 
 
-def _whole_name(context: Context, node: ast.Name, name: str) -> tuple[ast.expr, str]:
+def _whole_name(source: Source, node: ast.Name, name: str) -> tuple[ast.expr, str]:
     """``nn.init.uniform_`` for its ``nn``, and its qualified name."""
     use: ast.expr = node
-    while isinstance(parent := context.source.parents.get(use), ast.Attribute):
+    while isinstance(parent := source.parents.get(use), ast.Attribute):
         use, name = parent, f"{name}.{parent.attr}"
     return use, name
 
@@ -68,12 +69,6 @@ def _statement(context: Context, use: ast.AST) -> ast.stmt | None:
             found = place
         inner, place = place, context.source.parents.get(place)
     return found
-
-
-def _marked(context: Context, statement: ast.stmt) -> bool:
-    """Whether an earlier conversion said above a statement what stays."""
-    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
-    return first > 1 and context.source.line_text(first - 1).lstrip().startswith("# TODO(t2j)")
 
 
 def _covers(finding: Finding, statement: ast.stmt) -> bool:

@@ -18,10 +18,11 @@ from t2j_lsp.contract import Finding, Outcome, Rewrite, Severity, SourceMapEntry
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.text import Edit, header_end
+from t2j_lsp.translate.source.text import Edit, Source, header_end
 from t2j_lsp.translate.statements.module_statements import is_super_init
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -45,7 +46,7 @@ class Outcomes:
         self.source = context.source
         self._lay_out(own)
         self.steps = _steps(output, set(context.plan.train_steps.values()))
-        self.places = list(places(context))
+        self.places = list(places(context.inference))
         self._differs: dict[tuple[int, int], bool] = {}
         lines: dict[tuple[int, int], SourceMapEntry | None] = {}
         for part in dict.fromkeys(part for place in self.places for part in (place.range, place.head)):
@@ -241,12 +242,12 @@ class Place:
     """The part that is gone from the output where the place is."""
 
 
-def places(ctx: Context) -> Iterator[Place]:
+def places(inference: Inference) -> Iterator[Place]:
     """Every place of a source."""
-    for node in ctx.source.nodes:
+    for node in inference.source.nodes:
         if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) and node.lineno:
-            name = _name(ctx, node)
-            place = _place(ctx, node, name) if name is not None else None
+            name = _name(inference, node)
+            place = _place(inference.source, node, name) if name is not None else None
             if place is not None:
                 yield place
 
@@ -255,7 +256,7 @@ def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
     """The torch expressions of the source and their JAX text, in order of place, the outer one first."""
     found: list[Rewrite] = []
     for node, piece in renderer.rendered.items():
-        name = _rewritten_name(context, node) if getattr(node, "lineno", 0) else None
+        name = _rewritten_name(context.inference, node) if getattr(node, "lineno", 0) else None
         if name is None:
             continue
         start, end = context.source.span(node)
@@ -266,105 +267,107 @@ def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
     return tuple(sorted(found, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
 
 
-def _rewritten_name(context: Context, node: ast.expr) -> str | None:
+def _rewritten_name(inference: Inference, node: ast.expr) -> str | None:
     """``torch.cat`` for a call of it, ``torch.Tensor.view`` for a method of a tensor; None for what is not torch's."""
     target = node.func if isinstance(node, ast.Call) else node
-    fact = context.fact(target)
+    fact = inference.fact(target)
     if isinstance(fact, Qual):
         return fact.name if is_torch(fact.name) else None
-    if isinstance(target, ast.Attribute) and isinstance(context.fact(target.value), Tensor):
+    if isinstance(target, ast.Attribute) and isinstance(inference.fact(target.value), Tensor):
         return f"torch.Tensor.{target.attr}"
     return None
 
 
-def _name(ctx: Context, node: ast.expr | ast.stmt) -> str | None:
+def _name(inference: Inference, node: ast.expr | ast.stmt) -> str | None:
     """What a place is called: a torch name or a word; None for a node that is no place."""
     match node:
         case ast.Call():
-            return _call_name(ctx, node)
+            return _call_name(inference, node)
         case ast.Attribute() | ast.Name():
-            parent = ctx.source.parents.get(node)
+            parent = inference.source.parents.get(node)
             if isinstance(parent, ast.Attribute) or isinstance(parent, ast.Call) and parent.func is node:
                 return None
-            return _torch_name(ctx, node)
-        case ast.Subscript(ctx=ast.Load()) if isinstance(ctx.fact(node.value), Tensor):
+            return _torch_name(inference, node)
+        case ast.Subscript(ctx=ast.Load()) if isinstance(inference.fact(node.value), Tensor):
             return INDEXING
-        case ast.Assign() if any(_writes_elements(ctx, t) for t in node.targets):
+        case ast.Assign() if any(_writes_elements(inference, t) for t in node.targets):
             return ELEMENTS
-        case ast.AugAssign() if isinstance(ctx.fact(node.target), Tensor) or _writes_elements(ctx, node.target):
+        case ast.AugAssign() if isinstance(inference.fact(node.target), Tensor) or _writes_elements(
+            inference, node.target
+        ):
             return IN_PLACE
     return None
 
 
-def _writes_elements(ctx: Context, target: ast.expr) -> bool:
-    return isinstance(target, ast.Subscript) and isinstance(ctx.fact(target.value), Tensor)
+def _writes_elements(inference: Inference, target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and isinstance(inference.fact(target.value), Tensor)
 
 
-def _torch_name(ctx: Context, node: ast.expr) -> str | None:
-    fact = ctx.fact(node)
+def _torch_name(inference: Inference, node: ast.expr) -> str | None:
+    fact = inference.fact(node)
     return fact.name if isinstance(fact, Qual) and is_torch(fact.name) else None
 
 
-def _call_name(ctx: Context, node: ast.Call) -> str | None:
+def _call_name(inference: Inference, node: ast.Call) -> str | None:
     func = node.func
     if not isinstance(func, ast.Attribute):
-        return _torch_name(ctx, func)
-    if func.attr == "backward" and differentiates(ctx, node):
+        return _torch_name(inference, func)
+    if func.attr == "backward" and differentiates(inference, node):
         return "torch.Tensor.backward"
-    owner = ctx.fact(func.value)
+    owner = inference.fact(func.value)
     if isinstance(owner, Object) and (known := class_of(owner.kind)) is not None:
         return f"{known}.{func.attr}"
     if isinstance(owner, Tensor):
         return f"torch.Tensor.{func.attr}"
     if is_module(owner) and func.attr in MODULE_METHODS:
         return f"{MODULE}.{func.attr}"
-    if func.attr == "__init__" and is_super_init(node) and _in_module(ctx, node):
+    if func.attr == "__init__" and is_super_init(node) and _in_module(inference, node):
         return f"{MODULE}.__init__"
-    return _torch_name(ctx, func)
+    return _torch_name(inference, func)
 
 
-def _in_module(ctx: Context, node: ast.AST) -> bool:
-    while (parent := ctx.source.parents.get(node)) is not None:
+def _in_module(inference: Inference, node: ast.AST) -> bool:
+    while (parent := inference.source.parents.get(node)) is not None:
         if isinstance(parent, ast.ClassDef):
-            info = ctx.inference.classes.get(parent)
+            info = inference.classes.get(parent)
             return info is not None and info.is_module
         node = parent
     return False
 
 
-def _place(ctx: Context, node: ast.expr | ast.stmt, name: str) -> Place | None:
+def _place(source: Source, node: ast.expr | ast.stmt, name: str) -> Place | None:
     """The place of a node; None in parts of a statement that stand between its blocks."""
     child: ast.AST = node
     owner: ast.AST = node
     while not isinstance(owner, ast.stmt):
-        child, owner = owner, ctx.source.parents[owner]
+        child, owner = owner, source.parents[owner]
         if isinstance(owner, ast.excepthandler | ast.match_case):
             return None
-    span = ctx.source.contract_span(node)
+    span = source.contract_span(node)
     decorators: list[ast.expr] = getattr(owner, "decorator_list", [])
     first = min([owner.lineno, *(d.lineno for d in decorators)])
     if not hasattr(owner, "body"):
-        part = _simple(ctx, owner)
+        part = _simple(source, owner)
         return Place(span, name, owner, part, part)
-    head = _from_lines(ctx, first, header_end(owner))
+    head = _from_lines(source, first, header_end(owner))
     if child in decorators:
-        at = ctx.source.concrete.decorators[ctx.source.span(child)[0]]
-        line = ctx.source.line_of(at)
-        span = Span(line, at - ctx.source.starts[line - 1], span.end_line, span.end_column)
-        return Place(span, name, owner, head, _from_lines(ctx, line, span.end_line))
+        at = source.concrete.decorators[source.span(child)[0]]
+        line = source.line_of(at)
+        span = Span(line, at - source.starts[line - 1], span.end_line, span.end_column)
+        return Place(span, name, owner, head, _from_lines(source, line, span.end_line))
     if isinstance(owner, ast.With | ast.AsyncWith):
-        return Place(span, name, owner, _from_lines(ctx, first, owner.end_lineno or first), head)
+        return Place(span, name, owner, _from_lines(source, first, owner.end_lineno or first), head)
     return Place(span, name, owner, head, head)
 
 
-def _simple(ctx: Context, node: ast.stmt) -> tuple[int, int]:
+def _simple(source: Source, node: ast.stmt) -> tuple[int, int]:
     """A statement with the rest of its lines, where it has these for itself."""
-    start, end = ctx.source.span(node)
+    start, end = source.span(node)
     last = node.end_lineno or node.lineno
-    whole = _from_lines(ctx, node.lineno, last)
-    rest = ctx.source.text[end : whole[1]].lstrip()
-    return whole if ctx.source.starts_line(node) and (not rest or rest.startswith("#")) else (start, end)
+    whole = _from_lines(source, node.lineno, last)
+    rest = source.text[end : whole[1]].lstrip()
+    return whole if source.starts_line(node) and (not rest or rest.startswith("#")) else (start, end)
 
 
-def _from_lines(ctx: Context, first: int, last: int) -> tuple[int, int]:
-    return ctx.source.starts[first - 1], ctx.source.starts[last - 1] + len(ctx.source.line_text(last))
+def _from_lines(source: Source, first: int, last: int) -> tuple[int, int]:
+    return source.starts[first - 1], source.starts[last - 1] + len(source.line_text(last))

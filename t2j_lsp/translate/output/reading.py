@@ -17,6 +17,7 @@ from pyflakes import checker, messages
 from t2j_lsp.contract import Severity, SourceMapEntry
 from t2j_lsp.symbols import imported
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.source.text import Source
 
 from .assignment import unassigned
 from .own_calls import misfits
@@ -112,7 +113,7 @@ def report_problems(
     found = new_problems(_without_bodies(output, copied), context.source.tree)
     reported = False
     for problem in found:
-        statement = _statement(context, problem.line, source_map)
+        statement = _statement(context.source, problem.line, source_map)
         if statement is None or _is_declared(context, statement):
             continue
         reason = f"t2j wrote code here that fails: {problem.reason}. Please report it with this statement"
@@ -153,14 +154,14 @@ def _with_body(node: Definition, body: list[ast.stmt]) -> Definition:
     return copied
 
 
-def _statement(context: Context, line: int, source_map: Sequence[SourceMapEntry]) -> ast.stmt | None:
+def _statement(source: Source, line: int, source_map: Sequence[SourceMapEntry]) -> ast.stmt | None:
     """The innermost statement of the source that a line of the output came from, or the one before it."""
     around = [e for e in source_map if e.line <= line <= e.end_line]
     if around:
         entry = min(around, key=lambda e: (e.end_line - e.line, e.source_end_line - e.source_line))
     else:
         entry = max((e for e in source_map if e.line <= line), key=lambda e: e.line, default=source_map[0])
-    found = [n for n in context.source.nodes if isinstance(n, ast.stmt) and n.lineno == entry.source_line]
+    found = [n for n in source.nodes if isinstance(n, ast.stmt) and n.lineno == entry.source_line]
     return min(found, key=lambda n: abs((n.end_lineno or n.lineno) - entry.source_end_line), default=None)
 
 
@@ -168,16 +169,10 @@ def _is_declared(context: Context, statement: ast.stmt) -> bool:
     """Whether a finding says already that the statement, or one around it, is not converted."""
     around: ast.AST | None = statement
     while around is not None:
-        if isinstance(around, ast.stmt) and _is_marked(context, around):
+        if isinstance(around, ast.stmt) and context.source.is_marked(around):
             return True
         around = context.source.parents.get(around)
     return any(
         f.severity is Severity.GAP and f.span.line <= statement.lineno <= f.span.end_line
         for f in context.report.findings
     )
-
-
-def _is_marked(context: Context, statement: ast.stmt) -> bool:
-    """Whether an earlier conversion said above a statement what stays."""
-    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
-    return first > 1 and context.source.line_text(first - 1).lstrip().startswith("# TODO(t2j)")

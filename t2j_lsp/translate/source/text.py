@@ -198,6 +198,11 @@ class Source:
                 end = node.end_lineno or end
         return end
 
+    def is_marked(self, statement: ast.stmt) -> bool:
+        """Whether an earlier conversion said above a statement what stays."""
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        return first > 1 and self.line_text(first - 1).lstrip().startswith("# TODO(t2j)")
+
     # --- comments, brackets and edits -----------------------------------------------------------------------------
 
     @cached_property

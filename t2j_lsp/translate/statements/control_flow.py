@@ -36,7 +36,7 @@ class ControlFlow:
 
     def condition(self, node: ast.If) -> bool:
         """``if``: one branch of it, where the condition is known."""
-        known = fold(node.test, self.ctx)
+        known = fold(node.test, self.ctx.inference)
         if known is not None and self._take_branch(node, node.body if known else node.orelse):
             return True
         self._note_branch(node.test)

@@ -36,7 +36,7 @@ class Statements:
     def __init__(self, context: Context, renderer: Renderer) -> None:
         self.ctx = context
         self.renderer = renderer
-        self.header = Headers(context, renderer.copier)
+        self.header = Headers(context.edits, context.scope, renderer.copier)
         self._handlers: dict[type[ast.stmt], tuple[Handler, ...]] = {}
         """Those of the kinds that the file was found to have."""
         self._parts: dict[type[ast.stmt], Callable[[], tuple[Handler, ...]]] = {
@@ -106,7 +106,8 @@ class Statements:
 
     @cached_property
     def stores(self) -> Stores:
-        return Stores(self.ctx, self.renderer, self.renderer.variables, self.renderer.subscripts, self.header)
+        of, renderer = self.ctx, self.renderer
+        return Stores(of.inference, of.edits, of.report, renderer, renderer.variables, renderer.subscripts, self.header)
 
     @cached_property
     def attributes(self) -> AttributeStores:
@@ -152,7 +153,7 @@ class Statements:
 
     def unwrap(self, node: ast.stmt, body: list[ast.stmt]) -> None:
         """Replace a compound statement by its body, one level less indented."""
-        unwrap(self.ctx, node, body)
+        unwrap(self.ctx.edits, node, body)
         self.block(body)
 
     def _refuse_shared(self, node: ast.stmt, name: str) -> None:
@@ -166,7 +167,7 @@ class Statements:
 
     def _leave_marked(self, node: ast.stmt, first_edit: int) -> None:
         """A statement that an earlier conversion marked was converted as far as it goes; it waits for its author."""
-        if node.lineno > 1 and self.ctx.source.line_text(node.lineno - 1).lstrip().startswith("# TODO(t2j)"):
+        if self.ctx.source.is_marked(node):
             assert self.ctx.scope.statement is not None
             self.ctx.edits.take_back(first_edit)
             self.ctx.scope.statement.before.clear()

@@ -33,7 +33,7 @@ class ModuleLoops:
         if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
             return False
         *name, item = [t.id for t in targets if isinstance(t, ast.Name)]
-        if order_matters(self.ctx, call) or kind == "children" and _calls(node, item):
+        if order_matters(self.ctx.inference, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
         self.ctx.edits.replace(call, WALKS[kind].format(owner, nnx=self.renderer.need("nnx")))

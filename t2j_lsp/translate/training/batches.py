@@ -110,7 +110,7 @@ class Batches:
         """``x, y = batch`` takes a list of tensors apart."""
         match statement:
             case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
-                self.ctx.plan.on_expression(value, lambda renderer: as_arrays(self.ctx, renderer, name, False))
+                self.ctx.plan.on_expression(value, lambda renderer: as_arrays(self.ctx.report, renderer, name, False))
                 return True
         return False
 
@@ -126,7 +126,8 @@ class Batches:
         if not batches:
             return []
         names = [name for name, _ in batches]
-        return [f"{', '.join(names)} = {', '.join(as_arrays(self.ctx, renderer, n, one).text for n, one in batches)}"]
+        arrays = [as_arrays(self.ctx.report, renderer, name, one).text for name, one in batches]
+        return [f"{', '.join(names)} = {', '.join(arrays)}"]
 
 
 def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:

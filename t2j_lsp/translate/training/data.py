@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.facts import (
@@ -238,7 +238,7 @@ class Data:
             return
         text = self.ctx.source.segment(node)
         one = isinstance(self.ctx.fact(node), Tensor)
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx, renderer, text, one))
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, one))
 
     def _first_batch(self, node: ast.Call) -> None:
         """``images, labels = next(iter(loader))``."""
@@ -247,12 +247,13 @@ class Data:
                 fact = self.ctx.fact(loader)
                 if isinstance(fact, Object) and fact.kind == "loader":
                     text = self.ctx.source.segment(node)
-                    self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx, renderer, text, False))
+                    report = self.ctx.report
+                    self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
 
 
-def as_arrays(ctx: Context, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:
+def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:
     """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays."""
-    ctx.report.converted += not ctx.report.quiet
+    report.converted += not report.quiet
     asarray = f"{renderer.need('jnp')}.asarray"
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 

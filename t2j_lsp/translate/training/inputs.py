@@ -193,7 +193,7 @@ class Inputs:
         if any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
             return "static"
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
-            return "static" if must_be_static(one.places, self.ctx) else "array"
+            return "static" if must_be_static(one.places, self.ctx.inference) else "array"
         return "array"
 
     def _parents(self, one: Input) -> list[ast.AST]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
     Class,
     Function,
@@ -82,8 +82,8 @@ CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "exte
 class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
-    def __init__(self, context: Context, reader: Reader) -> None:
-        self.ctx = context
+    def __init__(self, inference: Inference, reader: Reader) -> None:
+        self.inference = inference
         self.reader = reader
         self._known: dict[FunctionInfo, str | None] = {}
 
@@ -111,7 +111,7 @@ class Jittable:
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(attr="grad" | "grad_fn" | "requires_grad"):
-                if isinstance(self.ctx.fact(node.value), Tensor):
+                if isinstance(self.inference.fact(node.value), Tensor):
                     return f"it reads .{node.attr}, which JAX arrays don't have"
             case ast.Attribute(ctx=ast.Store()):
                 return f"it assigns the attribute {ast.unparse(node)}"
@@ -123,14 +123,14 @@ class Jittable:
                 return "it contains a yield or await"
             case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.Delete():
                 return "it contains a definition, an import or a del"
-            case ast.If() | ast.IfExp() if isinstance(self.ctx.fact(node.test), Tensor):
+            case ast.If() | ast.IfExp() if isinstance(self.inference.fact(node.test), Tensor):
                 return f"{ast.unparse(node.test)} decides with an array's value"
             case ast.Break() | ast.Continue():
                 return "it leaves a loop early"
         return None
 
     def _call(self, node: ast.Call) -> str | None:
-        fact = self.ctx.fact(node.func)
+        fact = self.inference.fact(node.func)
         text = ast.unparse(node.func)
         match fact:
             case Qual():
@@ -162,14 +162,14 @@ class Jittable:
         return None if name.startswith(PURE) else f"it calls {text}, which runs outside JAX"
 
     def _name(self, node: ast.Call, name: str) -> str | None:
-        if name in ("int", "float", "bool") and any(isinstance(self.ctx.fact(a), Tensor) for a in node.args):
+        if name in ("int", "float", "bool") and any(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return f"{name}() takes a number out of an array"
-        if name in BUILTINS or name not in self.ctx.inference.env and not _is_builtin(name):
+        if name in BUILTINS or name not in self.inference.env and not _is_builtin(name):
             return None
         return f"it calls {name}, of which nothing is known" if name != "print" else "it prints"
 
     def _method(self, func: ast.Attribute, text: str) -> str | None:
-        owner = self.ctx.fact(func.value)
+        owner = self.inference.fact(func.value)
         name = func.attr
         if name in HOST_METHODS:
             return f"{text}() takes values out of JAX"
@@ -208,8 +208,8 @@ class Jittable:
             return f"{info.name} uses .{sorted(host)[0]}()" if host else None
         for statement in info.node.body:
             for inner in self._walk(statement):
-                if isinstance(inner, ast.Name) and is_module(self.ctx.fact(inner)):
-                    if not is_loss(self.ctx.fact(inner)) and not self.ctx.source.bound_in(inner, info.node):
+                if isinstance(inner, ast.Name) and is_module(self.inference.fact(inner)):
+                    if not is_loss(self.inference.fact(inner)) and not self.inference.source.bound_in(inner, info.node):
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
@@ -230,30 +230,30 @@ def _is_builtin(name: str) -> bool:
     return hasattr(builtins, name)
 
 
-def must_be_static(places: list[ast.expr], context: Context) -> bool:
+def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
     """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
-    return any(_static_place(place, context) for place in places)
+    return any(_static_place(place, inference) for place in places)
 
 
-def _static_place(node: ast.expr, context: Context) -> bool:
+def _static_place(node: ast.expr, inference: Inference) -> bool:
     child: ast.AST = node
-    parent = context.source.parents.get(node)
+    parent = inference.source.parents.get(node)
     while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Starred | ast.Attribute):
         if isinstance(parent, ast.BinOp):
             other = parent.right if parent.left is child else parent.left
-            if isinstance(context.fact(other), Tensor) or isinstance(context.fact(parent), Tensor):
+            if isinstance(inference.fact(other), Tensor) or isinstance(inference.fact(parent), Tensor):
                 return False
-        child, parent = parent, context.source.parents.get(parent)
+        child, parent = parent, inference.source.parents.get(parent)
     match parent:
         case ast.If() | ast.IfExp() | ast.While():
             return parent.test is child
         case ast.Compare():
-            return not any(isinstance(context.fact(c), Tensor) for c in (parent.left, *parent.comparators))
+            return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
         case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
             return True
         case ast.keyword():
-            call = context.source.parents.get(parent)
-            return isinstance(call, ast.Call) and not is_module(context.fact(call.func))
+            call = inference.source.parents.get(parent)
+            return isinstance(call, ast.Call) and not is_module(inference.fact(call.func))
         case ast.Call() if parent.func is not child:
-            return not is_module(context.fact(parent.func)) and not isinstance(context.fact(parent.func), Function)
+            return not is_module(inference.fact(parent.func)) and not isinstance(inference.fact(parent.func), Function)
     return False

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.text import header_end
 
@@ -227,12 +227,11 @@ def without_zeroing(lines: Sequence[str]) -> list[str]:
     return [c for block in blocks for c in block if not any(map(ABOUT_ZEROING.search, block))]
 
 
-def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) -> None:
+def insert_function(edits: Edits, place: ast.AST, lines: list[str], count: int) -> None:
     """Put a compiled function in front of the top-level statement around ``place``."""
-    node = place
-    while not isinstance(ctx.source.parents.get(node), ast.Module):
-        node = ctx.source.parents[node]
-    source = ctx.source
+    node, source = place, edits.source
+    while not isinstance(source.parents.get(node), ast.Module):
+        node = source.parents[node]
     decorators = getattr(node, "decorator_list", None) or ()
     line = min([node.lineno, *(d.lineno for d in decorators)])  # type: ignore[attr-defined]
     while line > 1 and source.line_text(line - 1).startswith("#"):
@@ -243,4 +242,4 @@ def insert_function(ctx: Context, place: ast.AST, lines: list[str], count: int) 
     lead = "" if count or line == 1 else source.newline * max(0, 2 - above)
     text = source.newline.join(lines) + source.newline * 3
     at = source.starts[line - 1]
-    ctx.edits.add(at, at, lead + text, count - 1000)
+    edits.add(at, at, lead + text, count - 1000)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
 
@@ -152,7 +152,7 @@ def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> 
 def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: str, need: object) -> list[str]:
     """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it."""
     assert callable(need)
-    if clip_kind(ctx, clip) == "value":
+    if clip_kind(ctx.inference, clip) == "value":
         limit = arguments[0]
         negative = f"-{limit}" if limit.isidentifier() or re.fullmatch(r"[\d.e-]+", limit) else f"-({limit})"
         g = "g" if not re.search(r"\bg\b", limit) else "gradient"
@@ -321,7 +321,7 @@ class _Composer:
         need, ctx = self.writer.need, self.writer.ctx
         limits = [i for i in self.others if i.kind == "limit"]
         shared = [*self.modules, *(i for i in self.others if i.kind != "limit")]
-        self.loss_fn = unused(ctx, self.loss_fn, "compute_loss", "objective")
+        self.loss_fn = unused(ctx.names, self.loss_fn, "compute_loss", "objective")
         lines = [
             f"def {self.loss_fn}({', '.join(i.name for i in shared)}):",
             *indented(self._loss_body(), "    "),
@@ -332,7 +332,7 @@ class _Composer:
         self._taken = lambda: taken  # type: ignore[method-assign]
         lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
         lines += indented([*self._gradient(shared), *self._after()], "    ")
-        evaluate = unused(ctx, "eval_step", "evaluate")
+        evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn})"]
         partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
         given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.text for i in shared)
@@ -361,9 +361,9 @@ def free(taken: set[str], *wanted: str) -> str:
     return f"{wanted[0]}{count}"
 
 
-def unused(ctx: Context, *wanted: str) -> str:
+def unused(names: Names, *wanted: str) -> str:
     """A name for the module level that the file doesn't use yet."""
-    taken = ctx.names.of_source | ctx.names.made | ctx.names.reserved
+    taken = names.of_source | names.made | names.reserved
     name = free(set(taken), *wanted)
-    ctx.names.made.add(name)
+    names.made.add(name)
     return name

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from t2j_lsp.translate.expressions.backward import differentiates
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -45,8 +45,8 @@ class StepCall:
 class Reader:
     """Recognises the statements of a training step by the facts of what they call."""
 
-    def __init__(self, context: Context) -> None:
-        self.ctx = context
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
 
     def read(self, node: ast.stmt) -> StepCall | None:
         """The part a statement has in a training step; None if it has none. Raises Refused."""
@@ -60,7 +60,7 @@ class Reader:
             call, target = node.value, node.targets[0]
         if not isinstance(call, ast.Call):
             return None
-        fact = self.ctx.fact(call.func)
+        fact = self.inference.fact(call.func)
         if isinstance(fact, Qual) and clip_of(fact.name) is not None:
             clipped = argument(call, 0, "parameters")
             return None if clipped is None else StepCall("clip", node, call, clipped, target)
@@ -69,12 +69,12 @@ class Reader:
         return self._method(node, call, call.func)
 
     def _method(self, node: ast.stmt, call: ast.Call, func: ast.Attribute) -> StepCall | None:
-        owner = self.ctx.fact(func.value)
+        owner = self.inference.fact(func.value)
         kind = owner.kind if isinstance(owner, Object) else ""
         match func.attr:
             case "zero_grad" if kind == "optimizer" or is_module(owner):
                 return StepCall("zero", node, call, func.value)
-            case "backward" if differentiates(self.ctx, call):
+            case "backward" if differentiates(self.inference, call):
                 return StepCall("backward", node, call, self._loss(call, func))
             case "step" if kind == "optimizer":
                 if call.args or call.keywords:
@@ -96,11 +96,11 @@ class Reader:
             if keyword.arg == "inputs":
                 raise Refused("backward(inputs=...) differentiates by some arrays only: write it with jax.grad")
         loss = func.value
-        fact = self.ctx.fact(loss)
+        fact = self.inference.fact(loss)
         if call.args or (isinstance(fact, Object) and fact.kind != "scaler"):
             raise Refused("backward() with arguments, or of something that isn't a loss")
         if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale":
-            owner = self.ctx.fact(loss.func.value)
+            owner = self.inference.fact(loss.func.value)
             if isinstance(owner, Object) and owner.kind == "scaler" and len(loss.args) == 1:
                 return loss.args[0]
         return loss
@@ -136,7 +136,7 @@ class Reader:
         """An autocast, a nullcontext, or a name that holds one of them."""
         match node:
             case ast.Call():
-                fact = self.ctx.fact(node.func)
+                fact = self.inference.fact(node.func)
                 return isinstance(fact, Qual) and fact.name in names_with(Trait.FORWARD) | names_with(Trait.AUTOCAST)
             case ast.IfExp(body=body, orelse=orelse):
                 return self.open_context(body, depth) and self.open_context(orelse, depth)
@@ -149,7 +149,7 @@ class Reader:
     def _assigned(self) -> dict[str, list[ast.expr]]:
         """What is assigned to each name, anywhere in the file."""
         found: dict[str, list[ast.expr]] = {}
-        for node in self.ctx.source.nodes:
+        for node in self.inference.source.nodes:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
@@ -157,7 +157,7 @@ class Reader:
         return found
 
     def is_autocast(self, node: ast.AST) -> bool:
-        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        fact = self.inference.fact(node.func) if isinstance(node, ast.Call) else None
         return isinstance(fact, Qual) and fact.name in names_with(Trait.AUTOCAST)
 
 

@@ -32,8 +32,8 @@ class Steps:
         self.objects = objects
         self.frozen = frozen
         """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
-        self.reader = Reader(context)
-        self.jittable = Jittable(context, self.reader)
+        self.reader = Reader(context.inference)
+        self.jittable = Jittable(context.inference, self.reader)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
         self.converted = False
@@ -65,7 +65,7 @@ class Steps:
             node = self.ctx.source.parents[node]
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
-        insert_function(self.ctx, place, lines, count)
+        insert_function(self.ctx.edits, place, lines, count)
 
 
 class _ScopePlan:
@@ -118,17 +118,17 @@ class _ScopePlan:
         for block in blocks(self.body):
             for node in block:
                 for inner in own_expressions(node):
-                    if differentiates(self.ctx, inner):
+                    if differentiates(self.ctx.inference, inner):
                         return True
         return False
 
     def _leave(self, reason: str) -> None:
         """Leave every loop of the scope that computes gradients, or the function if none does."""
-        roots = [n for n in loops(self.body) if any(differentiates(self.ctx, i) for i in ast.walk(n))]
+        roots = [n for n in loops(self.body) if any(differentiates(self.ctx.inference, i) for i in ast.walk(n))]
         if not roots and self.info is not None:
             roots = [self._loop_around(self.info.node)]
         elif not roots:
-            roots = [n for n in self.body if any(differentiates(self.ctx, i) for i in ast.walk(n))]
+            roots = [n for n in self.body if any(differentiates(self.ctx.inference, i) for i in ast.walk(n))]
         for root in roots:
             if not isinstance(root, ast.FunctionDef | ast.ClassDef) or root is (self.info.node if self.info else None):
                 self.steps.leave(root, reason)
@@ -233,7 +233,7 @@ class _ScopePlan:
                 hints = [f"{module}_step", f"update_{module}"]
             if self.info is not None and update.mode != "accumulated":
                 hints.insert(1, f"{self.info.name}_step")
-            update.name = unused(self.ctx, *hints)
+            update.name = unused(self.ctx.names, *hints)
 
     def _notes(self, update: Update) -> None:
         for index in range(update.first, update.last + 1):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -61,7 +62,7 @@ def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
                 raise Left
     for block in blocks(info.node.body):
         for index, node in enumerate(block):
-            if isinstance(node, ast.Expr) and differentiates(context, node.value):
+            if isinstance(node, ast.Expr) and differentiates(context.inference, node.value):
                 assert isinstance(node.value, ast.Call)
                 found.append(LossPlan(info, block, index, node.value))
     if len({id(plan.block) for plan in found}) > 1:
@@ -157,7 +158,7 @@ class Loss:
             if node not in found.moved:
                 if any(isinstance(n, ast.Attribute) and n.attr in _MODES for n in ast.walk(node)) or binds(node):
                     raise Left  # it may change what comes after it
-        if any("rngs" in names_of_draws(node, self.ctx) for node in [*found.moved, self.loss]):
+        if any("rngs" in names_of_draws(node, self.ctx.inference) for node in [*found.moved, self.loss]):
             raise Left
         later = [n for n in before[found.first :] if n not in found.moved] + self._behind()
         read = {name for node in later for name in reads_of(node)}
@@ -204,11 +205,11 @@ def bound_in_order(nodes: Sequence[ast.stmt]) -> list[str]:
     return [n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
-def names_of_draws(node: ast.AST, context: Context) -> set[str]:
+def names_of_draws(node: ast.AST, inference: Inference) -> set[str]:
     """``rngs`` where code draws random numbers itself: a loss function could not, as it is traced."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call):
-            fact = context.fact(inner.func)
+            fact = inference.fact(inner.func)
             rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
             if rule is not None and rule.random:
                 return {"rngs"}

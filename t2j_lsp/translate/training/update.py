@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object, is_module
 
 from .flow import DataFlow, Liveness
@@ -380,7 +381,7 @@ class Updates:
         return names
 
 
-def clip_kind(context: Context, clip: StepCall) -> str:
+def clip_kind(inference: Inference, clip: StepCall) -> str:
     """``norm`` or ``value``."""
-    fact = context.fact(clip.call.func)
+    fact = inference.fact(clip.call.func)
     return clip_of(getattr(fact, "name", "")) or ""

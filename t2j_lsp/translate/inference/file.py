@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     is_module_class,
 )
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source
 
@@ -308,6 +308,25 @@ class Inference:
         named = [(node.id, fact) for node, fact in self.facts.items() if isinstance(node, ast.Name)]
         known = [*named, *self.env.items()]
         return frozenset(name for name, fact in known if isinstance(fact, Qual) and is_torch(fact.name))
+
+    @cached_property
+    def settled(self) -> frozenset[ast.AST]:
+        """Functions that are JAX code already, of a file that was converted before: they name JAX and nothing of torch.
+
+        What such a function does is not to be read as PyTorch: ``x.transpose(0, 2, 1)`` is right as it stands.
+        """
+        if not any(isinstance(fact, Qual) and is_jax(fact.name) for fact in self.env.values()):
+            return frozenset()
+        return frozenset(node for node, info in self.functions.items() if info.outer is None and self._is_settled(info))
+
+    def _is_settled(self, info: FunctionInfo) -> bool:
+        owner = info.owner
+        if owner is not None and (owner.is_module or owner.mixed_in):
+            return False
+        bases = [base.name for cls in owner.ancestry() for base in cls.bases if isinstance(base, Qual)] if owner else []
+        facts = (self.facts.get(node) for node in ast.walk(info.node) if isinstance(node, ast.Name))
+        named = [fact.name for fact in facts if isinstance(fact, Qual)]
+        return any(map(is_jax, [*bases, *named])) and not any(map(is_torch, named))
 
     @cached_property
     def freezes(self) -> bool:

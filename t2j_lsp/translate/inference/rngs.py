@@ -6,6 +6,7 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
@@ -22,6 +23,12 @@ def plan_rngs(inference: Inference) -> None:
         info.called_by = caller_of(info, inference)
         if seeds_all(info, inference):
             info.seeds, info.draws = False, True
+    for node in inference.settled:
+        info = inference.functions[node]
+        info.settled, info.takes_rngs = (
+            True,
+            "rngs" in {a.arg for a in ast.walk(info.node.args) if isinstance(a, ast.arg)},
+        )
     _plan_files([inference])
 
 
@@ -50,14 +57,20 @@ def _spread_overrides(classes: Iterable[ClassInfo]) -> bool:
         for name, method in info.methods.items():
             for base in info.ancestry()[1:]:
                 other = base.methods.get(name)
-                if name != "__init__" and other is not None and other.takes_rngs != method.takes_rngs:
+                if name == "__init__" or other is None or other.settled or method.settled:
+                    continue
+                if other.takes_rngs != method.takes_rngs:
                     method.takes_rngs = other.takes_rngs = changed = True
     return changed
 
 
+def _is_settled(info: FunctionInfo) -> bool:
+    return info.settled or info.outer is not None and _is_settled(info.outer)
+
+
 def _decide(info: FunctionInfo) -> bool:
     """Whether something changed."""
-    if not _needs(info) or info.seeds:
+    if _is_settled(info) or not _needs(info) or info.seeds:
         return False
     if info.outer is not None:
         # A nested function sees the rngs of the one around it.

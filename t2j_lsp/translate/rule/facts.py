@@ -241,6 +241,8 @@ class FunctionInfo:
     """Decided: it gets a keyword ``rngs``."""
     makes_rngs: bool = False
     """Decided: it makes an ``nnx.Rngs`` in its first line, since nobody could pass it one."""
+    settled: bool = False
+    """Decided: it is JAX code already, and stays as it is."""
     called_by: str = ""
     """Who calls it, where no code of the file does: see `unit_tests.caller_of`."""
     learned: dict[str, Fact] = field(default_factory=dict)
@@ -345,6 +347,11 @@ class ClassInfo:
     def acts_as_module(self) -> bool:
         """Whether its ``self`` is a module: it is one, or it is mixed into one and has no constructor of its own."""
         return self.is_module or (self.mixed_in and "__init__" not in self.methods)
+
+    @property
+    def calls_forward(self) -> bool:
+        """Whether its ``forward`` is what ``__call__`` is in Flax."""
+        return self.acts_as_module and "forward" in self.methods and "__call__" not in self.methods
 
     @property
     def layer_base(self) -> str | None:

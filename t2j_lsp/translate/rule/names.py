@@ -47,6 +47,11 @@ def canonical(name: str) -> str:
     return name
 
 
+def is_jax(name: str) -> bool:
+    """Whether a qualified name belongs to what conversions are written in."""
+    return name.partition(".")[0] in ("jax", "flax", "optax")
+
+
 def is_torch(name: str) -> bool:
     """Whether a qualified name belongs to torch itself, or to another library's layers for it."""
     return name == "torch" or name.startswith(("torch.", "einops.layers.torch"))

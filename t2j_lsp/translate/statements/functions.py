@@ -42,7 +42,7 @@ class Functions:
     def rewrite(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """A function: decorators, name, signature and body."""
         info = self.ctx.inference.functions.get(node)
-        if info is None:
+        if info is None or node in self.ctx.inference.settled:
             return True
         if any(self.decorators().name(d) in STUBS for d in node.decorator_list):
             self.ctx.edits.delete(node)
@@ -52,7 +52,7 @@ class Functions:
             no_grad |= self.decorators().rewrite(decorator)
         owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         in_module = owner is not None and owner.acts_as_module
-        if in_module and node.name == "forward" and "__call__" not in (owner.methods if owner else {}):
+        if owner is not None and node.name == "forward" and owner.calls_forward:
             self._rename(node, "__call__")
         self._signature(node, info)
         self.ctx.scope.functions.append(info)

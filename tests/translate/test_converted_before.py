@@ -1,0 +1,47 @@
+"""Files that were converted before, in part: what is JAX already stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = "import torch\nimport jax\nimport jax.numpy as jnp\nfrom flax import nnx\n"
+LEFT = "def left(path):\n    return torch.jit.load(path)\n"
+SETTLED = [
+    pytest.param("def f(x: jax.Array):\n    return x.transpose(0, 2, 1)\n", id="a method of arrays"),
+    pytest.param("def f(x):\n    x = jnp.abs(x)\n    y = x\n    y &= x\n    return x, y\n", id="writing in place"),
+    pytest.param(
+        "class Net(nnx.Module):\n"
+        "    def __init__(self, *, rngs: nnx.Rngs):\n"
+        "        self.fc = nnx.Linear(3, 3, rngs=rngs)\n\n"
+        "    def reset(self):\n"
+        "        self.head = left('head')\n\n"
+        "    def __call__(self, x):\n"
+        "        return self.fc(x)\n",
+        id="a module",
+    ),
+]
+
+
+@pytest.mark.parametrize("code", SETTLED)
+def test_jax_code_beside_what_is_left_of_torch_stays(code: str) -> None:
+    text = f"{HEAD}\n\n{LEFT}\n\n{code}"
+    assert code in convert(text).code
+
+
+@pytest.mark.parametrize(
+    ("code", "becomes"),
+    [
+        pytest.param("def f(x):\n    return torch.cat([x, x], dim=1)\n", "jnp.concatenate", id="names torch"),
+        pytest.param("def f(x: torch.Tensor):\n    return x.permute(0, 2, 1)\n", "x.transpose", id="by an annotation"),
+        pytest.param("def f(x):\n    return x.unsqueeze(0)\n", "x[None]", id="names neither"),
+        pytest.param(
+            "class Net(torch.nn.Module):\n    def forward(self, x):\n        return jnp.abs(x).unsqueeze(1)\n",
+            "__call__",
+            id="a module of torch",
+        ),
+    ],
+)
+def test_what_is_torch_beside_jax_code_is_converted(code: str, becomes: str) -> None:
+    assert becomes in convert(f"{HEAD}\n\n{code}").code

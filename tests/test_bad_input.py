@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -302,3 +303,14 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(arguments: list[str], messa
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
     assert (tmp_path / "in.txt.py").read_text() == CAT
+
+
+def test_what_the_interpreter_warns_of_is_not_passed_on() -> None:
+    text = 'import torch\nx = torch.zeros(2)\ny = "\\_"\n'
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        compile(text, "<text>", "exec")
+        assert said  # under Python 3.11 a DeprecationWarning, which is not shown
+        said.clear()
+        assert "jnp.zeros(2)" in translate(text).code
+    assert not said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +41,10 @@ def translate(source: str, options: Options | None = None) -> Translation:
     A text without torch comes back unchanged. Raises SourceError if the text isn't Python.
     """
     load_rules()
-    with _no_garbage():
+    with _no_garbage(), warnings.catch_warnings():
+        # What the interpreter has to say of a text (invalid escapes in strings) is for its author.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
         return _translated(source, options or Options())
 
 

@@ -138,15 +138,17 @@ class Edits:
 
     def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> None:
         """Put lines, indented as the statement is, behind it."""
+        indent, at = self.indent(node.lineno), self.line_end(node)
+        text = "".join(f"{self.source.newline}{indent if one else ''}{one}" for one in lines)
+        self.add(at, at, text, 5)
+
+    def line_end(self, node: ast.stmt) -> int:
+        """The end of the line on which a statement ends, in front of the line break."""
         assert node.end_lineno is not None
-        indent = self.indent(node.lineno)
-        end = self.source.span(node)[1]
-        stop = len(self.source.text)
+        end, stop = self.source.span(node)[1], len(self.source.text)
         if node.end_lineno < len(self.source.starts):
             stop = self.source.starts[node.end_lineno]
-        line_end = end + len(self.source.text[end:stop].rstrip("\r\n"))
-        text = "".join(f"{self.source.newline}{indent if one else ''}{one}" for one in lines)
-        self.add(line_end, line_end, text, 5)
+        return end + len(self.source.text[end:stop].rstrip("\r\n"))
 
     def delete(self, node: ast.stmt) -> None:
         """Remove a statement, its line with it if it has the line for itself; ``pass`` if its block would be empty."""

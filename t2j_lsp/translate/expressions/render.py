@@ -100,6 +100,9 @@ class Renderer:
 
     def _name(self, node: ast.Name) -> Piece | None:
         """A name that is read, where it is known for a library's object or a function."""
+        scope = self.ctx.scope
+        if node.id == "forward" and not scope.functions and scope.class_info and scope.class_info.calls_forward:
+            return Piece("__call__")
         known = isinstance(node.ctx, ast.Load) and isinstance(self.ctx.fact(node), Qual | Function)
         return self.objects.value(node) if known else None
 

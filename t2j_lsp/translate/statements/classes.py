@@ -49,7 +49,11 @@ class Classes:
         self.ctx.scope.class_info, self.ctx.scope.functions = info, []
         if info.is_module:
             self._module_head(node, info)
-        self.statements.block(node.body)
+        for statement in node.body:
+            if info.calls_forward and _says_what_call_is(statement):
+                self.ctx.edits.delete(statement)
+            else:
+                self.statements.visit(statement)
         self.ctx.scope.class_info, self.ctx.scope.functions = saved_class, saved_functions
         return True
 
@@ -106,3 +110,16 @@ def _reads_training(node: ast.ClassDef) -> bool:
         and isinstance(n.ctx, ast.Load)
         for n in ast.walk(node)
     )
+
+
+def _says_what_call_is(statement: ast.stmt) -> bool:
+    """``__call__ = forward``, which type checkers are told where PyTorch's own says nothing of the arguments."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id="__call__")], value=ast.Name(id="forward")):
+            return True
+        case ast.AnnAssign(target=ast.Name(id="__call__"), value=ast.Name(id="forward")):
+            return True
+        case ast.If(body=[inner], orelse=[]):
+            return _says_what_call_is(inner)
+        case _:
+            return False

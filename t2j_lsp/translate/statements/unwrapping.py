@@ -21,9 +21,8 @@ def unwrap(edits: Edits, node: ast.stmt, body: list[ast.stmt]) -> None:
     edits.drop(start, source.starts[body_start - 1], inserted=False)  # a block around it may have lost its header
     edits.add(start, source.starts[body_start - 1], "", -1)
     if last.end_lineno < node.end_lineno:
-        begin = source.starts[last.end_lineno]
-        end = source.starts[node.end_lineno] if node.end_lineno < len(source.starts) else len(source.text)
-        edits.add(begin, end, "", -1)
+        # Between the ends of two lines: what is put behind either statement stays.
+        edits.add(edits.line_end(last), edits.line_end(node), "", -1)
     _dedent(edits, body_start, last.end_lineno, width)
 
 

@@ -16,6 +16,7 @@ from .text import rendered
 from .update import NOT_ZEROED, Phase, Update, Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
+BETWEEN_CALLS = "Gradients add up over several calls of the function; in JAX they are values for its caller to hold."
 STORED = "It works on the gradients in .grad; in JAX they are values, which nnx.value_and_grad returns."
 
 
@@ -47,6 +48,10 @@ class AddedGradients:
             raise Refused(reason)
         if not zeros:
             raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
+        root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
+        zeroed = any(self._comes_first(zero.node, one.items[0].node) for zero in zeros)
+        if root is None and not zeroed:
+            raise Refused(BETWEEN_CALLS)
         grads = self.ctx.names.fresh("grads")
         update = updates.accumulated(one.items, phase, steps[0].subject, grads)
         optimized = update.optimized[0]
@@ -57,7 +62,8 @@ class AddedGradients:
             updates.clip_target(clip, [optimized])
         one.updates.append(update)
         self._handle_parts(step_calls, optimized.text, optimized.modules[0], grads)
-        self._start(one, zeros, optimized.modules[0], grads)
+        if root is not None and not zeroed:
+            self._start(root, optimized.modules[0], grads)
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
@@ -110,13 +116,8 @@ class AddedGradients:
 
         return handler
 
-    def _start(self, one: AccumulatedTraining, zeros: list[StepCall], module: str, grads: str) -> None:
-        """Gradients start at zero in front of the loop, if it isn't zeroed there anyway."""
-        root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
-        if root is None:
-            return
-        if any(self._comes_first(zero.node, one.items[0].node) for zero in zeros):
-            return
+    def _start(self, root: ast.stmt, module: str, grads: str) -> None:
+        """Gradients start at zero in front of the loop."""
         inner = self.ctx.plan.statement_handlers.get(root)
 
         def handler(statements: StatementRewriter) -> None:

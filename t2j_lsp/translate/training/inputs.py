@@ -54,8 +54,12 @@ class Inputs:
         self.flow = flow
         self.scope = scope
         self.objects = objects
+        self.local: set[str] = set()
+        """What the function binds, and the functions around it: the step stands outside of them."""
         function = scope.function
-        self.local = context.source.symbols.bound(function.node) if function is not None else frozenset()
+        while function is not None:
+            self.local |= context.source.symbols.bound(function.node)
+            function = function.outer
         self.taken: set[str] = set()
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:

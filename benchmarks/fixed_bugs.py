@@ -57,11 +57,9 @@ class CheckJudge:
 @contextlib.contextmanager
 def check_judge() -> Iterator[CheckJudge]:
     """Workers and a folder of their own, as long as the context lasts."""
-    with tempfile.TemporaryDirectory(prefix="t2j-bugs-") as name:
-        folder = Path(name)
-        with Pool(device="cpu", project=folder) as pool:
-            pool.start()
-            yield CheckJudge(pool, folder)
+    with tempfile.TemporaryDirectory(prefix="t2j-bugs-") as folder, Pool(device="cpu") as pool:
+        pool.start()
+        yield CheckJudge(pool, Path(folder))
 
 
 def _run(task: tuple[Example, tuple[str, ...]]) -> list[Replayed]:

@@ -91,25 +91,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(max(fitting)[1])
 
 
-@pytest.fixture(scope="session")
-def common_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the test run: to checks, all files in it are one project, whose programs are compiled once.
-
-    The processes of pytest-xdist share it.
-    """
-    own = tmp_path_factory.getbasetemp()
-    folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    (folder / "setup.cfg").touch()
-    return folder
-
-
 @pytest.fixture(autouse=True, scope="session")
-def own_state(tmp_path_factory: pytest.TempPathFactory, common_project: Path) -> Iterator[None]:
-    """What t2j remembers and keeps, it has in folders of the test run."""
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What t2j remembers and keeps, it has in folders of the test run; to a check, all its files are one project."""
+    (tmp_path_factory.getbasetemp() / "setup.cfg").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
         patch.setenv("T2J_DATA", str(tmp_path_factory.mktemp("data")))
-        patch.setenv("T2J_CACHE", str(common_project / "compiled"))
+        patch.setenv("T2J_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

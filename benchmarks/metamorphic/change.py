@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import libcst as cst
 
@@ -35,6 +36,12 @@ class Changed:
         return Changed(other.text, {**{n: o for n, o in self.renamed.items() if o not in passed.values()}, **passed})
 
 
+@lru_cache(maxsize=16)
+def _source(text: str) -> Source:
+    """The text as it was read for the change before, where it is the same."""
+    return Source(text)
+
+
 Apply = Callable[[Source, random.Random], "cst.Module | Changed"]
 
 
@@ -48,7 +55,7 @@ class Change:
 
     def of(self, text: str, seed: str) -> Changed:
         """The changed text; ``seed`` decides where the change has a choice."""
-        result = self.apply(Source(text), random.Random(f"{self.name} {seed}"))
+        result = self.apply(_source(text), random.Random(f"{self.name} {seed}"))
         return result if isinstance(result, Changed) else Changed(result.code)
 
 

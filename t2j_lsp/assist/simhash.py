@@ -50,7 +50,7 @@ def _simhash(words: list[str]) -> int:
 def _tokens(code: str) -> list[str]:
     try:
         read = [t for t in tokenize.generate_tokens(io.StringIO(code).readline) if t.type not in _LAYOUT]
-    except (tokenize.TokenError, SyntaxError, UnicodeError):  # The last from Python 3.12 on, of lone surrogates.
+    except (tokenize.TokenError, SyntaxError):
         return code.split()
     names = {name: f"v{number}" for number, name in enumerate(_assigned(code))}
     return [names.get(t.string, t.string).replace('"', "'") for t in read]

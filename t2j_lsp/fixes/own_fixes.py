@@ -198,7 +198,7 @@ def without_paths(text: str) -> str:
     """A text in which every path is its last part only; of a program only in strings and comments."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError, UnicodeError):  # The last from Python 3.12 on, of lone surrogates.
+    except (tokenize.TokenError, SyntaxError):
         return _PATH.sub("", text)
     lines = text.splitlines(keepends=True)
     for token in reversed(tokens):

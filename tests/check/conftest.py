@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,10 +24,10 @@ Check = Callable[..., ObjectVerdict]
 
 
 @pytest.fixture(scope="session")
-def pool(common_project: Path) -> Iterator[Pool]:
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """Workers on the CPU, or on the device that ``T2J_TEST_DEVICE`` names: then they must really be there."""
     device = os.environ.get("T2J_TEST_DEVICE", "cpu")
-    with Pool(device=device, project=common_project, readable=[common_project]) as workers:
+    with Pool(device=device, readable=[tmp_path_factory.getbasetemp()]) as workers:
         workers.start()
         yield workers
         assert workers.fallback is None, f"asked for {device}: {workers.fallback}"

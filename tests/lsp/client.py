@@ -115,8 +115,11 @@ class Client:
         self.ended = False
         self.settings: Any = None
         """What the server gets for ``workspace/configuration``."""
-        self.answers = self._usual_answers()
-        self._open: set[str] = set()
+        self.answers: dict[str, Callable[[Any], Any]] = {
+            types.WORKSPACE_CONFIGURATION: lambda params: [self.settings for _ in params["items"]],
+            types.WORKSPACE_APPLY_EDIT: lambda params: {"applied": True},
+            types.WINDOW_SHOW_DOCUMENT: lambda params: {"success": True},
+        }
         self._methods: dict[Any, str] = {}
         self._count = 0
         self._arrived = threading.Condition()
@@ -145,23 +148,6 @@ class Client:
             self._log.close()
         assert not self.problems, self.problems
 
-    def _usual_answers(self) -> dict[str, Callable[[Any], Any]]:
-        return {
-            types.WORKSPACE_CONFIGURATION: lambda params: [self.settings for _ in params["items"]],
-            types.WORKSPACE_APPLY_EDIT: lambda params: {"applied": True},
-            types.WINDOW_SHOW_DOCUMENT: lambda params: {"success": True},
-        }
-
-    def reset(self) -> None:
-        """Close what is open and forget what was said, so that another test can use the server."""
-        assert not self.problems, self.problems
-        for uri in [*self._open]:
-            self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-        self.answers = self._usual_answers()
-        self.command("t2j.debugInfo")  # Answered after all that was told before.
-        with self._arrived:
-            self.messages.clear()
-
     # --- messages -------------------------------------------------------------------------------------------------
 
     def send_raw(self, body: bytes) -> None:
@@ -174,10 +160,6 @@ class Client:
         self.send_raw(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def notify(self, method: str, params: Any) -> None:
-        if method == "textDocument/didOpen":
-            self._open.add(params["textDocument"]["uri"])
-        elif method == "textDocument/didClose":
-            self._open.discard(params["textDocument"]["uri"])
         self.send({"method": method, "params": params})
 
     def start(self, method: str, params: Any) -> int:

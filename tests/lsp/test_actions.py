@@ -217,8 +217,8 @@ def test_a_file_of_the_user_where_the_conversion_goes_is_not_replaced(shared: Cl
     assert target.read_text() == "mine\n"
 
 
-def test_the_server_writes_the_file_for_a_client_that_cant(lent: Callable[..., Client], tmp_path: Path) -> None:
-    client = lent(capabilities(workspace__workspaceEdit={"documentChanges": True}))
+def test_the_server_writes_the_file_for_a_client_that_cant(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(capabilities(workspace__workspaceEdit={"documentChanges": True}))
     uri = (tmp_path / "net.py").as_uri()
     opened(client, uri)
     result = client.command("t2j.convertFile", uri)
@@ -288,9 +288,9 @@ def test_an_edit_in_place_asks_where_the_client_can_annotate(shared: Client, tmp
 
 @pytest.mark.parametrize("said", ["Rewrite", "Cancel", None])
 def test_a_client_without_annotations_is_asked_by_a_message(
-    lent: Callable[..., Client], tmp_path: Path, said: str | None
+    start: Callable[..., Client], tmp_path: Path, said: str | None
 ) -> None:
-    client = lent(capabilities(workspace__workspaceEdit={"documentChanges": True}))
+    client = start(capabilities(workspace__workspaceEdit={"documentChanges": True}))
     uri = (tmp_path / "net.py").as_uri()
     opened(client, uri)
     offered = client.actions(uri, span(line_of(NET, "y = F.gelu"), 6))

@@ -123,8 +123,8 @@ def test_every_line_end_counts_and_no_other(break_: str, shared: Client, uri: st
     assert "jnp.zeros(2)" in text_of(shared.hover(uri, 2, 8))
 
 
-def test_links_to_commands_run_what_the_hover_shows(lent: Callable[..., Client], tmp_path: Path) -> None:
-    client = lent(options={"commandLinks": True})
+def test_links_to_commands_run_what_the_hover_shows(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(options={"commandLinks": True})
     uri = (tmp_path / "net.py").as_uri()
     client.open(uri, NET)
     client.state(uri)
@@ -138,8 +138,8 @@ def test_links_to_commands_run_what_the_hover_shows(lent: Callable[..., Client],
     assert (command, json.loads(unquote(arguments))) == ("t2j.explainName", ["torch.nn.functional.gelu"])
 
 
-def test_a_name_from_a_repository_makes_no_link(lent: Callable[..., Client], tmp_path: Path) -> None:
-    client = lent(options={"commandLinks": True})
+def test_a_name_from_a_repository_makes_no_link(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(options={"commandLinks": True})
     uri = (tmp_path / "net.py").as_uri()
     client.open(uri, 'import torch\n\ny = torch.abs("](command:evil)", x)\n')
     client.state(uri)

@@ -46,9 +46,9 @@ def titles(client: Client, uri: str, line: int | None = None) -> list[str]:
 
 
 @pytest.fixture
-def client(lent: Callable[..., Client]) -> Client:
+def client(start: Callable[..., Client]) -> Client:
     """A server of VS Code's, which shows previews."""
-    return lent(options=PREVIEWS)
+    return start(options=PREVIEWS)
 
 
 def test_a_click_on_convert_opens_a_preview_and_rewrites_nothing(client: Client, tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_a_click_on_convert_opens_a_preview_and_rewrites_nothing(client: Client,
     assert titles(client, uri, line_of(NET, "def watch")) == ["Convert to JAX…", "1 place left as PyTorch", "Check"]
 
 
-def test_without_previews_the_title_names_the_new_file(lent: Callable[..., Client], tmp_path: Path) -> None:
-    client = lent()
+def test_without_previews_the_title_names_the_new_file(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start()
     uri = (tmp_path / "net.py").as_uri()
     client.open(uri, NET)
     found = lenses(client, uri)

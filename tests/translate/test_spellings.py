@@ -74,6 +74,10 @@ SPELLINGS = {
         HEAD + "\ntorch.manual_seed(3)\nprint(torch.randn(2))\n",
         HEAD + "\ntorch.manual_seed(seed=3)\nprint(torch.randn(2))\n",
     ),
+    "layers by getattr": (
+        net("self.a = nn.Linear(2, n)", "kind = nn.LayerNorm", "self.b = kind(n)"),
+        net("self.a = getattr(nn, 'Linear')(2, n)", "kind = getattr(nn, 'LayerNorm')", "self.b = kind(n)"),
+    ),
     "layers by their bare names": (
         net("self.a = nn.Linear(2, 3)"),
         net("self.a = nn.Linear(2, 3)")
@@ -114,3 +118,15 @@ def test_a_walk_over_parameters_has_the_name_that_flax_has_here() -> None:
     result = translate(source)
     assert result.gaps == ()
     assert "nnx_.to_flat_state(nnx_.state(self, nnx_.Param))" in result.code
+
+
+def test_a_value_that_is_named_in_passing_keeps_its_brackets() -> None:
+    result = translate(f"{HEAD}\n\ndef f(x: torch.Tensor):\n    r = (y := torch.tanh(x)).clone()\n    return r + y\n")
+    assert result.gaps == ()
+    assert "r = (y := jnp.tanh(x))\n" in result.code
+
+
+def test_a_comment_in_an_empty_call_ends_before_the_bracket() -> None:
+    result = translate(net("self.a = nn.Sequential(", "    # filled below", ")", "self.a.append(nn.Linear(n, m))"))
+    assert result.gaps == ()
+    assert "# filled below\n" in result.code

@@ -17,7 +17,7 @@ from benchmarks.metamorphic.source import Source
 from benchmarks.metamorphic.variables import Variables
 
 WRITTEN = (
-    "jnp", "jax", "nnx", "lax", "optax", "np", "rngs", "train_step", "loss_fn", "grads", "loss", "key", "state",
+    "jnp", "jax", "nnx", "lax", "optax", "np", "train_step", "loss_fn", "grads", "loss", "key", "state",
     "kernel", "params", "graphdef", "array", "axis", "partial", "layer_norm", "Conv", "Linear", "Array", "dtype",
     "x", "model", "optimizer", "self_", "value", "nll_loss", "fused", "out", "step", "data",
 )  # fmt: skip
@@ -186,6 +186,12 @@ class _Attributes(cst.CSTTransformer):
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
         new = self.names.get(original_node.attr.value)

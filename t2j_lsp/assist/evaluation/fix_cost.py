@@ -60,5 +60,5 @@ def _read(code: str) -> list[tokenize.TokenInfo]:
     """The tokens of a program; none where it is no Python."""
     try:
         return list(tokenize.generate_tokens(io.StringIO(code).readline))
-    except (tokenize.TokenError, SyntaxError, UnicodeError):  # The last from Python 3.12 on, of lone surrogates.
+    except (tokenize.TokenError, SyntaxError):
         return []

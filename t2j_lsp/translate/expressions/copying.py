@@ -144,7 +144,8 @@ class Copier:
         opening = source.text.index("(", func_end, end)
         if not kept:
             inner = source.text[opening + 1 : end - 1] if not arguments else ""
-            return Piece(f"{head}{source.text[func_end:opening]}({inner.rstrip()}{f'rngs={rngs}' if rngs else ''})")
+            inner = inner if "#" in inner else inner.rstrip()
+            return Piece(f"{head}{source.text[func_end:opening]}({inner}{f'rngs={rngs}' if rngs else ''})")
         out = [head, source.text[func_end : opening + 1]]
         position = opening + 1
         for index, argument in enumerate(arguments):

@@ -34,7 +34,7 @@ class LibraryObjects:
         self.copier = copier
         self.rules = rules
 
-    def value(self, node: ast.Name | ast.Attribute) -> Piece | None:
+    def value(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A library object used as a value, a base class, an annotation."""
         fact = self.ctx.fact(node)
         if isinstance(fact, Function) and fact.info.takes_rngs:
@@ -63,7 +63,7 @@ class LibraryObjects:
         self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
 
-    def function_with_rngs(self, node: ast.Name | ast.Attribute) -> Piece | None:
+    def function_with_rngs(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A function that takes rngs, used as a value: whoever calls it does not know that, so they go with it."""
         parent = self.ctx.source.parents.get(node)
         called = isinstance(parent, ast.Call) and (parent.func is node or getattr(parent.func, "attr", "") == "apply")

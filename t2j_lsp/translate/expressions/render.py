@@ -32,7 +32,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import MODULE_ONLY, is_torch
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
@@ -96,7 +96,12 @@ class Renderer:
         has = self.ctx.inference.has
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
-        return (*known, *first, self.calls.call)
+        return (*known, *first, self._member, self.calls.call)
+
+    def _member(self, node: ast.Call) -> Piece | None:
+        """``getattr(nn, "Linear")`` as a value."""
+        named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+        return self.objects.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
 
     def _name(self, node: ast.Name) -> Piece | None:
         """A name that is read, where it is known for a library's object or a function."""
@@ -181,11 +186,17 @@ class Renderer:
         done = self.rendered.get(node)
         if done is None:
             done = self._rewritten(node) or self.copier.generic(node)
+            if done.precedence == ANY and precedence(node) == ATOM and done.text and self._is_part(node):
+                done = Piece(f"({done.text})")  # it stood inside the brackets of a call or a subscript
             if node in self.ctx.plan.layout.natural or node in self.ctx.plan.layout.wanted:
                 moved = self.ctx.plan.layout.wrap(node, done.text, self.need("jnp"))
                 done = Piece(moved) if moved is not None else done
             self.rendered[node] = done
         return done
+
+    def _is_part(self, node: ast.expr) -> bool:
+        """Whether an expression is more than a statement of its own, which may become an assignment."""
+        return not isinstance(self.ctx.source.parents.get(node), ast.Expr)
 
     def _rewritten(self, node: ast.expr) -> Piece | None:
         """What a handler makes of an expression: a planner's for this one, else those of its kind."""

@@ -36,7 +36,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, names_with
-from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
+from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .bodies import Bodies
@@ -78,6 +78,8 @@ class CallFacts:
         if isinstance(node.func, ast.Name) and function is UNKNOWN and node.func.id not in env:
             if node.func.id == "map" and len(arguments) > 1:
                 return ListOf(self._mapped(node.args[0], arguments, env))
+            if (member := _member(node, arguments)) is not None:
+                return member
             return self.builtins().call(node, node.func.id, arguments)
         match function:
             case Qual():
@@ -292,6 +294,17 @@ def _listed(node: ast.expr) -> list[ast.expr] | None:
 def _takes_tensor_first(rule: Rule) -> bool:
     parameters = rule.signatures[0].parameters
     return bool(parameters) and parameters[0].name in ("input", "self", "tensor", "x", "query", "condition")  # type: ignore[index]
+
+
+def _member(node: ast.Call, arguments: list[Fact]) -> Fact | None:
+    """``getattr(nn, "Linear")`` is ``nn.Linear``."""
+    match node, arguments:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name))], keywords=[]), [
+            Qual() as owner,
+            _,
+        ]:
+            return Qual(canonical(f"{owner.name}.{name}"))
+    return None
 
 
 def _takes_sizes(rule: Rule) -> bool:

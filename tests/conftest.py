@@ -76,6 +76,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         for package in ("t2j_lsp", "rules", "retrieval"):
             compileall.compile_dir(Path(ROOT, package), quiet=2)
+        keep_what_jax_compiles(config)
+
+
+def keep_what_jax_compiles(config: pytest.Config) -> None:
+    """Has JAX keep its programs with pytest's own cache, for all processes of this run and the next runs.
+
+    A program's name in there is a digest of its text, the versions and the flags. Workers of a check have caches of
+    their own (`common_project`).
+    """
+    if (cache := getattr(config, "cache", None)) is not None:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("compiled")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 def pytest_collection_finish() -> None:

@@ -74,6 +74,14 @@ SPELLINGS = {
         HEAD + "\ntorch.manual_seed(3)\nprint(torch.randn(2))\n",
         HEAD + "\ntorch.manual_seed(seed=3)\nprint(torch.randn(2))\n",
     ),
+    "settings in a dict": (
+        net("self.a = nn.Linear(n, m, bias=False)"),
+        net("self.a = nn.Linear(n, m, **dict(bias=False))"),
+    ),
+    "settings in a dict display": (
+        HEAD + "\n\ndef f(x: torch.Tensor):\n    return torch.cat([x, x], dim=1)\n",
+        HEAD + "\n\ndef f(x: torch.Tensor):\n    return torch.cat([x, x], **{'dim': 1})\n",
+    ),
     "layers by getattr": (
         net("self.a = nn.Linear(2, n)", "kind = nn.LayerNorm", "self.b = kind(n)"),
         net("self.a = getattr(nn, 'Linear')(2, n)", "kind = getattr(nn, 'LayerNorm')", "self.b = kind(n)"),
@@ -130,3 +138,21 @@ def test_a_comment_in_an_empty_call_ends_before_the_bracket() -> None:
     result = translate(net("self.a = nn.Sequential(", "    # filled below", ")", "self.a.append(nn.Linear(n, m))"))
     assert result.gaps == ()
     assert "# filled below\n" in result.code
+
+
+def test_what_is_named_in_an_argument_is_named_before_it_is_read() -> None:
+    source = f"{HEAD}\n\ndef f(x: torch.Tensor):\n    return (d := x.pow(2)).masked_fill(d == 1, 0.0)\n"
+    result = translate(source)
+    assert result.gaps == ()
+    assert result.code.index("(d :=") < result.code.index("d == 1")
+
+
+def test_settings_in_a_dict_that_the_helper_has_not_are_said() -> None:
+    result = translate(net("self.a = nn.ConvTranspose2d(2, 3, **dict(kernel_size=3, padding_mode='zeros'))"))
+    assert [gap.code for gap in result.gaps] == ["arguments"]
+
+
+def test_a_list_that_is_spread_shows_what_is_in_a_sequential() -> None:
+    result = translate(net("self.a = nn.Sequential(*[nn.Linear(n, m), nn.Tanh()])", "print(self.a[0].weight.shape)"))
+    assert result.gaps == ()
+    assert "self.a[0].kernel.T.shape" in result.code

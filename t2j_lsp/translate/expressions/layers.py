@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.inference.forward_pass import contents, dotted
-from t2j_lsp.translate.rule.binding import arguments_of, bind
+from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
@@ -20,6 +20,7 @@ from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import Sites
 
+_UNTAKEN = "those in the dict are not all known to what stands for it in JAX"
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 
 
@@ -137,6 +138,9 @@ class Layers:
         """The helper has what it needs of PyTorch's parameters: what is only said to be as by default goes."""
         taken = constructor_parameters(layer.helper)
         unknown = [k for k in node.keywords if taken is not None and k.arg not in taken]
+        inside = [k for k in spelled(node.keywords) if k not in node.keywords]
+        if taken is not None and any(k.arg not in taken for k in inside):
+            self.ctx.report.gap(node, layer.name, "arguments", f"write the arguments of {layer.name} out: {_UNTAKEN}")
         dropped = [k for k in node.keywords if k.arg in ("device", "dtype") or k in unknown and _is_default(layer, k)]
         rngs = rngs_expression(self.ctx) if layer.random else None
         unnamed = [k for k in unknown if contents(node) is k.value]

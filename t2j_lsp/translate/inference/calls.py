@@ -245,7 +245,7 @@ class LibraryCalls:
         """Facts of a container's children where the call lists them."""
         if name == "torch.nn.Sequential":
             if any(isinstance(a, ast.Starred) for a in node.args):
-                return None
+                return self._spread(node)
             if len(arguments) == 1 and not is_module(arguments[0]):
                 children = [self.state.facts.get(v, UNKNOWN) for v in _listed(node.args[0]) or ()]
                 return tuple(children) if children and all(map(is_module, children)) else None
@@ -256,6 +256,19 @@ class LibraryCalls:
             if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
                 return (arguments[0].item,)
         return None
+
+    def _spread(self, node: ast.Call) -> tuple[Fact, ...] | None:
+        """The children of ``nn.Sequential(*[a, b], c)``; None where a list is not written out."""
+        children: list[ast.expr] = []
+        for argument in node.args:
+            match argument:
+                case ast.Starred(value=ast.List(elts=listed) | ast.Tuple(elts=listed)):
+                    children += listed
+                case ast.Starred():
+                    return None
+                case _:
+                    children.append(argument)
+        return tuple(self.state.facts.get(child, UNKNOWN) for child in children)
 
     def _einops(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         """Einops takes JAX arrays as it takes tensors: its calls stay, and their values are tensors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -21,6 +21,21 @@ def argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
     if len(call.args) > index and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
         return call.args[index]
     return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def spelled(keywords: Iterable[ast.keyword]) -> Iterator[ast.keyword]:
+    """Keywords, with those of ``**dict(a=1)`` and ``**{"a": 1}`` as if they stood in the call."""
+    for keyword in keywords:
+        match keyword:
+            case ast.keyword(arg=None, value=ast.Call(func=ast.Name(id="dict"), args=[], keywords=inner)):
+                yield from spelled(inner)
+            case ast.keyword(arg=None, value=ast.Dict(keys=keys, values=values)) if all(
+                isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
+            ):
+                for key, value in zip(keys, values, strict=True):
+                    yield ast.keyword(str(getattr(key, "value", "")), value)
+            case _:
+                yield keyword
 
 
 def bind(signature: Signature, node: ast.Call, receiver: ast.expr | None) -> dict[str, list[ast.expr]] | None:
@@ -45,7 +60,7 @@ def bind(signature: Signature, node: ast.Call, receiver: ast.expr | None) -> dic
             index += 1
     names = {p.name: p for p in signature.parameters if p.kind != "starstar"}
     rest = next((p.name for p in signature.parameters if p.kind == "starstar"), None)
-    for keyword in node.keywords:
+    for keyword in spelled(node.keywords):
         if isinstance(keyword, FactoryKeywords):
             continue
         if keyword.arg is None and rest is not None:

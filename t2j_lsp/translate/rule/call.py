@@ -206,6 +206,8 @@ class Call:
                 values[hole.name] = Piece(shape_text(argument))
             elif compiled.uses(hole.name) > 1 and not argument.simple and hole.name not in values:
                 values[hole.name] = self._once(argument)
+            elif ":=" in argument.text and compiled.holes[0].name != hole.name:
+                values[hole.name] = self._once(argument)  # what it names may be read by what stands before it now
             elif hole.name not in values:
                 values[hole.name] = argument.piece
         return compiled.fill(values)

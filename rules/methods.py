@@ -7,18 +7,44 @@ from t2j_lsp.translate.rule.library import Trait, names_with, trait
 # What tells a tensor or a module whose type isn't known ----------------------------------------------------------
 
 TENSOR_ONLY = """
-    add_ addmm amax amin baddbmm bernoulli_ bfloat16 bmm broadcast_to ceil_ chunk clamp clamp_ clamp_max clamp_min
-    contiguous copy_ cuda detach div_ erf exp_ expand expand_as expm1 fill_ floor_ gather half index_add index_add_
-    index_copy_ index_fill index_select is_contiguous is_floating_point kthvalue lerp log1p log_softmax logical_and
-    logical_not logical_or logsumexp long masked_fill masked_fill_ masked_scatter masked_select matmul mm movedim
-    mul_ nan_to_num narrow neg_ new_empty new_full new_ones new_tensor new_zeros normal_ numel permute pow_ random_
-    relu relu_ repeat_interleave requires_grad_ reshape_as round_ rsqrt scatter scatter_ scatter_add scatter_add_
-    sigmoid sigmoid_ softmax sqrt_ squeeze_ sub_ swapdims t_ take_along_dim tanh tanh_ topk transpose_ tril triu
-    trunc_ type_as unbind unflatten unfold uniform_ unsqueeze unsqueeze_ var_mean view_as zero_
+    acos acosh add_ addbmm addcdiv addcmul addmm addmv addr amax amin aminmax arccos arccosh arcsin arcsinh arctan
+    arctan2 arctanh argwhere as_strided asin asinh atan atan2 atanh baddbmm bernoulli_ bfloat16 bincount
+    bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm broadcast_to cauchy_
+    ceil_ cholesky cholesky_solve chunk clamp clamp_ clamp_max clamp_min conj_physical contiguous copy_ copysign
+    corrcoef cos cosh count_nonzero cuda data_ptr deg2rad detach diag_embed diagflat diagonal_scatter digamma div_
+    dsplit element_size erf erfc erfinv exp exp2 exp_ expand expand_as expm1 exponential_ fill_ fill_diagonal_
+    fliplr flipud float_power floor_ floor_divide fmax fmin fmod frexp gather geometric_ get_device half hardshrink
+    heaviside histc hsplit hypot i0 igamma igammac index_add index_add_ index_copy index_copy_ index_fill index_put
+    index_reduce index_select is_complex is_contiguous is_floating_point isneginf isposinf isreal istft kthvalue
+    ldexp lerp lgamma log10 log1p log2 log_normal_ log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and
+    logical_not logical_or logical_xor logit logsumexp long masked_fill masked_fill_ masked_scatter masked_select
+    matmul matrix_exp matrix_power mm movedim msort mul_ multinomial mvlgamma nan_to_num nanmean nanmedian
+    nanquantile nansum narrow ndimension neg_ nelement new_empty new_full new_ones new_tensor new_zeros nextafter
+    normal_ numel permute pinverse polygamma pow_ prelu rad2deg random_ reciprocal record_stream register_hook relu
+    relu_ repeat_interleave requires_grad_ reshape_as resolve_conj resolve_neg retain_grad rot90 round_ rsqrt
+    rsqrt_ scatter scatter_ scatter_add scatter_add_ scatter_reduce select_scatter sgn share_memory_ sigmoid
+    sigmoid_ signbit sin sinc sinh slice_scatter slogdet softmax split_with_sizes sqrt sqrt_ square squeeze_
+    storage_offset sub_ swapdims t_ take_along_dim tan tanh tanh_ tensor_split topk transpose_ tril triu
+    true_divide trunc_ type_as unbind unflatten unfold uniform_ unique_consecutive unsqueeze unsqueeze_
+    untyped_storage var_mean view_as vsplit xlogy zero_
 """
 trait(Trait.TENSOR_ONLY, *TENSOR_ONLY.split())
+BARE = """
+    abs absolute bool byte ceil clone cpu det dim double float floor frac int isfinite isinf isnan log neg negative
+    numpy positive short sign t trunc
+"""
+trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
+OPERATORS = "div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow subtract"
+trait(Trait.OPERATOR_METHOD, *OPERATORS.split())
+AMBIGUOUS = """
+    adjoint allclose angle bernoulli cov cross cummax cummin diag diff dist equal flip gcd ger histogram inner
+    inverse isclose kron lcm maximum median minimum mode moveaxis mv norm outer qr quantile remainder roll stft
+    stride svd tile unique vdot where
+"""
+trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
 trait(Trait.MODULE_ONLY, "parameters", "named_parameters", "buffers", "named_buffers")
 trait(Trait.MODULE_ONLY, "named_modules", "named_children", "children")
+trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 
 # Shared storage -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import t2j_lsp
+from t2j_lsp.contract import SourceError
 
 CAT = "import torch\n\n\ndef f(a: torch.Tensor):\n    return torch.cat([a, a], dim=1)\n"
 
@@ -58,3 +59,9 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         getattr(t2j_lsp, "nonsense")  # noqa: B009
+
+
+def test_a_conversion_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import torch\n")
+    with pytest.raises(SourceError, match=r"net_jax\.py: no such file"):
+        t2j_lsp.check(tmp_path / "net.py", tmp_path / "net_jax.py")

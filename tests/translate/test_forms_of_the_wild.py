@@ -67,3 +67,41 @@ def test_gradients_that_add_up_between_calls_are_a_gap() -> None:
     ).replace("optimizer,", "optimizer: torch.optim.Optimizer,")
     (gap,) = convert(text).gaps
     assert "over several calls of the function" in gap.reason
+
+
+ABSTRACT = (
+    "from abc import ABC, abstractmethod\n"
+    + HEAD
+    + "class Base({}):\n    @abstractmethod\n    def forward(self, x):\n        raise NotImplementedError\n"
+)
+
+
+def test_methods_that_pytorch_lets_be_abstract_are_plain() -> None:
+    """An nn.Module with abstract methods can be built, as long as no ABC is among its bases; an nnx.Module can't."""
+    assert "abstractmethod\n" not in convert(ABSTRACT.format("nn.Module")).code.partition("class")[2]
+    assert "    @abstractmethod\n" in convert(ABSTRACT.format("nn.Module, ABC")).code
+
+
+def test_methods_that_only_tensors_have_are_converted_whatever_they_are_called_on() -> None:
+    text = "def f(x):\n    d = helper(x)\n    return d.square().sum() + x.exp() + d.abs() + d.log()\n"
+    translation = convert(HEAD + text)
+    assert "jnp.square(d).sum() + jnp.exp(x) + " in translation.code
+    assert "jnp.log(d)" in translation.code
+    assert all("is taken for a tensor" in note.reason for note in translation.notes)
+    assert len(translation.notes) >= 3
+
+
+def test_methods_that_arrays_lack_and_others_have_are_gaps_where_tensors_are() -> None:
+    text = "def f(x):\n    d = helper(x)\n    return d.flip(0) + {}\n"
+    (gap,) = convert(HEAD + text.format("torch.relu(x)")).gaps
+    assert gap.reason == "JAX arrays have no .flip(): if this is a tensor, annotate it as torch.Tensor"
+    assert not convert(HEAD + text.format("1") + "y = torch.zeros(2)\n").gaps
+
+
+def test_what_needs_a_value_in_a_forward_pass_is_noted() -> None:
+    text = (
+        "class Net(nn.Module):\n    def forward(self, x):\n        n = int(x.sum())\n"
+        "        return torch.relu(x) * x.max().item() * n\n"
+    )
+    notes = convert(HEAD + text).notes
+    assert [note.code for note in notes] == ["value-needed", "value-needed"]

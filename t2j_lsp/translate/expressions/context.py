@@ -15,7 +15,7 @@ from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
-from t2j_lsp.translate.source.text import Edit, Source
+from t2j_lsp.translate.source.text import Edit, Source, in_order
 
 from .handlers import ExpressionHandler, StatementHandler
 
@@ -198,7 +198,7 @@ class Edits:
         """
         found: list[TextEdit] = []
         position = 0
-        for edit in sorted(set(self.made), key=lambda e: (e.start, e.end, e.priority)):
+        for edit in in_order(self.made):
             if edit.start >= position:
                 found.append(TextEdit(edit.start, edit.end, edit.new, edit not in own))
                 position = edit.end

@@ -29,8 +29,10 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
     is_module_class,
+    is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import MODULE_ONLY, is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -53,6 +55,7 @@ from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
 from .variables import Variables
 
+VALUE_METHODS = names_with(Trait.VALUE)
 Handler = Callable[[Any], Piece | None]
 """What an expression of one kind becomes; None where it is copied, or another handler knows."""
 
@@ -291,8 +294,20 @@ class Calls:
             case _:
                 pass
         if isinstance(node.func, ast.Attribute):
+            self._note_value(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             return self._method_call(node, node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
+            self._note_value(node, node.args[0])
         return None
+
+    def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
+        """``x.item()`` and ``int(x)`` work eagerly and fail under jit, as conditions on arrays do."""
+        function = self.ctx.scope.function
+        if tensor is None or function is None or function.owner is None or not function.owner.is_module:
+            return
+        if is_tensor(self.ctx.fact(tensor)) and function.name != "__init__":
+            reason = "the value of an array is not known under jit, and this fails there"
+            self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 
     def _function_call(self, node: ast.Call, rngs: bool = True) -> Piece | None:
         func = node.func

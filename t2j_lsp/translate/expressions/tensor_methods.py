@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import TENSOR_ONLY, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.names import AMBIGUOUS, TENSOR_ONLY, TENSOR_ONLY_BARE, means_other_on_arrays, only_tensor
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
@@ -25,6 +25,7 @@ class TensorMethods:
         self.copier = copier
         self.rules = rules
         self.in_place = in_place
+        self._computing: dict[FunctionInfo, bool] = {}
 
     def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor) -> Piece | None:
         name = func.attr
@@ -60,17 +61,27 @@ class TensorMethods:
         )
         if only_tensor(name, node) or (in_module and other):
             piece = self.method(node, func, Tensor(sure=False))
-            certain = name in TENSOR_ONLY
+            certain = name in TENSOR_ONLY or name in TENSOR_ONLY_BARE
             why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
             receiver = self.ctx.source.segment(func.value)
             receiver = f"'{receiver}'" if len(receiver) <= 30 and "\n" not in receiver else "this"
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
+        if name in AMBIGUOUS and function is not None and (in_module or self._computes(function)):
+            reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
+            self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         if other and isinstance(owner, UnknownParameter):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None
+
+    def _computes(self, function: FunctionInfo) -> bool:
+        """Whether tensors are seen in a function."""
+        if function not in self._computing:
+            facts = (self.ctx.inference.facts.get(node) for node in ast.walk(function.node))
+            self._computing[function] = any(isinstance(fact, Tensor) for fact in facts)
+        return self._computing[function]
 
     def _method_rule(self, name: str) -> Rule | None:
         rule = REGISTRY.get(f"torch.Tensor.{name}")

@@ -85,7 +85,11 @@ class Trait(Enum):
     VIEW = "a tensor's method or attribute whose value may share its storage"
     WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
+    TENSOR_ONLY_BARE = "such a method if it is called without arguments"
+    OPERATOR_METHOD = "a method that means what an operator does, whatever has it"
+    AMBIGUOUS = "a method that tensors and other objects have, and arrays do not"
     MODULE_ONLY = "a method without arguments that only modules have"
+    VALUE = "a method whose result is no array, so that it fails while a program is traced"
     SAME_IN_JAX = "a method that JAX arrays have too, with the same meaning"
 
 

@@ -59,6 +59,10 @@ def is_torch(name: str) -> bool:
 
 TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
+TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)
+OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)
+AMBIGUOUS = names_with(Trait.AMBIGUOUS)
+"""A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
 MODULE_ONLY = names_with(Trait.MODULE_ONLY)
 
 ARRAY_LIBRARIES = frozenset({"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow"})
@@ -73,11 +77,13 @@ _NOT_SAME_ON_ARRAYS = frozenset(
 
 def only_tensor(name: str, node: ast.Call) -> bool:
     """Whether a method call with these arguments can only be a tensor's, whatever is known of its receiver."""
-    if name in TENSOR_ONLY:
+    if name in TENSOR_ONLY or name in TENSOR_ONLY_BARE and not node.args and not node.keywords:
         return True
     if any(k.arg in _TENSOR_KEYWORDS and not _is_string(k.value) for k in node.keywords):
         return True
     count = len(node.args)
+    if name in OPERATOR_METHODS:
+        return count == 1
     match name:
         case "transpose":
             return count == 2
@@ -89,8 +95,6 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             return count > 2
         case "flatten":
             return any(_is_number(a) for a in node.args)
-        case "t" | "dim" | "clone" | "float" | "double" | "int" | "bool":
-            return count == 0 and not node.keywords
         case "to":
             first = node.args[0] if node.args else None
             return isinstance(first, ast.Attribute) and first.attr in ("device", "dtype")

@@ -37,6 +37,14 @@ class Edit:
     new: str
 
 
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits as they are made: at one place what is inserted first, then what replaces most; what overlaps it is void.
+
+    So a line that goes is gone, whatever else was done at its start.
+    """
+    return sorted(set(edits), key=lambda e: (e.start, -e.end if e.end > e.start else -sys.maxsize, e.priority, e.new))
+
+
 class Source:
     """A parsed text. Raises SourceError, with line and column, if it isn't Python that this interpreter parses."""
 
@@ -222,7 +230,7 @@ class Source:
 
     def apply(self, edits: Iterable[Edit]) -> tuple[str, list[SourceMapEntry]]:
         """The text after ``edits``, and where every statement of the tree went."""
-        ordered = sorted(set(edits), key=lambda e: (e.start, e.end, e.priority))
+        ordered = in_order(edits)
         out: list[str] = []
         marks: list[tuple[int, int]] = [(0, 0)]
         position = length = 0
@@ -267,7 +275,7 @@ def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
     """The part ``start:end`` of a text after edits."""
     out: list[str] = []
     position = start
-    for edit in sorted(set(edits), key=lambda e: (e.start, e.end, e.priority)):
+    for edit in in_order(edits):
         if edit.start >= position:
             out += [text[position : edit.start], edit.new]
             position = edit.end

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .no_gradient import NO_GRAD
 
 DROPPED_DECORATORS = names_with(Trait.DROPPED_DECORATOR)
+ABSTRACT = ("abc.abstractmethod", "abc.abstractproperty")
 COMPILES = names_with(Trait.COMPILES)
 
 
@@ -25,7 +26,7 @@ class Decorators:
     def rewrite(self, node: ast.expr) -> bool:
         """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
         name = self.name(node)
-        if name in NO_GRAD or name in DROPPED_DECORATORS or name in COMPILES:
+        if name in NO_GRAD or name in DROPPED_DECORATORS or name in COMPILES or self._only_says_abstract(name):
             start, end = self.ctx.source.span(node)
             line = self.ctx.source.line_of(start)
             last = self.ctx.source.line_of(end)
@@ -38,6 +39,15 @@ class Decorators:
             return name in NO_GRAD
         self.header.expression(ast.Module([], []), "value", node)
         return False
+
+    def _only_says_abstract(self, name: str) -> bool:
+        """Whether it is ``abstractmethod`` in a module that no ABC is a base of: Flax's modules are held to it."""
+        owner = self.ctx.scope.class_info
+        if name not in ABSTRACT or owner is None or not owner.is_module or self.ctx.scope.functions:
+            return False
+        keywords = [k for cls in owner.ancestry() for k in cls.node.keywords]
+        bases = [base.name for cls in owner.ancestry() for base in cls.bases if isinstance(base, Qual)]
+        return not keywords and "abc.ABC" not in bases
 
     def name(self, node: ast.expr) -> str:
         """The qualified name of a decorator; empty where it isn't known."""

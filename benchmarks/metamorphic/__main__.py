@@ -125,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="programs whose names hold this")
     parser.add_argument("--changes", type=lambda text: text.split(","), default=[], help="kinds, with commas between")
     parser.add_argument("--pairs", type=int, default=4, help="random pairs of changes for each program (4)")
-    parser.add_argument("--checks", type=int, default=12, help="changed programs of each kind that may be checked (12)")
+    parser.add_argument("--checks", type=int, default=24, help="changed programs of each kind that may be checked (24)")
     parser.add_argument("--seed", type=int, default=0, help="of the choices that changes have, and of the pairs")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--out", type=Path, help="where to keep every outcome, one a line; read to go on")

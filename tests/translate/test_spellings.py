@@ -156,3 +156,9 @@ def test_a_list_that_is_spread_shows_what_is_in_a_sequential() -> None:
     result = translate(net("self.a = nn.Sequential(*[nn.Linear(n, m), nn.Tanh()])", "print(self.a[0].weight.shape)"))
     assert result.gaps == ()
     assert "self.a[0].kernel.T.shape" in result.code
+
+
+def test_what_is_asked_of_a_multiple_tells_of_a_parameter() -> None:
+    result = translate(net("self.a = nn.Linear(n, m)").replace("return x", "return (0.5 * x).exp()"))
+    assert result.gaps == ()
+    assert "jnp.exp(0.5 * x)" in result.code

@@ -103,6 +103,8 @@ def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
             return FLOAT
         return FLOAT if "float" in (left.kind, right.kind) else INT
     if isinstance(left, Scalar) or isinstance(right, Scalar):
-        known = left if isinstance(left, Scalar) else right
+        known, other = (left, right) if isinstance(left, Scalar) else (right, left)
+        if isinstance(other, UnknownParameter) and isinstance(known, Scalar) and known.kind in ("int", "float"):
+            return other  # what is asked of 0.5 * x tells of x
         return STR if known == STR else UNKNOWN
     return UNKNOWN

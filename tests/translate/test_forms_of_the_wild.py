@@ -105,3 +105,15 @@ def test_what_needs_a_value_in_a_forward_pass_is_noted() -> None:
     )
     notes = convert(HEAD + text).notes
     assert [note.code for note in notes] == ["value-needed", "value-needed"]
+
+
+def test_a_tuple_without_brackets_is_one_value_of_an_attribute() -> None:
+    text = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.kept = None\n        self.pair = torch.zeros(2), torch.ones(2)\n\n"
+        "    def forward(self, x):\n        self.kept = torch.relu(x), (torch.abs(x))\n        return x\n"
+    )
+    code = convert(HEAD + text).code
+    assert "self.kept = nnx.data(None)" in code
+    assert "self.pair = nnx.data((jnp.zeros(2), jnp.ones(2)))" in code
+    assert re.search(r"self.kept = nnx.data\(\(jax.nn.relu\(x\), \(?absolute\(x\)\)?\)\)", code)

@@ -111,8 +111,11 @@ class AttributeStores:
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
             return False
-        piece = self.renderer.render(node.value)
-        self.ctx.edits.replace(node.value, f"{wrapper}({piece.text})")
+        text = self.renderer.render(node.value).text
+        span = self.ctx.source.span
+        if isinstance(node.value, ast.Tuple) and span(node.value.elts[0])[0] == span(node.value)[0]:
+            text = f"({text})"  # a tuple that is written without brackets
+        self.ctx.edits.replace(node.value, f"{wrapper}({text})")
         return True
 
     def _none_first(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
@@ -120,6 +123,8 @@ class AttributeStores:
         if not (isinstance(node.value, ast.Constant) and node.value.value is None) or not owner.cls.info.is_module:
             return False
         attribute = owner.cls.info.attribute(target.attr)
+        if isinstance(attribute, Tuple | ListOf):
+            attribute = element(attribute)
         if not (is_tensor(attribute) or is_module(attribute)):
             return False
         return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)

@@ -45,3 +45,15 @@ def test_jax_code_beside_what_is_left_of_torch_stays(code: str) -> None:
 )
 def test_what_is_torch_beside_jax_code_is_converted(code: str, becomes: str) -> None:
     assert becomes in convert(f"{HEAD}\n\n{code}").code
+
+
+def test_batches_become_arrays_once() -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n\n"
+        "def total(dataset):\n    found = 0.0\n"
+        "    for batch in DataLoader(dataset, batch_size=4):\n        found += torch.relu(batch).sum()\n"
+        "    return found\n"
+    )
+    once = convert(text).code
+    assert once.count("jnp.asarray") == 1
+    assert convert(once).code == once

@@ -117,3 +117,13 @@ def test_a_tuple_without_brackets_is_one_value_of_an_attribute() -> None:
     assert "self.kept = nnx.data(None)" in code
     assert "self.pair = nnx.data((jnp.zeros(2), jnp.ones(2)))" in code
     assert re.search(r"self.kept = nnx.data\(\(jax.nn.relu\(x\), \(?absolute\(x\)\)?\)\)", code)
+
+
+def test_batches_of_an_evaluation_become_arrays() -> None:
+    text = (
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\n\n"
+        "def evaluate(model: nn.Module, dataset):\n    correct = 0\n"
+        "    for x, y in DataLoader(dataset, batch_size=4):\n"
+        "        correct += (model(x).argmax(1) == y).sum().item()\n    return correct\n"
+    )
+    assert "        x, y = jnp.asarray(x), jnp.asarray(y)\n" in convert(text).code

@@ -7,7 +7,8 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .data import as_arrays
@@ -45,13 +46,19 @@ class Batches:
             used = self._names(statement) & waiting.keys()
             if not used:
                 continue
-            if self._moved(statement, used) or self._unpacked(statement, used):
+            if self._is_jax(statement) or self._moved(statement, used) or self._unpacked(statement, used):
                 for name in used:
                     waiting.pop(name)
             else:
                 break
         if waiting:
             self._insert(loop, waiting)
+
+    def _is_jax(self, statement: ast.stmt) -> bool:
+        """Whether a statement makes arrays of the batch already, in a file that was converted before."""
+        values = ast.walk(statement.value) if isinstance(statement, ast.Assign) else ()
+        facts = [self.ctx.fact(n.func) for n in values if isinstance(n, ast.Call)]
+        return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in facts)
 
     def _names(self, node: ast.AST) -> set[str]:
         return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -7,8 +7,8 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .data import DATASETS, PIPELINE
 
-LOSSES = Gate(words=frozenset({"backward"}))
-"""What makes loops training loops, so that they tell what is a model, an optimizer, a batch."""
+LOSSES = Gate(words=frozenset({"backward", "DataLoader"}))
+"""What makes loops training loops, or those of an evaluation, so that they tell what is a model or a batch."""
 TRAINING = Gate(
     words=frozenset({"backward", "param_groups", "requires_grad", "requires_grad_"}),
     names=(names_with(Trait.FORWARD), names_with(Trait.AUTOCAST)),

@@ -127,3 +127,28 @@ def test_batches_of_an_evaluation_become_arrays() -> None:
         "        correct += (model(x).argmax(1) == y).sum().item()\n    return correct\n"
     )
     assert "        x, y = jnp.asarray(x), jnp.asarray(y)\n" in convert(text).code
+
+
+PIPELINE = (
+    "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n"
+    "dataset = TensorDataset(torch.ones(8, 4), torch.zeros(8))\nloader = DataLoader(dataset, batch_size=4)\n"
+)
+
+
+def test_what_comprehensions_and_indices_take_from_a_pipeline_becomes_arrays() -> None:
+    text = (
+        PIPELINE
+        + "everything = torch.cat([x for x, _ in loader])\n"
+        + "total = sum(float(x.sum()) for _, (x, y) in enumerate(loader))\n"
+        + "x, y = dataset[0]\nshape = dataset[1][0].shape\nprint(everything.shape, total, torch.relu(x).sum(), shape)\n"
+    )
+    once = convert(text).code
+    flat = re.sub(r"\s", "", once)
+    assert "jnp.concatenate([xforx,_in(jax.tree.map(jnp.asarray,batch)forbatchinloader)])" in flat
+    assert "inenumerate((jax.tree.map(jnp.asarray,batch)forbatchinloader))" in flat
+    assert "x, y = jax.tree.map(jnp.asarray, dataset[0])" in once
+    assert convert(once).code == once
+    found: dict[str, object] = {"print": lambda *values: found.update(values=values)}
+    exec(compile(once, "<converted>", "exec"), found)
+    shape, total, summed, item = found["values"]  # type: ignore[misc]
+    assert (shape, total, float(summed), item) == ((8, 4), 32.0, 4.0, (4,))

@@ -7,11 +7,11 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 
-from .data import as_arrays
+from .data import PIPELINE, as_arrays
 from .roles import batch_targets, is_loader, loader_of
 
 
@@ -27,6 +27,10 @@ class Batches:
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.For) and self.iterates_batches(node):
                 self._loop(node)
+            elif isinstance(node, ast.comprehension):
+                self._comprehension(node)
+            elif isinstance(node, ast.Subscript):
+                self._item(node)
 
     def iterates_batches(self, loop: ast.For) -> bool:
         """Whether a loop's iterable is a loader, or something unknown whose items are used as batches."""
@@ -54,11 +58,47 @@ class Batches:
         if waiting:
             self._insert(loop, waiting)
 
+    def _comprehension(self, node: ast.comprehension) -> None:
+        """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
+        loader, around = loader_of(node.iter), self.ctx.source.parents[node]
+        if not isinstance(loader, ast.Name | ast.Attribute) or not is_loader(self.ctx.fact(loader)):
+            return
+        if self._is_kept(node) or self._makes_arrays(getattr(around, "elt", around)):
+            return
+        text, report = self.ctx.source.segment(loader), self.ctx.report
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            return Piece(f"({as_arrays(report, renderer, 'batch', False).text} for batch in {text})")
+
+        self.ctx.plan.on_expression(loader, handler)
+
+    def _item(self, node: ast.Subscript) -> None:
+        """``x, y = dataset[0]``."""
+        fact, parent = self.ctx.fact(node.value), self.ctx.source.parents.get(node)
+        if not _is_dataset(fact) or isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+            return
+        if self._is_kept(node) or parent is not None and self._makes_arrays(parent):
+            return
+        text, report = self.ctx.source.segment(node), self.ctx.report
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
+
+    def _is_kept(self, node: ast.AST) -> bool:
+        """Whether it is part of the data pipeline, which stays."""
+        place: ast.AST | None = node
+        while place is not None:
+            if place in self.ctx.plan.kept:
+                return True
+            place = self.ctx.source.parents.get(place)
+        return False
+
+    def _makes_arrays(self, node: ast.AST) -> bool:
+        """Whether it is a call of JAX, in a file that was converted before."""
+        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(fact, Qual) and is_jax(fact.name)
+
     def _is_jax(self, statement: ast.stmt) -> bool:
         """Whether a statement makes arrays of the batch already, in a file that was converted before."""
-        values = ast.walk(statement.value) if isinstance(statement, ast.Assign) else ()
-        facts = [self.ctx.fact(n.func) for n in values if isinstance(n, ast.Call)]
-        return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in facts)
+        return isinstance(statement, ast.Assign) and any(map(self._makes_arrays, ast.walk(statement.value)))
 
     def _names(self, node: ast.AST) -> set[str]:
         return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
@@ -135,6 +175,13 @@ class Batches:
         names = [name for name, _ in batches]
         arrays = [as_arrays(self.ctx.report, renderer, name, one).text for name, one in batches]
         return [f"{', '.join(names)} = {', '.join(arrays)}"]
+
+
+def _is_dataset(fact: Fact) -> bool:
+    """Whether indexing the value gives an item of a torch data set."""
+    if isinstance(fact, Instance):
+        return any(base.startswith(PIPELINE) for base in fact.cls.info.torch_bases)
+    return isinstance(fact, Object) and fact.kind == "dataset"
 
 
 def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:

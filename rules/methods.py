@@ -11,9 +11,9 @@ TENSOR_ONLY = """
     arctan2 arctanh argwhere as_strided asin asinh atan atan2 atanh baddbmm bernoulli_ bfloat16 bincount
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm broadcast_to cauchy_
     ceil_ cholesky cholesky_solve chunk clamp clamp_ clamp_max clamp_min conj_physical contiguous copy_ copysign
-    corrcoef cos cosh count_nonzero cuda data_ptr deg2rad detach diag_embed diagflat diagonal_scatter digamma div_
-    dsplit element_size erf erfc erfinv exp exp2 exp_ expand expand_as expm1 exponential_ fill_ fill_diagonal_
-    fliplr flipud float_power floor_ floor_divide fmax fmin fmod frexp gather geometric_ get_device half hardshrink
+    cos cosh count_nonzero cuda data_ptr deg2rad detach diag_embed diagflat diagonal_scatter digamma div_ dsplit
+    element_size erf erfc erfinv exp exp2 exp_ expand expand_as expm1 exponential_ fill_ fill_diagonal_ fliplr
+    flipud float_power floor_ floor_divide fmax fmin fmod frexp gather geometric_ get_device half hardshrink
     heaviside histc hsplit hypot i0 igamma igammac index_add index_add_ index_copy index_copy_ index_fill index_put
     index_reduce index_select is_complex is_contiguous is_floating_point isneginf isposinf isreal istft kthvalue
     ldexp lerp lgamma log10 log1p log2 log_normal_ log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and
@@ -30,16 +30,18 @@ TENSOR_ONLY = """
 """
 trait(Trait.TENSOR_ONLY, *TENSOR_ONLY.split())
 BARE = """
-    abs absolute bool byte ceil clone cpu det dim double float floor frac int isfinite isinf isnan log neg negative
-    numpy positive short sign t trunc
+    bool byte ceil clone cpu det dim double float floor frac int isfinite isinf isnan log neg negative numpy
+    positive short sign t trunc
 """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
-OPERATORS = "div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow subtract"
+OPERATORS = """
+    abs absolute div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow subtract
+"""
 trait(Trait.OPERATOR_METHOD, *OPERATORS.split())
 AMBIGUOUS = """
-    adjoint allclose angle bernoulli cov cross cummax cummin diag diff dist equal flip gcd ger histogram inner
-    inverse isclose kron lcm maximum median minimum mode moveaxis mv norm outer qr quantile remainder roll stft
-    stride svd tile unique vdot where
+    adjoint allclose angle bernoulli corrcoef cov cross cummax cummin diag diff dist equal flip gcd ger histogram
+    inner inverse isclose kron lcm maximum median minimum mode moveaxis mv norm outer qr quantile remainder roll
+    stft stride svd tile unique vdot where
 """
 trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
 trait(Trait.MODULE_ONLY, "parameters", "named_parameters", "buffers", "named_buffers")

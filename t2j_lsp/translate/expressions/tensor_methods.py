@@ -7,7 +7,14 @@ import ast
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import AMBIGUOUS, TENSOR_ONLY, TENSOR_ONLY_BARE, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.names import (
+    AMBIGUOUS,
+    OPERATOR_METHODS,
+    TENSOR_ONLY,
+    TENSOR_ONLY_BARE,
+    means_other_on_arrays,
+    only_tensor,
+)
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
@@ -59,7 +66,9 @@ class TensorMethods:
             and function.owner.is_module
             and function.name != "__init__"
         )
-        if only_tensor(name, node) or (in_module and other):
+        among_tensors = function is not None and (in_module or self._computes(function))
+        operator = among_tensors and name in OPERATOR_METHODS and len(node.args) < 2 and not node.keywords
+        if only_tensor(name, node) or (in_module and other) or operator:
             piece = self.method(node, func, Tensor(sure=False))
             certain = name in TENSOR_ONLY or name in TENSOR_ONLY_BARE
             why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
@@ -68,7 +77,7 @@ class TensorMethods:
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
-        if name in AMBIGUOUS and function is not None and (in_module or self._computes(function)):
+        if name in AMBIGUOUS and among_tensors:
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         if other and isinstance(owner, UnknownParameter):

@@ -6,7 +6,6 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
 
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
@@ -27,7 +26,7 @@ def plan_rngs(inference: Inference) -> None:
         info = inference.functions[node]
         info.settled, info.takes_rngs = (
             True,
-            "rngs" in {a.arg for a in ast.walk(info.node.args) if isinstance(a, ast.arg)},
+            "rngs" in {a.arg for a in info.node.args.kwonlyargs},
         )
     _plan_files([inference])
 

@@ -86,7 +86,7 @@ class Trait(Enum):
     WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
     TENSOR_ONLY_BARE = "such a method if it is called without arguments"
-    OPERATOR_METHOD = "a method that means what an operator does, whatever has it"
+    OPERATOR_METHOD = "a method that means what an operator or abs does, of whatever has it"
     AMBIGUOUS = "a method that tensors and other objects have, and arrays do not"
     MODULE_ONLY = "a method without arguments that only modules have"
     VALUE = "a method whose result is no array, so that it fails while a program is traced"

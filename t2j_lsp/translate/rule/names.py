@@ -61,6 +61,7 @@ TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
 TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)
 OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)
+"""A call of one of these on a receiver of unknown type is taken for a tensor's where tensors are computed with."""
 AMBIGUOUS = names_with(Trait.AMBIGUOUS)
 """A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
 MODULE_ONLY = names_with(Trait.MODULE_ONLY)
@@ -82,8 +83,6 @@ def only_tensor(name: str, node: ast.Call) -> bool:
     if any(k.arg in _TENSOR_KEYWORDS and not _is_string(k.value) for k in node.keywords):
         return True
     count = len(node.args)
-    if name in OPERATOR_METHODS:
-        return count == 1
     match name:
         case "transpose":
             return count == 2

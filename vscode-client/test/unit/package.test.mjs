@@ -47,8 +47,8 @@ test("one package fits every platform: nothing in it is compiled but libcst's pa
 });
 
 test("t2j is in it once, with its rules, its helpers and its pages", () => {
-  const homes = files.filter((name) => name.endsWith("/contract.py") || name.endsWith(".whl"));
-  assert.deepEqual(homes, ["extension/bundled/libs/t2j_lsp/contract.py"]);
+  const homes = files.filter((name) => name.endsWith("/contract/__init__.py") || name.endsWith(".whl"));
+  assert.deepEqual(homes, ["extension/bundled/libs/t2j_lsp/contract/__init__.py"]);
   const rules = readdirSync(join(checkout, "rules"), { recursive: true }).filter((name) => name.endsWith(".py"));
   for (const name of rules) {
     assert.ok(files.includes(`extension/bundled/libs/t2j_lsp/rules/${name}`), name);

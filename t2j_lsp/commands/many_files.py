@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from t2j_lsp.api import FileConversion, convert_file
-from t2j_lsp.contract import Options, SourceError, T2JError
+from t2j_lsp.contract import Options, T2JError
 
 SECONDS = 60
 """Processor time after which a file is given up, where the system counts it for single processes."""
@@ -60,7 +60,7 @@ def converted_or_error(job: Job) -> FileConversion | T2JError:
     try:
         with _budget():
             return convert_file(path, options)
-    except SourceError as error:
+    except T2JError as error:
         return error
     except _Runaway:
         return T2JError(f"{path}: not converted within {SECONDS} s of processor time")

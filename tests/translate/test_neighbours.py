@@ -108,6 +108,18 @@ def test_files_are_read_only_for_names_that_are_used() -> None:
     assert "Heavy" in str(inference.env["net"])
 
 
+def test_a_handler_that_an_import_falls_back_to_is_read_with_what_it_names() -> None:
+    files = {
+        "nets": TORCH
+        + "def make():\n    return nn.Linear(2, 2)\n"
+        + "try:\n    net = fast\nexcept NameError:\n    net = make()\n"
+    }
+    _, inference = asked_for(TORCH + "from .nets import net\n", files)
+    assert inference.project is not None
+    (other,) = inference.project.inferred()
+    assert "make" in other.env
+
+
 def test_methods_of_other_files_are_inferred_when_they_are_called() -> None:
     files = {
         "nets": TORCH

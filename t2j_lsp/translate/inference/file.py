@@ -217,6 +217,8 @@ class Inference:
 
     def _ask_what_is_named(self) -> None:
         """Infer what other files say of the functions, classes and methods that this one names without a call."""
+        if not any(self.imported.values()):
+            return
         classes = {c for info in self.state.classes.values() for c in info.ancestry()}
         read = {node.id for node in self.source.nodes if isinstance(node, ast.Name)}
         for name, fact in self.state.env.items():

@@ -29,13 +29,13 @@ class ModuleLevel:
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:
         """Imports of everything, the last one first, as that one wins."""
-        found = [n for n in _simple(self.body) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
+        found = [n for n in _within(self.body) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
         return found[::-1]
 
     @cached_property
     def imports_torch(self) -> bool:
         """Whether torch is imported at the module level."""
-        for node in _simple(self.body):
+        for node in _within(self.body):
             match node:
                 case ast.Import(names=names) if any(is_torch(alias.name) for alias in names):
                     return True
@@ -55,38 +55,41 @@ _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 _FIELDS = ("body", "orelse", "finalbody")
 
 
-def _simple(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a level that hold no others, and definitions."""
+def _within(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a level, and those in its blocks; not those of functions and classes."""
     for statement in body:
+        yield statement
         if isinstance(statement, _BLOCKS):
             for name in _FIELDS:
-                yield from _simple(getattr(statement, name, ()))
+                yield from _within(getattr(statement, name, ()))
             for handler in getattr(statement, "handlers", ()):
-                yield from _simple(handler.body)
-        else:
-            yield statement
+                yield from _within(handler.body)
 
 
 def _bound_by(statement: ast.stmt) -> set[str]:
-    found = {name for one in _simple([statement]) for name in _bound_names(one)}
-    if isinstance(statement, ast.For | ast.With):
-        found |= _stored(statement)
-    return found
+    return {name for one in _within([statement]) for name in _bound_names(one)}
 
 
 def _bound_names(statement: ast.stmt) -> set[str]:
+    """Names that a statement binds, those in its blocks apart."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return {_bound_as(statement, alias) for alias in names if alias.name != "*"}
+        case ast.For(target=target):
+            return _stored(target)
+        case ast.With(items=items):
+            return {name for item in items for name in _stored(item)}
+        case ast.If() | ast.Try() | ast.While():
+            return set()
         case _:
             return _stored(statement)
 
 
-def _stored(statement: ast.stmt) -> set[str]:
-    """Names that the statement assigns; those of functions in it are rarely the same, and then too many are found."""
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _stored(node: ast.AST) -> set[str]:
+    """Names that are assigned; those of functions in it are rarely the same, and then too many are found."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _bound_as(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
@@ -140,30 +143,29 @@ def names_in(nodes: Iterable[ast.AST | None]) -> Iterator[str]:
 
 
 def names_run_by(statement: ast.stmt) -> Iterator[str]:
-    """Names that are read when a statement of the module level runs: bodies wait until they are called."""
+    """Names that are read when a statement of the module level runs: bodies of functions wait until they are called."""
+    for one in _within([statement]):
+        yield from names_in(_run_at_once(one))
+
+
+def _run_at_once(statement: ast.stmt) -> list[ast.AST | None]:
+    """The parts of a statement that run with it, those in its blocks apart."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield from names_in(statement.decorator_list)
+            return [*statement.decorator_list]
         case ast.ClassDef():
-            yield from names_in([*statement.decorator_list, *statement.bases])
-            for method in statement.body:
-                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield from names_in(method.decorator_list)
+            methods = [n for n in statement.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+            return [*statement.decorator_list, *statement.bases, *(d for m in methods for d in m.decorator_list)]
         case ast.If() | ast.While():
-            yield from names_in([statement.test])
+            return [statement.test]
         case ast.For():
-            yield from names_in([statement.iter])
+            return [statement.iter]
         case ast.With():
-            yield from names_in(item.context_expr for item in statement.items)
+            return [item.context_expr for item in statement.items]
         case ast.Try():
-            pass
+            return [handler.type for handler in statement.handlers]
         case _:
-            yield from names_in([statement])
-            return
-    for name in _FIELDS:
-        if isinstance(statement, _BLOCKS):
-            for inner in getattr(statement, name, ()):
-                yield from names_run_by(inner)
+            return [statement]
 
 
 def tells_of_attributes(info: FunctionInfo) -> bool:

@@ -112,8 +112,6 @@ def check(
         if path.suffix == ".ipynb" or path.is_dir():
             kind = "a folder" if path.is_dir() else "a notebook"
             raise SourceError(f"{path} is {kind}; check compares one .py file with its conversion")
-        if not path.exists():
-            raise SourceError(f"{path}: no such file or directory")
     text: Path | str
     if converted is None:
         conversion = convert_file(source, options or Options())

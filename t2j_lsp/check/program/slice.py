@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from t2j_lsp.contract import SourceError
+
 from .scopes import ModuleScope, Use, read_scope, uses
 from .workspace import Workspace, find_workspace, read_text
 
@@ -87,7 +89,10 @@ class Slicer:
         self.workspace: Workspace = find_workspace(self.path)
         self.main = self.workspace.main
         self._read = read
-        self.text = read(self.path) if text is None else text
+        try:
+            self.text = read(self.path) if text is None else text
+        except OSError as error:
+            raise SourceError(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self._scopes: dict[str, tuple[ModuleScope, str] | None] = {
             self.main: (read_scope(self.text, str(self.path)), self.text)
         }

@@ -13,6 +13,22 @@ from .torchvision_sources import PACKAGE, narrowed
 BUILD = "t2j_benchmark_model"
 
 
+MODEL = "CheckedModel"
+_WRAPPED = '''
+
+# t2j: args=(0.1,), x=f32{shape}
+class {model}(nn.Module):
+    """One configuration of the file's model."""
+
+    def __init__(self, p: float):
+        super().__init__()
+        self.net = {build}(p)
+
+    def forward(self, x: torch.Tensor):
+        return self.net(x)
+'''
+
+
 @dataclass(frozen=True)
 class Case:
     """One model of a family, its input's shape (N, C, H, W), and how to make it."""
@@ -35,6 +51,10 @@ class Case:
     def text(self, original: str) -> str:
         """The model's file with a function ``t2j_benchmark_model(p)`` at its end, which is converted as the rest is."""
         return f"{narrowed(original, self.divisor)}\n\ndef {BUILD}(p: float) -> nn.Module:\n    return {self.make}\n"
+
+    def with_model(self, original: str) -> str:
+        """The same with the model as a class at the end, whose arguments and input a comment gives to the check."""
+        return self.text(original) + _WRAPPED.format(shape=list(self.shape), model=MODEL, build=BUILD)
 
 
 CASES: tuple[Case, ...] = (

@@ -23,30 +23,15 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import STAGES, ObjectVerdict, Options, VerdictKind
 
-from .torchvision_cases import BUILD, CASES, FAMILIES, Case
+from .torchvision_cases import CASES, FAMILIES, MODEL, Case
 from .torchvision_sources import PACKAGE, SourcesNotFound, find_sources
-
-MODEL = "CheckedModel"
-_WRAPPED = """
-
-# t2j: args=(0.1,), x=f32{shape}
-class {model}(nn.Module):
-    def __init__(self, p: float):
-        super().__init__()
-        self.net = {build}(p)
-
-    def forward(self, x: torch.Tensor):
-        return self.net(x)
-"""
 
 
 def checked(case: Case, root: Path, pool: Pool, seed: int, timeout: float = 600.0) -> ObjectVerdict:
     """The verdict on one case, whose file below ``root`` is changed."""
     path = root / case.file
     original = path.read_text(encoding="utf-8")
-    path.write_text(
-        case.text(original) + _WRAPPED.format(shape=list(case.shape), model=MODEL, build=BUILD), encoding="utf-8"
-    )
+    path.write_text(case.with_model(original), encoding="utf-8")
     try:
         translation = convert_file(path, Options()).translation
         report = check_files(

@@ -7,26 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.library_cases import CASES as LIBRARY
-from benchmarks.torchvision_cases import BUILD, Case
 from benchmarks.torchvision_cases import CASES as TORCHVISION
+from benchmarks.torchvision_cases import MODEL, Case
 
 ROOT = Path(__file__).parents[2]
 OWN = ("tests/translate/models", "tests/translate/scripts", "examples")
-MODEL = "CheckedModel"
-
-_WRAPPED = '''
-
-# t2j: args=(0.1,), x=f32{shape}
-class {model}(nn.Module):
-    """One configuration of the file's model."""
-
-    def __init__(self, p: float):
-        super().__init__()
-        self.net = {build}(p)
-
-    def forward(self, x: torch.Tensor):
-        return self.net(x)
-'''
 
 
 @dataclass(frozen=True)
@@ -63,8 +48,7 @@ def _of_cases(cases: list[Case] | tuple[Case, ...], root: Path, only: str) -> It
         path = root / case.file
         name = f"{case.file} {case.variant}".rstrip()
         if only in name and path.is_file():
-            text = _imported(case.text(path.read_text(encoding="utf-8")))
-            text += _WRAPPED.format(model=MODEL, shape=list(case.shape), build=BUILD)
+            text = _imported(case.with_model(path.read_text(encoding="utf-8")))
             yield Program(name, path, text, (MODEL,))
 
 

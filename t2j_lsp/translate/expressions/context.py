@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -42,6 +42,13 @@ class Plan:
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
     frozen: bool = False
+
+    def keeps(self, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+        """Whether a node stays PyTorch on purpose, by itself or with something around it."""
+        place: ast.AST | None = node
+        while place is not None and place not in self.kept:
+            place = parents.get(place)
+        return place is not None
 
     def on_statement(self, node: ast.stmt, handler: StatementHandler) -> None:
         """Have a statement written by ``handler``, in place of an earlier one."""

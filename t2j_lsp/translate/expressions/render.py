@@ -303,9 +303,9 @@ class Calls:
     def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
         """``x.item()`` and ``int(x)`` work eagerly and fail under jit, as conditions on arrays do."""
         function = self.ctx.scope.function
-        if tensor is None or function is None or function.owner is None or not function.owner.is_module:
+        if tensor is None or function is None or not function.runs_in_module:
             return
-        if is_tensor(self.ctx.fact(tensor)) and function.name != "__init__":
+        if is_tensor(self.ctx.fact(tensor)):
             reason = "the value of an array is not known under jit, and this fails there"
             self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 

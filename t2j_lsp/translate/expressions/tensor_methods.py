@@ -60,12 +60,7 @@ class TensorMethods:
             return None
         other = means_other_on_arrays(name, node)
         function = self.ctx.scope.function
-        in_module = (
-            function is not None
-            and function.owner is not None
-            and function.owner.is_module
-            and function.name != "__init__"
-        )
+        in_module = function is not None and function.runs_in_module
         among_tensors = function is not None and (in_module or self._computes(function))
         operator = among_tensors and name in OPERATOR_METHODS and len(node.args) < 2 and not node.keywords
         if only_tensor(name, node) or (in_module and other) or operator:

@@ -83,21 +83,11 @@ class Methods:
 
     def _runs_in_module(self) -> bool:
         """Whether the code here is part of a module's forward pass: what has tensor methods there is a tensor."""
-        function = self.state.function
-        return (
-            function is not None
-            and function.owner is not None
-            and function.owner.is_module
-            and function.name != "__init__"
-        )
+        return self.state.function is not None and self.state.function.runs_in_module
 
     def _parameter_method(self, node: ast.Call, owner: UnknownParameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")
-        forward = (
-            self.state.function is not None
-            and self.state.function.owner is not None
-            and self.state.function.owner.is_module
-        )
+        forward = self.state.in_module()
         if rule is None and REGISTRY.get(f"torch.Tensor.{name.removesuffix('_')}") is None:
             self.evidence.foreign(owner)
         if owner.foreign and name not in TENSOR_ONLY:

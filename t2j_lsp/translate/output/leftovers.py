@@ -58,11 +58,11 @@ def _whole_name(source: Source, node: ast.Name, name: str) -> tuple[ast.expr, st
 
 def _statement(context: Context, use: ast.AST) -> ast.stmt | None:
     """The statement around a use; None where it is kept on purpose, and in annotations, which nothing computes."""
+    if context.plan.keeps(use, context.source.parents):
+        return None
     found: ast.stmt | None = None
     inner, place = use, context.source.parents.get(use)
     while place is not None:
-        if inner in context.plan.kept or place in context.plan.kept:
-            return None
         if inner in (getattr(place, "annotation", None), getattr(place, "returns", None)):
             return None
         if found is None and isinstance(place, ast.stmt):

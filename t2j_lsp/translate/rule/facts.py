@@ -264,6 +264,11 @@ class FunctionInfo:
     def fact(self) -> Function:
         return Function(self, self.name)
 
+    @property
+    def runs_in_module(self) -> bool:
+        """Whether it is part of what a module does when it is called: a method, but not the constructor."""
+        return self.owner is not None and self.owner.is_module and self.name != "__init__"
+
     @cached_property
     def static(self) -> bool:
         """Whether it is a method that gets no instance."""

@@ -63,7 +63,7 @@ class Batches:
         loader, around = loader_of(node.iter), self.ctx.source.parents[node]
         if not isinstance(loader, ast.Name | ast.Attribute) or not is_loader(self.ctx.fact(loader)):
             return
-        if self._is_kept(node) or self._makes_arrays(getattr(around, "elt", around)):
+        if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._makes_arrays(getattr(around, "elt", around)):
             return
         text, report = self.ctx.source.segment(loader), self.ctx.report
 
@@ -77,19 +77,10 @@ class Batches:
         fact, parent = self.ctx.fact(node.value), self.ctx.source.parents.get(node)
         if not _is_dataset(fact) or isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
             return
-        if self._is_kept(node) or parent is not None and self._makes_arrays(parent):
+        if self.ctx.plan.keeps(node, self.ctx.source.parents) or parent is not None and self._makes_arrays(parent):
             return
         text, report = self.ctx.source.segment(node), self.ctx.report
         self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
-
-    def _is_kept(self, node: ast.AST) -> bool:
-        """Whether it is part of the data pipeline, which stays."""
-        place: ast.AST | None = node
-        while place is not None:
-            if place in self.ctx.plan.kept:
-                return True
-            place = self.ctx.source.parents.get(place)
-        return False
 
     def _makes_arrays(self, node: ast.AST) -> bool:
         """Whether it is a call of JAX, in a file that was converted before."""

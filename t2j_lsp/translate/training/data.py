@@ -76,7 +76,7 @@ class Data:
         return isinstance(fact, Qual) and fact.name.startswith(PIPELINE)
 
     def _keep(self, node: ast.AST) -> None:
-        if node in self.kept or any(a in self.kept for a in self._around(node)):
+        if self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
         self.kept.add(node)
         self._queue.append((node, self.objects.scope(node)))
@@ -93,12 +93,6 @@ class Data:
             self.ctx.report.note(node, fact.name, "kept", rule.note)
             self.ctx.report.converted += 1
         return Piece(text)
-
-    def _around(self, node: ast.AST) -> Iterator[ast.AST]:
-        found = self.ctx.source.parents.get(node)
-        while found is not None:
-            yield found
-            found = self.ctx.source.parents.get(found)
 
     def _follow(self, node: ast.AST, scope: VariableScope) -> None:
         """Keep what the names in kept code come from."""
@@ -229,7 +223,7 @@ class Data:
         return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))
 
     def _convert(self, node: ast.expr) -> None:
-        if any(a in self.kept for a in (node, *self._around(node))):
+        if self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
         parent = self.ctx.source.parents.get(node)
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):

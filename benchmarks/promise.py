@@ -1,14 +1,16 @@
-"""Claims against truth: of the classes that a conversion calls converted, how many are what they were.
+"""Claims against truth: of the classes and functions that a conversion calls converted, how many are what they were.
 
-    python -m benchmarks.promise FOLDER... [--classes N] [--files N] [--seed S] [--timeout SECONDS] [--json FILE]
+    python -m benchmarks.promise FOLDER... [--classes N] [--functions N] [--files N] [--seed S] [--timeout SECONDS]
+        [--json FILE]
 
 Each FOLDER is a package or a part of one, installed or unpacked (`benchmarks.wild` unpacks them); only its sources are
 read. Every file is converted, or as many as ``--files`` says, drawn by the seed. What the last reading finds in an
-output is a defect and is listed. Then module classes at the top level of files are drawn, in an order that the seed
-decides before anything is looked at; one that has no gap in its lines, and no note that it fails under jit, claims to
-be converted, and is checked in all stages until N have a verdict; what takes code from a file with a gap isn't counted.
-Printed for each folder: files, lines a second, gaps, defects; classes that claim, that have a verdict, and that don't
-hold, each with its reason. The exit status is 0 if all claims hold and there are no defects.
+output is a defect and is listed. Then module classes and tensor functions at the top level of files are drawn, in an
+order that the seed decides before anything is looked at; one that has no gap in its lines, and no note that it fails
+under jit, claims to be converted, and is checked in all stages until N of its kind have a verdict; what takes code from
+a file with a gap isn't counted. Printed for each folder: files, lines a second, gaps, defects; objects that claim, that
+have a verdict, and that don't hold, each with its reason. The exit status is 0 if all claims hold and there are no
+defects.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ from pathlib import Path
 from benchmarks.wild import drawn
 from t2j_lsp.api import convert_file
 from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.program.objects import is_tensor_function
 from t2j_lsp.check.run import check_files
-from t2j_lsp.contract import Options, Severity, T2JError, Translation, VerdictKind
+from t2j_lsp.contract import ObjectVerdict, Options, Severity, T2JError, Translation, VerdictKind
 
 EAGER_ONLY = ("tensor-branch", "value-needed")
 """Notes that say of a conversion that it doesn't run under jit."""
@@ -51,7 +54,7 @@ class Corpus:
     defects: list[str] = field(default_factory=list)
     claimed: int = 0
     leaning: int = 0
-    """Classes that take code from a file with a gap, whose user has been told there; not counted further."""
+    """Objects that take code from a file with a gap, whose user has been told there; not counted further."""
     verdicts: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
@@ -83,15 +86,28 @@ def converted(folder: Path, corpus: Corpus, files: int | None, seed: int) -> Ite
         yield path, translation
 
 
-def claims(translation: Translation) -> Iterator[str]:
-    """The module classes of a file in whose lines nothing was left, and nothing was said to fail under jit."""
+@dataclass(frozen=True)
+class Claim:
+    """A class or function of a file that is called converted: nothing was left in its lines, or said to fail."""
+
+    path: Path
+    translation: Translation
+    name: str
+    is_class: bool
+
+
+def claims(path: Path, translation: Translation) -> Iterator[Claim]:
+    """The module classes and tensor functions of a file that are called converted."""
     gaps = [f.span for f in translation.findings if f.severity is Severity.GAP or f.code in EAGER_ONLY]
     for node in ast.parse(translation.source.lstrip("\ufeff")).body:
-        if not isinstance(node, ast.ClassDef) or not any(isinstance(s, ast.FunctionDef) for s in node.body):
+        if isinstance(node, ast.ClassDef):
+            is_object = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
+        elif isinstance(node, ast.FunctionDef):
+            is_object = is_tensor_function(node)
+        else:
             continue
-        has_forward = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
-        if has_forward and not any(g.line <= (node.end_lineno or 0) and g.end_line >= node.lineno for g in gaps):
-            yield node.name
+        if is_object and not any(g.line <= (node.end_lineno or 0) and g.end_line >= node.lineno for g in gaps):
+            yield Claim(path, translation, node.name, isinstance(node, ast.ClassDef))
 
 
 @dataclass
@@ -106,42 +122,51 @@ class Neighbours:
         return translation.code
 
 
-def measured(folder: Path, pool: Pool, wanted: int, seed: int, timeout: float, files: int | None = None) -> Corpus:
-    """Convert one folder, and check classes that claim to be converted until ``wanted`` have a verdict."""
+def measured(
+    folder: Path, pool: Pool, wanted: dict[bool, int], seed: int, timeout: float, files: int | None = None
+) -> Corpus:
+    """Convert one folder, and check claims until as many classes (True) and functions (False) have a verdict."""
     corpus = Corpus(str(folder))
     claimed = [
-        (path, translation, name)
-        for path, translation in converted(folder, corpus, files, seed)
-        for name in claims(translation)
+        claim for path, translation in converted(folder, corpus, files, seed) for claim in claims(path, translation)
     ]
     corpus.claimed = len(claimed)
     random.Random(seed).shuffle(claimed)
-    for path, translation, name in claimed:
-        if corpus.verdicts[VerdictKind.EQUIVALENT] + len(corpus.broken) >= wanted:
-            break
-        lines = translation.source_map
-        neighbours = Neighbours()
-        checked = check_files(
-            path, translation.code, [name], pool=pool, source_map=lines, timeout=timeout, neighbour=neighbours
-        )
-        verdict = next((v for v in checked.objects if v.name == name), None)
+    left = dict(wanted)
+    for claim in claimed:
+        if not left[claim.is_class]:
+            continue
+        verdict = checked(claim, pool, timeout, corpus)
         if verdict is None:
             continue
-        if neighbours.gap:
-            corpus.leaning += 1
-            continue
         corpus.verdicts[verdict.verdict] += 1
+        left[claim.is_class] -= verdict.verdict is not VerdictKind.UNCHECKED
         if verdict.verdict is VerdictKind.DIFFERENT:
-            corpus.broken.append(f"{path}: {name}: {verdict.reason}")
+            corpus.broken.append(f"{claim.path}: {claim.name}: {verdict.reason}")
             print(f"  does not hold: {corpus.broken[-1]}", flush=True)
     return corpus
+
+
+def checked(claim: Claim, pool: Pool, timeout: float, corpus: Corpus) -> ObjectVerdict | None:
+    """The verdict on a claim; None where it takes code from a file with a gap."""
+    neighbours = Neighbours()
+    report = check_files(
+        claim.path, claim.translation.code, [claim.name], pool=pool, source_map=claim.translation.source_map,
+        timeout=timeout, neighbour=neighbours,
+    )  # fmt: skip
+    verdict = next((v for v in report.objects if v.name == claim.name), None)
+    if verdict is not None and neighbours.gap:
+        corpus.leaning += 1
+        return None
+    return verdict
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description="Check what conversions claim.")
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    parser.add_argument("--classes", type=int, default=25, help="verdicts for each folder (25)")
+    parser.add_argument("--classes", type=int, default=25, help="verdicts on classes for each folder (25)")
+    parser.add_argument("--functions", type=int, default=10, help="verdicts on functions for each folder (10)")
     parser.add_argument("--files", type=int, help="this many files of each folder (all)")
     parser.add_argument("--seed", type=int, default=1, help="decides the order in which classes are drawn (1)")
     parser.add_argument("--timeout", type=float, default=60.0, help="as of t2j check (60)")
@@ -157,7 +182,8 @@ def main(arguments: list[str] | None = None) -> int:
                 f" {'claimed':>7} {'verdicts':>8} {'hold':>6} {'broken':>6}"
             )
             for folder in options.folders:
-                corpus = measured(folder, pool, options.classes, options.seed, options.timeout, options.files)
+                wanted = {True: options.classes, False: options.functions}
+                corpus = measured(folder, pool, wanted, options.seed, options.timeout, options.files)
                 found.append(corpus)
                 print(corpus, flush=True)
                 for line in [*corpus.defects, *corpus.refused]:

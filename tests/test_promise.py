@@ -42,6 +42,14 @@ class Wrong(nn.Module):
 
     def forward(self, x):
         return torch.tanh(self.fc(x))
+
+
+def half(x):
+    return torch.sigmoid(x) * 0.5
+
+
+def main():
+    print("not a claim")
 """
 
 
@@ -60,8 +68,8 @@ def test_claims_are_checked(
 
     monkeypatch.setattr(promise, "convert_file", wrong)
     with Pool(device="cpu") as pool:
-        corpus = promise.measured(tmp_path, pool, 10, 1, 60.0)
-    assert (corpus.files, corpus.claimed, corpus.gaps, corpus.defects) == (1, 2, 1, [])
+        corpus = promise.measured(tmp_path, pool, {True: 10, False: 10}, 1, 60.0)
+    assert (corpus.files, corpus.claimed, corpus.gaps, corpus.defects) == (1, 3, 1, [])
     assert len(corpus.broken) == 1 and "Wrong" in corpus.broken[0]
-    assert corpus.verdicts["equivalent"] == 1
+    assert corpus.verdicts["equivalent"] == 2
     assert "does not hold" in capsys.readouterr().out

@@ -73,7 +73,7 @@ def find_objects(slicer: Slicer, names: Sequence[str] | None) -> list[CheckedObj
                 slicer, slicer.main, statement.name
             )
         else:
-            wanted = _is_tensor_function(statement)
+            wanted = is_tensor_function(statement)
         if names is not None or wanted or _has_comment(slicer.text, statement):
             found[statement.name] = CheckedObject(statement.name, statement)
     return list(found.values())
@@ -153,7 +153,7 @@ def _has_forward(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool
     return False
 
 
-def _is_tensor_function(node: ast.FunctionDef) -> bool:
+def is_tensor_function(node: ast.FunctionDef) -> bool:
     """Whether a function computes tensors from its parameters."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     if not arguments or node.name.startswith("test_") or node.name in ("main", "get_inputs", "get_init_inputs"):

@@ -1,10 +1,12 @@
 """How long the language server takes, against the design's numbers.
 
-    python -m benchmarks.server_latency [--quick] [--no-check]
+    python -m benchmarks.server_latency [--quick] [--no-check] [--file FILE...]
 
 A real server process and one client, on files of 1,000 and 5,000 lines made of the example models: idle, and beside a
 check that runs code all the time. Every figure is the 95th percentile of single requests, with the design's bar.
 ``--typing`` types a file of 1,000 lines character by character; ``--day`` does 20,000 edits over 50 documents.
+``--file`` opens files where they stand, in a checkout whose files import each other (its folder is the workspace), one
+after the other in one server: the first is cold, then each is typed in, and the memory of both processes is said.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,25 +53,39 @@ def timed(action: Callable[[], Any]) -> float:
 
 @dataclass
 class Session:
-    """A server with one file open."""
+    """A file that is open in a server."""
 
-    text: str
-    folder: Path
-    client: Client = field(default_factory=Client)
+    path: Path
+    client: Client
     version: int = 1
 
+    @classmethod
+    def of_text(cls, text: str, folder: Path) -> Session:
+        """A server of its own for a file with this text."""
+        path = folder / f"models_{len(text)}.py"
+        path.write_text(text)
+        client = Client()
+        client.initialize(folder, PULL, {"trusted": True})
+        session = cls(path, client)
+        session.open()
+        return session
+
     def __post_init__(self) -> None:
-        self.path = self.folder / f"models_{len(self.text)}.py"
-        self.path.write_text(self.text)
+        self.text = self.path.read_text(encoding="utf-8")
         self.uri = self.path.as_uri()
         self.lines = self.text.split("\n")
-        self.client.initialize(self.folder, PULL, {"trusted": True})
-        self.client.open(self.uri, self.text)
-        # Wait until the file as a whole is known.
-        self.client.state(self.uri, complete=True)
         self.random = random.Random(0)
         self.calls = [i for i, line in enumerate(self.lines) if "F." in line or "nn." in line or "torch." in line]
         self.returns = [i for i, line in enumerate(self.lines) if line.strip().startswith("return")]
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def open(self) -> None:
+        """Open the file, and wait until it is known as a whole."""
+        self.client.open(self.uri, self.text)
+        self.client.state(self.uri, complete=True)
 
     def hover(self) -> float:
         line = self.random.choice(self.calls)
@@ -102,6 +118,17 @@ class Session:
         self.client.change(self.uri, self.version, {"range": span(line, 0, line + 1, 0), "text": ""})
         self.client.request("textDocument/diagnostic", {"textDocument": {"uri": self.uri}})
         return taken
+
+    def type_line(self) -> int:
+        """Types a statement character by character, with the diagnostics of each; how many characters."""
+        line = self.returns[len(self.returns) // 2]
+        indent = self.lines[line][: len(self.lines[line]) - len(self.lines[line].lstrip())]
+        statement = f"{indent}_ = torch.cat([torch.zeros(2), torch.ones(2)])"
+        for column, char in enumerate([*statement, "\n"]):
+            self.version += 1
+            self.client.change(self.uri, self.version, {"range": span(line, column), "text": char})
+            self.client.request("textDocument/diagnostic", {"textDocument": {"uri": self.uri}})
+        return len(statement) + 1
 
     def measure(self, count: int) -> dict[str, float]:
         """The four latencies in milliseconds."""
@@ -174,7 +201,7 @@ def latencies(lengths: list[int], count: int, with_check: bool) -> None:
     for length in lengths:
         factor = 1.0 if length <= 1000 else 4.0
         with tempfile.TemporaryDirectory() as folder:
-            session = Session(source_of(length), Path(folder))
+            session = Session.of_text(source_of(length), Path(folder))
             with session.client:
                 idle = session.measure(count)
                 for name, value in idle.items():
@@ -186,6 +213,36 @@ def latencies(lengths: list[int], count: int, with_check: bool) -> None:
                         bar = BARS[name] * factor * 1.5 if name in BARS else None
                         row(f"{length} lines, beside {check.count} checks: {name}", value, bar, "ms")
                 row(f"{length} lines: server's memory", resident(session.client.process.pid), None, "MB")
+
+
+def in_place(files: list[Path], count: int) -> None:
+    """Files in the checkout they belong to: from opening each to its first hover and to all that is known, then edits."""
+    with Client() as client:
+        client.initialize(Path(os.path.commonpath([f.parent for f in files])), PULL, {"trusted": True})
+        processes = [client.process.pid, client.command("t2j.debugInfo")["processes"]["analysis"]]
+        for number, path in enumerate(files):
+            session = Session(path.resolve(), client)
+            name = f"{path.name}, {len(session.lines)} lines"
+            start, busy = time.perf_counter(), sum(map(cpu_seconds, processes))
+            client.open(session.uri, session.text)
+            session.hover()
+            row(f"{name}: opened to first hover", 1000 * (time.perf_counter() - start), None, "ms")
+            client.state(session.uri, complete=True)
+            row("... to all that is known of it", 1000 * (time.perf_counter() - start), None, "ms")
+            row("... processor time of it", 1000 * (sum(map(cpu_seconds, processes)) - busy), None, "ms")
+            factor = 1.0 if len(session.lines) <= 1100 else 4.0
+            for what, value in session.measure(count).items():
+                row(f"... {what}", value, BARS[what] * factor if what in BARS else None, "ms")
+            busy = sum(map(cpu_seconds, processes))
+            typed = session.type_line()
+            row(
+                "... processor time for each character typed",
+                1000 * (sum(map(cpu_seconds, processes)) - busy) / typed,
+                None,
+                "ms",
+            )
+            row(f"memory with {number + 1} open: server", resident(processes[0]), None, "MB")
+            row("... analysis process", resident(processes[1]), None, "MB")
 
 
 def typing(length: int = 1000) -> None:
@@ -254,6 +311,7 @@ def main() -> None:
     parser.add_argument("--no-check", action="store_true", help="leave out the figures beside a running check")
     parser.add_argument("--typing", action="store_true", help="type a file instead")
     parser.add_argument("--day", action="store_true", help="20,000 edits over 50 documents instead")
+    parser.add_argument("--file", type=Path, nargs="+", help="open these files where they stand instead")
     options = parser.parse_args()
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     print(f"{'p95':44} {'measured':>12} {'bar':>12}")
@@ -261,6 +319,8 @@ def main() -> None:
         typing()
     elif options.day:
         day()
+    elif options.file:
+        in_place(options.file, 50 if options.quick else 200)
     else:
         seconds, busy, megabytes = start_figures()
         row("start to initialize answered (best of 5)", 1000 * seconds, 1000 * START_BAR, "ms")

@@ -216,7 +216,7 @@ def latencies(lengths: list[int], count: int, with_check: bool) -> None:
 
 
 def in_place(files: list[Path], count: int) -> None:
-    """Files in the checkout they belong to: from opening each to its first hover and to all that is known, then edits."""
+    """Files in the checkout they belong to: from opening each to its first hover, to all that is known, and edits."""
     with Client() as client:
         client.initialize(Path(os.path.commonpath([f.parent for f in files])), PULL, {"trusted": True})
         processes = [client.process.pid, client.command("t2j.debugInfo")["processes"]["analysis"]]

@@ -27,8 +27,8 @@ MOST_LINES = 8_000
 """Lines of functions of other files that are inferred for one conversion."""
 MOST_NESTED = 12
 """How deep functions of other files are followed that call each other."""
-KEPT_CHARACTERS = 2_000_000
-"""Texts whose trees are kept for later conversions of the same process; a tree takes about 100 bytes a character."""
+KEPT_CHARACTERS = 6_000_000
+"""Texts whose trees are kept for later conversions of the same process; a tree takes about 35 bytes a character."""
 
 
 _parsed: OrderedDict[str, Source] = OrderedDict()

@@ -1,9 +1,12 @@
-"""Before Python 3.12 ``ast`` places the expressions of an f-string wrongly; libcst knows where they stand."""
+"""Before Python 3.12 ``ast`` places the expressions of an f-string wrongly; libcst knows where they stand.
+
+It is asked about each string alone: a file with an f-string in it needn't be parsed by libcst for that.
+"""
 
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
+from dataclasses import replace
 from typing import Protocol
 
 from .concrete import Concrete, ReplacementField
@@ -16,9 +19,6 @@ class Text(Protocol):
     starts: list[int]
     nodes: list[ast.AST]
 
-    @property
-    def concrete(self) -> Concrete: ...
-
     def offset(self, line: int, byte_column: int) -> int: ...
 
     def line_of(self, index: int) -> int: ...
@@ -26,15 +26,25 @@ class Text(Protocol):
 
 def place_expressions(source: Text) -> None:
     """Give every expression inside an f-string the position that it has in the text."""
-    starts = [one.start for one in source.concrete.fields]
     inner: set[ast.AST] = set()
     for node in source.nodes:
         if not isinstance(node, ast.JoinedStr) or node in inner:
             continue  # an inner one is placed with the string around it
-        first, last = _span(source, node)
-        fields = source.concrete.fields[bisect_left(starts, first) : bisect_left(starts, last)]
         inner.update(n for n in ast.walk(node) if isinstance(n, ast.JoinedStr))
-        _place_string(source, node, list(fields))
+        _place_string(source, node, _fields(source, node))
+
+
+def _fields(source: Text, node: ast.JoinedStr) -> list[ReplacementField]:
+    """The replacement fields of an f-string, in order."""
+    first, last = _span(source, node)
+    # In brackets it may go over several lines; the bracket takes a character.
+    fields = Concrete(f"({source.text[first:last]})").fields
+    return [_moved(one, first - 1) for one in fields]
+
+
+def _moved(one: ReplacementField, by: int) -> ReplacementField:
+    spec = (one.spec[0] + by, one.spec[1] + by) if one.spec is not None else None
+    return replace(one, start=one.start + by, end=one.end + by, spec=spec)
 
 
 def _place_string(source: Text, node: ast.JoinedStr, fields: list[ReplacementField]) -> None:

@@ -12,6 +12,7 @@ after the other in one server: the first is cold, then each is typed in, and the
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import random
 import statistics
@@ -76,7 +77,7 @@ class Session:
         self.lines = self.text.split("\n")
         self.random = random.Random(0)
         self.calls = [i for i, line in enumerate(self.lines) if "F." in line or "nn." in line or "torch." in line]
-        self.returns = [i for i, line in enumerate(self.lines) if line.strip().startswith("return")]
+        self.returns = [n.lineno - 1 for n in ast.walk(ast.parse(self.text)) if isinstance(n, ast.Return)]
 
     @property
     def folder(self) -> Path:

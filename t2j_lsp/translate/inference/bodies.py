@@ -28,7 +28,6 @@ from t2j_lsp.translate.source.scopes import star_names
 
 from .annotations import annotation_fact
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
-from .module_level import tells_of_attributes
 
 
 class OtherFile(Protocol):
@@ -163,8 +162,9 @@ class Bodies:
                 info.home.infer_class(info)
             return
         info.inferred = True
-        if self.state.home is not None:
-            self.state.home.begin_class(info)
+        home = self.state.home
+        if home is not None:
+            home.begin_class(info)
         for base in info.bases:
             if isinstance(base, Class):
                 self.infer_class(base.info)
@@ -184,7 +184,7 @@ class Bodies:
         if "__init__" in info.methods:
             self.infer_function(info.methods["__init__"])
         for method in info.methods.values():
-            if info.home is None or tells_of_attributes(method):
+            if home is None or home.tells_of_attributes(method):
                 self.infer_function(method)
         self.state.class_info = saved
 

@@ -75,6 +75,9 @@ class OnDemand(Home, Protocol):
     def begin_class(self, info: ClassInfo) -> None:
         """Infer what a class names at its own level."""
 
+    def tells_of_attributes(self, info: FunctionInfo) -> bool:
+        """Whether a method says what its class holds, or runs as its forward pass."""
+
 
 @dataclass
 class Body:

@@ -7,15 +7,23 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import cached_property
 
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.facts import FunctionInfo
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.text import Source
 
 
 class ModuleLevel:
-    """The statements of a module level, by the names that they bind."""
+    """The statements of a file's module level, by the names that they bind, and what is read where.
 
-    def __init__(self, body: Iterable[ast.stmt]) -> None:
-        self.body = tuple(body)
+    All of it is said by the text alone, so that the conversions of one process can share it.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.body = tuple(source.tree.body)
+        self._binding: dict[str, list[tuple[ast.stmt, tuple[str, ...]]]] = {}
+        self._read: dict[ast.AST, tuple[str, ...]] = {}
+        self._tells: dict[ast.AST, bool] = {}
 
     @cached_property
     def binders(self) -> dict[str, list[ast.stmt]]:
@@ -43,12 +51,31 @@ class ModuleLevel:
                     return True
         return False
 
-    def binding(self, name: str) -> Iterator[ast.stmt]:
-        """The statements that bind a name, in their order, without what else stands in them."""
-        for statement in self.binders.get(name, ()):
-            cut = _cut(statement, name)
-            if cut is not None:
-                yield cut
+    def binding(self, name: str) -> list[tuple[ast.stmt, tuple[str, ...]]]:
+        """The statements that bind a name, in their order, without what else stands in them; the names they read."""
+        if name not in self._binding:
+            cuts = (cut for statement in self.binders.get(name, ()) if (cut := _cut(statement, name)) is not None)
+            self._binding[name] = [(cut, tuple(names_run_by(cut))) for cut in cuts]
+        return self._binding[name]
+
+    def read_by_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+        """The names that a function's signature and body read."""
+        if node not in self._read:
+            signature = [node.args, node.returns]
+            self._read[node] = (*self.source.symbols.within(node), *names_in(signature))
+        return self._read[node]
+
+    def read_by_class(self, node: ast.ClassDef) -> tuple[str, ...]:
+        """The names that are read when a class is made."""
+        if node not in self._read:
+            self._read[node] = tuple(names_in(_class_level(node)))
+        return self._read[node]
+
+    def tells_of_attributes(self, info: FunctionInfo) -> bool:
+        """Whether a method says what its class holds, or runs as its forward pass."""
+        if info.node not in self._tells:
+            self._tells[info.node] = _tells_of_attributes(info)
+        return self._tells[info.node]
 
 
 _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
@@ -168,8 +195,7 @@ def _run_at_once(statement: ast.stmt) -> list[ast.AST | None]:
             return [statement]
 
 
-def tells_of_attributes(info: FunctionInfo) -> bool:
-    """Whether a method says what its class holds, or runs as its forward pass."""
+def _tells_of_attributes(info: FunctionInfo) -> bool:
     if info.name in ("__init__", "forward", "__call__"):
         return True
     arguments = [*info.node.args.posonlyargs, *info.node.args.args]
@@ -181,7 +207,7 @@ def tells_of_attributes(info: FunctionInfo) -> bool:
     return False
 
 
-def class_level(info: ClassInfo) -> list[ast.AST]:
+def _class_level(node: ast.ClassDef) -> list[ast.AST]:
     """What runs when the class is made."""
-    inner = [n for n in info.node.body if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return [*info.node.bases, *info.node.decorator_list, *inner]
+    inner = [n for n in node.body if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [*node.bases, *node.decorator_list, *inner]

@@ -19,7 +19,7 @@ from t2j_lsp.translate.source.scopes import Resolve, star_names
 from t2j_lsp.translate.source.text import Source
 
 from .file import Inference, Parts
-from .module_level import ModuleLevel, class_level, names_in, names_run_by
+from .module_level import ModuleLevel
 
 MOST_FILES = 200
 """Files that are read for one conversion."""
@@ -31,33 +31,33 @@ KEPT_CHARACTERS = 6_000_000
 """Texts whose trees are kept for later conversions of the same process; a tree takes about 35 bytes a character."""
 
 
-_parsed: OrderedDict[str, Source] = OrderedDict()
+_parsed: OrderedDict[str, ModuleLevel] = OrderedDict()
 """Trees by their text, those used last at the end. What is inferred of them is kept elsewhere, for each conversion."""
 
 
-def parsed(text: str) -> Source:
-    """The tree of a text. Raises SourceError if it isn't Python."""
-    source = _parsed.get(text)
-    if source is None:
-        source = _parsed[text] = Source(text)
+def parsed(text: str) -> ModuleLevel:
+    """The module level of a text. Raises SourceError if it isn't Python."""
+    level = _parsed.get(text)
+    if level is None:
+        level = _parsed[text] = ModuleLevel(Source(text))
         while len(_parsed) > 1 and sum(map(len, _parsed)) > KEPT_CHARACTERS:
             _parsed.popitem(last=False)
     _parsed.move_to_end(text)
-    return source
+    return level
 
 
 class Neighbour(Inference):
     """Facts of another file of the project, as far as something asked for them."""
 
-    def __init__(self, source: Source, resolve: Resolve | None, depth: int, project: Neighbours) -> None:
+    def __init__(self, level: ModuleLevel, resolve: Resolve | None, depth: int, project: Neighbours) -> None:
+        self._level = level
         self.budget = project
-        super().__init__(source, resolve, depth, project=project)
+        super().__init__(level.source, resolve, depth, project=project)
 
     def _run(self) -> None:
         self.state.home = self
         self.parts = Parts(self.source, self.state, self._imported)
         self._bodies = self.parts.bodies
-        self._level = ModuleLevel(self.source.tree.body)
         self._asked: set[str] = set()
         self.state.imports_torch = self._level.imports_torch
 
@@ -65,7 +65,8 @@ class Neighbour(Inference):
         """What the module level binds to a name, if it binds it."""
         if name not in self._asked:
             self._asked.add(name)
-            for statement in self._level.binding(name):
+            for statement, read in self._level.binding(name):
+                self._ask_each(read)
                 self._infer(statement)
             if name not in self.env and self._level.stars and not self._is_file(name):
                 self._ask_stars(name)
@@ -79,7 +80,6 @@ class Neighbour(Inference):
             self.infer_function(info)
 
     def _infer(self, statement: ast.stmt) -> None:
-        self._ask_each(names_run_by(statement))
         self.parts.declarations.declare([statement])
         if not isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
             self.parts.flow.statement(statement, self.env)
@@ -119,15 +119,17 @@ class Neighbour(Inference):
         if not self.budget.enter(info):
             return False
         mark_in_function(info.node)
-        signature = [info.node.args, info.node.returns]
-        self._ask_each([*self.source.symbols.within(info.node), *names_in(signature)])
+        self._ask_each(self._level.read_by_function(info.node))
         return True
 
     def end(self) -> None:
         self.budget.leave()
 
+    def tells_of_attributes(self, info: FunctionInfo) -> bool:
+        return self._level.tells_of_attributes(info)
+
     def begin_class(self, info: ClassInfo) -> None:
-        self._ask_each(names_in(class_level(info)))
+        self._ask_each(self._level.read_by_class(info.node))
 
 
 @dataclass

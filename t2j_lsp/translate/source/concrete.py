@@ -43,7 +43,6 @@ class ReplacementField:
 
     start: int
     end: int
-    node: cst.FormattedStringExpression
     spec: Range | None
 
 
@@ -325,7 +324,7 @@ class _Positions(CodegenState):
                 begin = start + 1 + len(cst.Module([]).code_for_node(node.whitespace_before_expression))
                 brackets = node.expression.rpar
                 end = self.spans[brackets[-1] if brackets else node.expression][1]
-                self.fields.append(ReplacementField(begin, end, node, inside))
+                self.fields.append(ReplacementField(begin, end, inside))
 
     def record_syntactic_position(
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None

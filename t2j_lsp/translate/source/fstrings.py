@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
-from .concrete import Concrete, ReplacementField
+from .concrete import Concrete, ReplacementField, Unreadable
 
 
 class Text(Protocol):
@@ -25,7 +26,7 @@ class Text(Protocol):
 
 
 def place_expressions(source: Text) -> None:
-    """Give every expression inside an f-string the position that it has in the text."""
+    """Give every expression inside an f-string the position that it has in the text. Raises Unreadable."""
     inner: set[ast.AST] = set()
     for node in source.nodes:
         if not isinstance(node, ast.JoinedStr) or node in inner:
@@ -37,9 +38,23 @@ def place_expressions(source: Text) -> None:
 def _fields(source: Text, node: ast.JoinedStr) -> list[ReplacementField]:
     """The replacement fields of an f-string, in order."""
     first, last = _span(source, node)
-    # In brackets it may go over several lines; the bracket takes a character.
-    fields = Concrete(f"({source.text[first:last]})").fields
+    try:
+        fields = _fields_of(source.text[first:last])
+    except Unreadable as error:
+        raise Unreadable(first - 1 + error.at, str(error)) from None
     return [_moved(one, first - 1) for one in fields]
+
+
+@lru_cache(maxsize=4096)
+def _fields_of(text: str) -> tuple[ReplacementField, ...]:
+    """The replacement fields of a string in brackets, where it may go over several lines."""
+    return Concrete(f"({text})").fields
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> ast.expr:
+    """The tree of an expression in brackets, for its positions."""
+    return ast.parse(f"({text})", mode="eval").body
 
 
 def _moved(one: ReplacementField, by: int) -> ReplacementField:
@@ -65,7 +80,7 @@ def _place_string(source: Text, node: ast.JoinedStr, fields: list[ReplacementFie
 
 def _place(source: Text, node: ast.expr, start: int, end: int, fields: list[ReplacementField]) -> None:
     """Copy positions from a parse of the text in brackets, then place what f-strings in it hold."""
-    fresh = ast.parse(f"({source.text[start:end]})", mode="eval").body
+    fresh = _parsed(source.text[start:end])
     line = source.line_of(start)
     before = len(source.text[source.starts[line - 1] : start].encode()) - 1  # the bracket takes a column
     for new, old in zip(ast.walk(fresh), ast.walk(node), strict=True):

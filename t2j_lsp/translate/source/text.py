@@ -60,7 +60,10 @@ class Source:
         self.kinds = frozenset(map(type, self.nodes))
         """The kinds of nodes that the tree has."""
         if sys.version_info < (3, 12) and ast.JoinedStr in self.kinds:
-            place_expressions(self)
+            try:
+                place_expressions(self)
+            except Unreadable as error:
+                raise self._refused(error) from None
         self._spans: dict[ast.AST, tuple[int, int]] = {}
 
     @cached_property
@@ -69,8 +72,11 @@ class Source:
         try:
             return Concrete(self.text)
         except Unreadable as error:
-            line = self.line_of(error.at)
-            raise SourceError(f"line {line}: t2j reads files with libcst, and {error}", line) from None
+            raise self._refused(error) from None
+
+    def _refused(self, error: Unreadable) -> SourceError:
+        line = self.line_of(error.at)
+        return SourceError(f"line {line}: t2j reads files with libcst, and {error}", line)
 
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""

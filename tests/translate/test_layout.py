@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
 from .convert import body
+from .side_by_side import compare, randomized, sides
 
 NET = """
 class Net(nn.Module):
@@ -72,3 +78,45 @@ def test_a_subclass_of_sequential_keeps_pytorchs_axes() -> None:
     """)
     assert 'self.add_module("conv", Conv2d(3, 6, 3, rngs=rngs))' in code
     assert "moveaxis" not in code
+
+
+PLACES = {
+    "a list": ("return torch.stack([self.conv(y) for y in (x, 2 * x)])", ""),
+    "a generator": ("return sum(self.conv(y) for y in (x, 2 * x))", ""),
+    "a dictionary": ("return {k: self.conv(y) for k, y in dict(a=x, b=2 * x).items()}", ""),
+    "a lambda": ("run = lambda y: self.conv(y)\n        return run(x)", ""),
+    "a nested function": ("def run(y):\n            return self.conv(y) + 1\n        return run(x)", ""),
+    "a function": ("return finish(self, x)", "def finish(net, x):\n    return net.conv(net.conv2(x)) + 1"),
+    "names that are bound anew": (
+        "y = self.conv(self.conv2(x))\n        y = [self.conv2(y) for y in (x, 2 * x)] + [y]\n        return y[0]",
+        "",
+    ),
+    "a lambda's own name": (
+        "y = self.conv2(x)\n        f = lambda y: self.conv(y)\n        return f(x) + f(2 * x)",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "outside"), PLACES.values(), ids=PLACES)
+def test_calls_in_every_place_take_the_layout(line: str, outside: str) -> None:
+    """The convolution is given its values as it takes them, wherever it is called."""
+    source = f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3, padding=1)
+        self.conv2 = nn.Conv2d(3, 3, 1)
+
+    def forward(self, x):
+        x = self.conv2(x).abs()
+        {line}
+
+
+{outside}
+"""
+    pair = sides(f"import torch\nfrom torch import nn\n{source}", "layout_places")
+    reference = randomized(pair.torch.Net())
+    with jax.enable_x64(True):
+        compare(reference, pair.jax.Net(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 3, 5, 7))])
+    assert "nnx.Conv(" in pair.translation.code

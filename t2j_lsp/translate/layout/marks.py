@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
@@ -74,22 +75,22 @@ class ClassLayout:
         while any(self._is_conv(calls) for calls in constructors.values()):
             self.ranks = {name: rank for name, (_, rank, _) in constructors.items()}
             self.natural, self.wanted = {}, {}
-            for method in self.info.methods.values():
-                if method.name != "__init__":
-                    self._block(method.node.body, top=True)
+            for function in self._users(constructors):
+                self._block(function.body, top=True)
             paying = self._paying()
-            lonely = [
+            lonely = {
                 n
                 for n, entry in constructors.items()
                 if not (self._is_conv(entry) and (self.lone or len(entry[2]) > 1)) and n not in paying
-            ]
-            if not lonely:
+            }
+            left = lonely | {n for n in constructors if not self._all_marked(n)}
+            if not left:
                 self.layout.natural.update(self.natural)
                 self.layout.wanted.update(self.wanted)
                 for _, _, calls in constructors.values():
                     self.layout.channels_last |= calls
                 return
-            for name in lonely:
+            for name in left:
                 del constructors[name]
 
     def _is_conv(self, entry: tuple[bool, int, set[ast.Call]]) -> bool:
@@ -161,6 +162,24 @@ class ClassLayout:
             used = True
         return used
 
+    def _all_marked(self, name: str) -> bool:
+        """Whether every call of the attribute was met, wherever it stands."""
+        reads = self.inference.attribute_reads.get((self.info, name), ())
+        return all(self.parents[read] in self.natural for read in reads)
+
+    def _users(self, names: Iterable[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions that call the attributes: methods of the class, functions in them, and others."""
+        methods = [m.node for m in self.info.methods.values() if m.name != "__init__"]
+        found = dict.fromkeys(methods)
+        for name in names:
+            for read in self.inference.attribute_reads.get((self.info, name), ()):
+                node: ast.AST = read
+                while not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                    node = self.parents[node]
+                if not isinstance(node, ast.Module):
+                    found[node] = None
+        return list(found)
+
     # --- which expressions ----------------------------------------------------------------------------------------
 
     def _block(self, body: list[ast.stmt], top: bool) -> None:
@@ -202,7 +221,8 @@ class ClassLayout:
                 self.natural[node] = rank
                 return rank
             return None
-        if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+        if isinstance(node, ast.Lambda | ast.GeneratorExp):
+            self._mark_later(node)
             return None
         if isinstance(node, ast.Call):
             return self._mark_call(node)
@@ -212,12 +232,21 @@ class ClassLayout:
                 self.natural[node] = self.wanted[node.left] = self.wanted[node.right] = left
                 return left
             return None
+        self._mark_inside(node)
+        return None
+
+    def _mark_inside(self, node: ast.AST) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._mark(child)
-            elif isinstance(child, ast.keyword):
-                self._mark(child.value)
-        return None
+            elif isinstance(child, ast.keyword | ast.comprehension):
+                self._mark_inside(child)
+
+    def _mark_later(self, node: ast.Lambda | ast.GeneratorExp) -> None:
+        """Mark what runs when it is asked for: names may hold something else by then."""
+        saved, self.last_names = self.last_names, {}
+        self._mark_inside(node)
+        self.last_names = saved
 
     def _mark_call(self, node: ast.Call) -> int | None:
         attribute = self._layer_attribute(node)
@@ -276,10 +305,10 @@ class ClassLayout:
             simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
             if (reads or stores) and not simple:
                 return False
-            if any(not self._consumed(read) for read in reads):
+            if any(not self._consumed(read) or self._runs_later(read) for read in reads):
                 return False
             if stores:
-                return isinstance(node, ast.Assign) and node.targets[0] in stores and len(node.targets) == 1
+                return isinstance(node, ast.Assign) and node.targets == stores
         return top
 
     def _consumed(self, read: ast.Name) -> bool:
@@ -292,12 +321,17 @@ class ClassLayout:
             return isinstance(call, ast.Call) and call.func is parent and self._elementwise(call) is read
         return False
 
+    def _runs_later(self, read: ast.Name) -> bool:
+        """Whether a read of a name stands in a lambda or a generator."""
+        node: ast.AST = read
+        while not isinstance(node, ast.stmt | ast.Lambda | ast.GeneratorExp):
+            node = self.parents[node]
+        return not isinstance(node, ast.stmt)
+
     def _paying(self) -> set[str]:
         """The layers that save a move somewhere: their argument or value is channels-last in any case."""
         return {
             self._layer_attribute(node)
-            for node in ast.walk(self.info.node)
-            if isinstance(node, ast.Call)
-            and node in self.natural
-            and (node in self.wanted or bool(node.args) and node.args[0] in self.natural)
+            for node in self.natural
+            if isinstance(node, ast.Call) and (node in self.wanted or bool(node.args) and node.args[0] in self.natural)
         }

@@ -47,6 +47,41 @@ def test_what_is_torch_beside_jax_code_is_converted(code: str, becomes: str) -> 
     assert becomes in convert(f"{HEAD}\n\n{code}").code
 
 
+HALF = """
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.training_only = 0.1
+
+    def forward(self, x, mask):
+        kept = mask.clone()
+        kept &= ~(torch.rand_like(x) > 0.5)
+        x = left(x, mask)
+        return torch.dropout(self.fc(x), 0.1, self.training) * kept, mask
+
+
+def left(x, mask):
+    return torch.nn.functional._canonical_mask(mask, "mask", None, "", x.dtype)
+
+
+class Twice(Attention):
+    def forward(self, x, mask):
+        x, mask = super().forward(x, mask)
+        kept = mask
+        mask = kept.clone()
+        mask |= torch.rand_like(x) > 0.5
+        torch.jit.fork(left, x, mask)
+        return x * kept
+"""
+
+
+def test_a_class_of_which_something_was_left_keeps_its_generator() -> None:
+    once = convert(f"import torch\nfrom torch import nn\n\n{HALF}").code
+    assert "self.rngs" in once and "torch.jit" in once
+    assert convert(once).code == once
+
+
 def test_batches_become_arrays_once() -> None:
     text = (
         "import torch\nfrom torch.utils.data import DataLoader\n\n\n"

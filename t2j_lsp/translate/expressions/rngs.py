@@ -22,7 +22,8 @@ def rngs_expression(ctx: Context) -> str:
             ctx.rngs.module = ctx.scope.statement.node
         return "rngs"
     owner = function.owner
-    if owner is not None and owner.is_module and owner.keeps_rngs and not function.takes_rngs and not function.static:
+    kept = owner is not None and (owner.is_module and owner.keeps_rngs or owner.has_generator)
+    if owner is not None and kept and not function.takes_rngs and not function.static:
         _check_free(ctx, [name for info in owner.ancestry() for name in info.attributes])
         first = function.node.args.posonlyargs + function.node.args.args
         return f"{first[0].arg}.rngs" if first else "self.rngs"

@@ -43,7 +43,6 @@ from .subscripts import SubscriptFacts
 
 MAX_IMPORT_DEPTH = 8
 """How far imports of imports are read."""
-TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 
 
 class Parts:
@@ -234,10 +233,10 @@ class Inference:
                 if name in self.source.words:
                     self._bodies.infer_function(method)
 
-    @cached_property
+    @property
     def holds_tests(self) -> bool:
         """Whether the file holds unit tests."""
-        return _holds_tests(self.source)
+        return self.source.holds_tests
 
     @property
     def imports_torch(self) -> bool:
@@ -317,7 +316,7 @@ class Inference:
 
         What such a function does is not to be read as PyTorch: ``x.transpose(0, 2, 1)`` is right as it stands.
         """
-        if not any(isinstance(fact, Qual) and is_jax(fact.name) for fact in self.env.values()):
+        if not self._has_jax:
             return frozenset()
         return frozenset(node for node, info in self.functions.items() if info.outer is None and self._is_settled(info))
 
@@ -326,9 +325,20 @@ class Inference:
         if owner is not None and (owner.is_module or owner.mixed_in):
             return False
         bases = [base.name for cls in owner.ancestry() for base in cls.bases if isinstance(base, Qual)] if owner else []
-        facts = (self.facts.get(node) for node in ast.walk(info.node) if isinstance(node, ast.Name))
-        named = [fact.name for fact in facts if isinstance(fact, Qual)]
+        named = self._libraries_named(info)
         return any(map(is_jax, [*bases, *named])) and not any(map(is_torch, named))
+
+    def names_jax(self, info: FunctionInfo) -> bool:
+        """Whether a function names anything of JAX: it is JAX code already, at least in part."""
+        return self._has_jax and any(map(is_jax, self._libraries_named(info)))
+
+    @cached_property
+    def _has_jax(self) -> bool:
+        return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in self.env.values())
+
+    def _libraries_named(self, info: FunctionInfo) -> list[str]:
+        facts = (self.facts.get(node) for node in ast.walk(info.node) if isinstance(node, ast.Name))
+        return [fact.name for fact in facts if isinstance(fact, Qual)]
 
     @cached_property
     def freezes(self) -> bool:
@@ -379,14 +389,3 @@ class Inference:
         if other is not None:
             other.ask_all()
         return other
-
-
-def _holds_tests(source: Source) -> bool:
-    """Whether a file holds unit tests: it imports a framework for them, or has functions that pytest collects."""
-    for node in source.nodes:
-        if isinstance(node, ast.Import) and any(a.name.split(".")[0] in TEST_FRAMEWORKS for a in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(TEST_FRAMEWORKS):
-            return True
-    functions = [n for n in source.tree.body if isinstance(n, ast.FunctionDef) and ast.Assert in source.kinds]
-    return any(f.name.startswith("test_") and any(isinstance(n, ast.Assert) for n in ast.walk(f)) for f in functions)

@@ -81,6 +81,8 @@ def _decide(info: FunctionInfo) -> bool:
         info.seeds = info.makes_rngs = True
         return True
     owner = info.owner
+    if owner is not None and owner.has_generator and not info.static:
+        return False
     if owner is not None and owner.is_module:
         if info.name == "__init__":
             info.takes_rngs = True

@@ -25,10 +25,14 @@ VIEWS = names_with(Trait.VIEW)
 
 
 def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
-    """Statements that write into storage which another, later read name shares, with that name."""
+    """Statements that write into storage which another, later read name shares, with that name.
+
+    Where a function names JAX, it was converted before: what it writes to are arrays.
+    """
     found: dict[ast.stmt, str] = {}
     for info in inference.functions.values():
-        found.update(_Function(inference, info.node).find())
+        if not inference.names_jax(info):
+            found.update(_Function(inference, info.node).find())
     return found
 
 

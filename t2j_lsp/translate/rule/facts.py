@@ -354,6 +354,11 @@ class ClassInfo:
         return self.is_module or (self.mixed_in and "__init__" not in self.methods)
 
     @property
+    def has_generator(self) -> bool:
+        """Whether it was converted before, and draws from the ``rngs`` that its instances keep."""
+        return not self.is_module and any("rngs" in info.attributes for info in self.ancestry())
+
+    @property
     def calls_forward(self) -> bool:
         """Whether its ``forward`` is what ``__call__`` is in Flax."""
         return self.acts_as_module and "forward" in self.methods and "__call__" not in self.methods

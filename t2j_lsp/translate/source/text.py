@@ -26,6 +26,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 STORED, IN_PLACE = "[]=", "_()"
 """Stand among the words of a text for an assignment to elements and for a method whose name ends with ``_``."""
 
+TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
+
 
 @dataclass(frozen=True, order=True)
 class Edit:
@@ -86,6 +88,17 @@ class Source:
     def words(self) -> frozenset[str]:
         """Every name that the code writes down, in strings that may be annotations too, and the marks of writes."""
         return frozenset(_words(self.nodes))
+
+    @cached_property
+    def holds_tests(self) -> bool:
+        """Whether the text imports a framework for unit tests, or has functions that pytest collects."""
+        for node in self.nodes:
+            if isinstance(node, ast.Import) and any(a.name.split(".")[0] in TEST_FRAMEWORKS for a in node.names):
+                return True
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(TEST_FRAMEWORKS):
+                return True
+        tests = [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")]
+        return ast.Assert in self.kinds and any(isinstance(n, ast.Assert) for f in tests for n in ast.walk(f))
 
     @cached_property
     def symbols(self) -> Symbols:

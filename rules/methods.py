@@ -45,7 +45,7 @@ AMBIGUOUS = """
 """
 trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
 trait(Trait.MODULE_ONLY, "parameters", "named_parameters", "buffers", "named_buffers")
-trait(Trait.MODULE_ONLY, "named_modules", "named_children", "children")
+trait(Trait.MODULE_ONLY, "modules", "named_modules", "named_children", "children")
 trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 

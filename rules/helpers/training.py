@@ -15,6 +15,21 @@ def forward(module: Any, *inputs: Any) -> Any:
     return module(*inputs)
 
 
+def is_training(module: nnx.Module) -> bool:
+    """Whether a module is in training mode: PyTorch's `training`.
+
+    NNX keeps the mode where it makes a difference. A module without a flag of its own is in the mode of the parts that
+    have one, and in training mode if none has.
+    """
+
+    def modes(part: nnx.Module) -> list[bool]:
+        flags = (getattr(part, name, None) for name in ("deterministic", "use_running_average"))
+        return [not flag for flag in flags if flag is not None]
+
+    found = modes(module) or [mode for _, part in nnx.iter_modules(module) for mode in modes(part)]
+    return any(found) or not found
+
+
 def zero_gradients(module: nnx.Module) -> nnx.State:
     """Zeros in the shapes of a module's parameters, to add gradients to."""
     return jax.tree.map(jnp.zeros_like, nnx.state(module, nnx.Param))

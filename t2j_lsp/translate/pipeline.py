@@ -71,7 +71,7 @@ def _translated(source: str, options: Options) -> Translation:
         inference = Inference(parsed, options.resolve, project=Neighbours() if options.resolve is not None else None)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
-        if inference.state.calls_unknown:
+        if inference.state.calls_unknown or inference.state.hands_modules:
             inference = with_call_sites(inference)
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.training import LRScheduler, ReduceLROnPlateau, clip_grad_norm, grad_norm
+from t2j_lsp.rules.helpers.training import LRScheduler, ReduceLROnPlateau, clip_grad_norm, grad_norm, is_training
 
 from .compare import array, close
 
@@ -31,6 +31,43 @@ def test_clip_grad_norm(norm_type: float, scale: float) -> None:
     for got, tensor in zip(jax.jit(clip_grad_norm, static_argnums=2)(grads, limit, norm_type), tensors, strict=True):
         assert tensor.grad is not None
         close(got, tensor.grad.numpy(), "clipped", 1e-13 * limit)
+
+
+class Flagged(nnx.Module):
+    deterministic: bool = False
+
+    def __init__(self, inner: nnx.Module):
+        self.inner = inner
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        nnx.Dropout(0.1, rngs=nnx.Rngs(0)),
+        nnx.BatchNorm(3, rngs=nnx.Rngs(0)),
+        nnx.Sequential(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), nnx.BatchNorm(3, rngs=nnx.Rngs(0))),
+        Flagged(nnx.Linear(3, 3, rngs=nnx.Rngs(0))),
+    ],
+)
+def test_the_mode_is_what_was_set(module: nnx.Module) -> None:
+    assert is_training(module)
+    module.eval()
+    assert not is_training(module)
+    module.train()
+    assert is_training(module)
+
+
+def test_a_flag_of_its_own_counts_before_those_of_parts() -> None:
+    module = Flagged(nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
+    module.inner.eval()
+    assert is_training(module)
+    module.eval()
+    module.inner.train()
+    assert not is_training(module)
+
+
+def test_a_module_whose_parts_have_no_mode_counts_as_training() -> None:
+    assert is_training(nnx.Linear(3, 3, rngs=nnx.Rngs(0)))
 
 
 def injected(**hyperparameters: float) -> nnx.Optimizer:

@@ -113,6 +113,9 @@ other = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
         "weight = next(model.parameters())\nprint(weight.sum())",
         "k = 0\nfor p in model.parameters():\n    p.data.fill_(k)\n    k += 1",
         "for p in model.parameters():\n    if p.ndim > 1:\n        break",
+        "held = list(model.parameters())\nprint(held[0].sum())",
+        "held = model.parameters()\na, b = sum(p.numel() for p in held), sum(p.numel() for p in held)",
+        "if (held := list(model.parameters())):\n    print(held)",
     ],
 )
 def test_an_order_that_shows_is_a_gap(line: str) -> None:
@@ -132,6 +135,11 @@ def test_an_order_that_shows_is_a_gap(line: str) -> None:
             "nnx.iter_modules",
         ),
         ("names = {n for n, _ in model.named_parameters()}", "torch_name"),
+        ("held = model.parameters()\nn = sum(p.numel() for p in held)", "held = jax.tree.leaves"),
+        ("held = list(model.parameters())\nfor p in held:\n    p.data.zero_()", "p[...] ="),
+        ("if (held := list(model.parameters())):\n    n = sum(p.numel() for p in held)", "(held := list(jax.tree"),
+        ("if len(held := list(model.parameters())) > 2:\n    n = max(p.numel() for p in held)", "jax.tree.leaves"),
+        ("opt = torch.optim.SGD((held := model.parameters()), lr=0.1)", "nnx.Optimizer(model, optax.sgd(0.1)"),
     ],
 )
 def test_an_order_that_does_not_show_is_walked(line: str, expected: str) -> None:

@@ -79,6 +79,32 @@ def test_training_is_the_deterministic_flag() -> None:
     assert "self.rngs = rngs.fork()" in code
 
 
+def test_a_class_whose_mode_is_read_elsewhere_has_the_flag() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def forward(self, x):
+            return finish(self, x)
+
+    def finish(net, x):
+        return x if net.training else -x
+    """)
+    assert "deterministic: bool = False" in code
+    assert "return x if not net.deterministic else -x" in code
+
+
+def test_a_module_of_no_known_class_may_have_no_flag() -> None:
+    code = body("""
+    def without_training(model, x):
+        was = model.training
+        model.eval()
+        y = model(x)
+        model.train(was)
+        return y
+    """)
+    assert "was = is_training(model)" in code
+    assert "model.train() if was else model.eval()" in code
+
+
 def test_classes_as_values_are_helper_classes_that_take_rngs() -> None:
     code = body("""
     from functools import partial

@@ -175,7 +175,7 @@ def test_a_function_that_draws_goes_with_its_rngs_where_it_is_a_value() -> None:
     """
     code = body(source)
     assert 'f = table.get("kind", functools.partial(attend, rngs=self.rngs))' in code
-    assert "deterministic=module.deterministic" in code
+    assert "deterministic=not is_training(module)" in code
 
 
 EXPAND = """

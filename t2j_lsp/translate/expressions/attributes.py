@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
@@ -61,10 +62,10 @@ class Attributes:
             return Piece(part.text, part.precedence)
         owner = self.ctx.fact(node.value)
         match owner:
-            case Instance() if node.attr == "training" and owner.cls.info.acts_as_module:
-                return Piece(f"not {self.renderer.render(node.value).text}.deterministic", NOT)
-            case Layer() | AnyModule() if node.attr == "training":
+            case Instance() if node.attr == "training" and _is_own(owner):
                 return Piece(f"not {bracket(self.renderer.render(node.value), ATOM)}.deterministic", NOT)
+            case Layer() | AnyModule() | Instance() if node.attr == "training" and is_module(owner):
+                return self._mode(node)
             case Tensor():
                 return self._tensor_attribute(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
@@ -80,13 +81,17 @@ class Attributes:
         """``module.training``, of which only the name says that it is a module's."""
         if node.attr != "training" or not self.ctx.inference.imports_torch:
             return None
-        if isinstance(node.value, ast.Name) and node.value.id in ("module", "model", "net", "layer"):
+        if isinstance(node.value, ast.Name) and node.value.id in MODULE_NAMES:
             self.ctx.report.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")
-            return Piece(f"not {node.value.id}.deterministic", NOT)
+            return self._mode(node)
         self.ctx.report.gap(
             node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'"
         )
         return None
+
+    def _mode(self, node: ast.Attribute) -> Piece:
+        """The mode of a module that may have no flag for it: only what behaves otherwise in training has one in NNX."""
+        return Piece(f"{self.renderer.need('is_training')}({self.renderer.render(node.value).text})")
 
     def _tensor_attribute(self, node: ast.Attribute, owner: Fact, name: str = "") -> Piece | None:
         rule = REGISTRY.get(name or f"torch.Tensor.{node.attr}")
@@ -147,3 +152,8 @@ class Attributes:
 
 _RENAMED = frozenset({"weight", "running_mean", "running_var"})
 """Attributes of PyTorch's layers that most of Flax's have under other names."""
+
+
+def _is_own(owner: Instance) -> bool:
+    """Whether the class is a module of this file, which gives it a flag for the mode where its mode is read."""
+    return owner.cls.info.acts_as_module and not owner.cls.info.external

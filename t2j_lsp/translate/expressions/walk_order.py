@@ -27,7 +27,11 @@ _TOLD = frozenset({"print", "append", "extend", "insert", "write", "info", "debu
 
 def order_matters(inference: Inference, call: ast.Call) -> bool:
     """Whether the use of ``call``, which walks a module, depends on the order."""
-    node: ast.AST = call
+    return _order_matters(inference, call)
+
+
+def _order_matters(inference: Inference, node: ast.AST) -> bool:
+    """Whether the use of what ``node`` yields depends on its order."""
     while (parent := inference.source.parents.get(node)) is not None:
         match parent:
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _UNORDERED:
@@ -48,8 +52,17 @@ def order_matters(inference: Inference, call: ast.Call) -> bool:
                 node = parent
             case ast.For() if parent.iter is node:
                 return _has_order(parent)
-            case ast.Expr():
+            case ast.Expr() | ast.If():
                 return False
+            case ast.Assign() | ast.NamedExpr():
+                reads = _reads(inference, parent)
+                if reads is None or len(reads) > 1 and not _is_list(parent.value):
+                    return True  # nobody knows who reads it, or what a walk still has left
+                if any(_order_matters(inference, read) for read in reads):
+                    return True
+                if isinstance(parent, ast.Assign):
+                    return False
+                node = parent
             case ast.Call(func=func) if isinstance(fact := inference.fact(func), Qual):
                 return not fact.name.startswith(("torch.optim.", "torch.nn.utils.clip_grad", "optax."))
             case ast.keyword() | ast.Starred() | ast.Dict():
@@ -73,17 +86,39 @@ def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
     match parent:
         case ast.Attribute(attr=name):
             return name in _SHARED
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            around: ast.AST | None = parent
-            while around is not None and not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-                around = inference.source.parents.get(around)
-            uses = [n for n in ast.walk(around or parent) if isinstance(n, ast.Name) and n.id == name]
-            asked = [inference.source.parents.get(n) for n in uses if isinstance(n.ctx, ast.Load)]
-            return len(asked) == len(uses) - 1 and all(
-                isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked
-            )
+        case ast.Assign():
+            reads = _reads(inference, parent)
+            asked = [inference.source.parents.get(n) for n in reads or ()]
+            return reads is not None and all(isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked)
         case _:
             return False
+
+
+def _reads(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast.Name] | None:
+    """The reads of a variable that only ``node`` binds in its function; None if there are none, or for others."""
+    targets = [node.target] if isinstance(node, ast.NamedExpr) else node.targets
+    around: ast.AST = node
+    while not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        around = inference.source.parents[around]
+    match targets:
+        case [ast.Name(id=name)] if not _is_shared(around, name):
+            uses = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
+            reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
+            return reads if reads and len(reads) == len(uses) - 1 else None
+        case _:
+            return None
+
+
+def _is_shared(scope: ast.AST, name: str) -> bool:
+    """Whether a function's name is that of a scope around it."""
+    return any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in ast.walk(scope))
+
+
+def _is_list(node: ast.expr) -> bool:
+    """Whether a value can be walked again and again."""
+    return isinstance(node, ast.ListComp) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple")
+    )
 
 
 def _walk_alike(inference: Inference, node: ast.Call) -> bool:
@@ -122,10 +157,16 @@ def _has_order(loop: ast.For) -> bool:
 
 def writes_to_parts(inference: Inference, call: ast.Call) -> bool:
     """Whether a loop or comprehension writes into what it walks over: ``p.data.zero_()``, ``p.data = x``."""
-    node: ast.AST = call
+    return _writes_through(inference, call)
+
+
+def _writes_through(inference: Inference, walked: ast.AST) -> bool:
+    node = walked
     while not isinstance(node, ast.stmt | ast.comprehension):
         node = inference.source.parents[node]
     place = inference.source.parents[node] if isinstance(node, ast.comprehension) else node
+    if isinstance(node, ast.Assign) and any(_writes_through(inference, read) for read in _reads(inference, node) or ()):
+        return True
     items = {n.id for n in ast.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
     for inner in ast.walk(place):
         target: ast.AST | None = None

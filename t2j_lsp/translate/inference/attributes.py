@@ -24,6 +24,8 @@ from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, State, UnknownParameter, contents
 
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
+MODULE_NAMES = frozenset({"module", "model", "net", "layer"})
+"""A parameter of one of these names that is asked for its mode is a module."""
 
 
 class AttributeFacts:
@@ -55,6 +57,11 @@ class AttributeFacts:
                 if name in ("requires_grad", "device", "data") and in_module:
                     self.evidence.add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
+            case UnknownParameter() if name == "training" and owner.name in MODULE_NAMES:
+                self.evidence.add(owner, AnyModule())
+                return BOOL
+            case Layer() | AnyModule() if name == "training":
+                return BOOL
             case Layer():
                 child = named_child(owner, name)
                 return (

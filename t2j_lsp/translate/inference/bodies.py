@@ -256,7 +256,7 @@ class Bodies:
                     if isinstance(from_default, Qual) and from_default.name in LAYERS or _is_class(from_default):
                         fact = join(from_default, _ANY_CLASS)
             if fact == UNKNOWN:
-                fact = self.state.assumed.get(argument, UNKNOWN)
+                fact = self.state.current(self.state.assumed.get(argument, UNKNOWN))
             if fact == UNKNOWN:
                 fact = info.learned.get(argument.arg, UnknownParameter(argument.arg))
             env[argument.arg] = fact

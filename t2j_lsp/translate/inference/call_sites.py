@@ -1,7 +1,8 @@
-"""What parameters are, from what the file passes for them: classes and other makers of modules, above all.
+"""What parameters are, from what the file passes for them: modules, and classes and other makers of modules.
 
 Nothing in ``def make(block, n): return block(n)`` says that ``block`` needs random numbers to be called with; the calls
-of ``make`` do. A dictionary is what is put into it, and a decorator's parameter is what stands below it.
+of ``make`` do. A dictionary is what is put into it, and a decorator's parameter is what stands below it. That ``net``
+is a module in ``def count(net)`` is said by ``count(Net())``, and in ``def finish(self, x)`` by ``finish(self, x)``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Iterator
 from t2j_lsp.translate.rule.facts import (
     NONE,
     UNKNOWN,
+    AnyModule,
     Class,
     Fact,
     Function,
     FunctionInfo,
     ListOf,
     Tuple,
+    is_module,
 )
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
 
@@ -37,10 +40,15 @@ def called_function(fact: Fact) -> FunctionInfo | None:
     return None
 
 
-def bound_arguments(node: ast.Call, info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters of a function of the file with the arguments that a call gives them."""
+def bound_arguments(
+    node: ast.Call, info: FunctionInfo, through_class: bool = False
+) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function of the file with the arguments that a call gives them.
+
+    ``through_class``: the instance is among them, as in ``Net.forward(net, x)``.
+    """
     arguments = info.node.args
-    plain = _own_parameters(info)
+    plain = [*arguments.posonlyargs, *arguments.args] if through_class else _own_parameters(info)
     if any(isinstance(a, ast.Starred) for a in node.args):
         return
     yield from zip(plain, node.args, strict=False)
@@ -58,12 +66,14 @@ def _own_parameters(info: FunctionInfo) -> list[ast.arg]:
 
 
 def with_call_sites(inference: Inference) -> Inference:
-    """The inference repeated with the makers of modules that the file hands around."""
+    """The inference repeated with the modules and the makers of modules that the file hands around."""
     assumed: dict[ast.AST, Fact] = {}
     for _ in range(ROUNDS):
-        if not inference.state.calls_unknown:
-            break
-        found = {node: some_maker(fact) for node, fact in _handed(inference).items() if _holds_makers(fact)}
+        found: dict[ast.AST, Fact] = {}
+        if inference.state.calls_unknown:
+            found = {node: some_maker(fact) for node, fact in _handed(inference).items() if _holds_makers(fact)}
+        if inference.state.hands_modules:
+            found.update(_modules_handed(inference))
         if all(assumed.get(node) == fact for node, fact in found.items()):
             break
         assumed.update(found)
@@ -108,6 +118,34 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
             if parameter in seen and facts.get(default, UNKNOWN) != NONE:
                 see(parameter, facts.get(default, UNKNOWN))
     return seen
+
+
+def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
+    """The parameters for which every call of the file passes a module.
+
+    A constructor is for others to call as well, with modules of classes that this file doesn't know.
+    """
+    seen: dict[ast.arg, Fact] = {}
+    for node in inference.source.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        info = called_function(inference.fact(node.func))
+        if info is None or info.external:
+            continue
+        through_class = not info.static and _is_through_class(inference, node)
+        for parameter, value in bound_arguments(node, info, through_class):
+            fact = inference.fact(value)
+            if parameter.annotation is None and fact != UnknownParameter(parameter.arg):
+                seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
+    constructed = {a for info in inference.functions.values() if info.name == "__init__" for a in info.node.args.args}
+    return {a: AnyModule() if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+
+
+def _is_through_class(inference: Inference, node: ast.Call) -> bool:
+    """Whether a function is a method that is called by its class, and so handed its instance."""
+    if not isinstance(node.func, ast.Attribute) or not isinstance(inference.fact(node.func), Function):
+        return False
+    return isinstance(inference.fact(node.func.value), Class)
 
 
 def _defaults(info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:

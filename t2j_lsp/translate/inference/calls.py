@@ -73,8 +73,7 @@ class CallFacts:
     def call(self, node: ast.Call, env: Env) -> Fact:
         function = self._called(node, env)
         arguments = [self.infer.expr(a, env) for a in node.args]
-        for keyword in node.keywords:
-            self.infer.expr(keyword.value, env)
+        named = [self.infer.expr(keyword.value, env) for keyword in node.keywords]
         if isinstance(node.func, ast.Name) and function is UNKNOWN and node.func.id not in env:
             if node.func.id == "map" and len(arguments) > 1:
                 return ListOf(self._mapped(node.args[0], arguments, env))
@@ -85,7 +84,7 @@ class CallFacts:
             case Qual():
                 return self.library().call(node, function.name, arguments)
             case Class():
-                self.state.note_call(function.info)
+                self.state.note_call(function.info, [*arguments, *named])
                 self.bodies.infer_class(function.info)
                 self.evidence().passed(function.info.method("__init__"), node, skip=1)
                 return Instance(function)
@@ -100,7 +99,7 @@ class CallFacts:
             case Partial():
                 return self._partial_call(node, function, arguments, env)
             case Function():
-                self.state.note_call(function.info)
+                self.state.note_call(function.info, [*arguments, *named])
                 result = self.bodies.infer_function(function.info)
                 self.evidence().passed(function.info, node, skip=int(isinstance(node.func, ast.Attribute)))
                 return result

@@ -21,12 +21,14 @@ from t2j_lsp.translate.rule.facts import (
     Fact,
     FunctionInfo,
     Home,
+    Instance,
     Layer,
     ListOf,
     Object,
     Qual,
     Scalar,
     Tuple,
+    is_module,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.names import canonical
@@ -109,6 +111,8 @@ class State:
     """Whether a module of unknown class is indexed somewhere."""
     calls_unknown: bool = False
     """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
+    hands_modules: bool = False
+    """Whether a function or class of the file is called with a module."""
     called_as_classes: set[ast.Lambda] = field(default_factory=set)
     """Lambdas that are called where a class may stand instead, and so with its ``rngs``."""
     isinstance_classes: set[str] = field(default_factory=set)
@@ -120,6 +124,12 @@ class State:
     body: Body = field(default_factory=Body)
     home: OnDemand | None = None
     """Says how much of the file is inferred, if it isn't the one that is converted."""
+
+    def current(self, fact: Fact) -> Fact:
+        """A fact of an earlier inference of the file, as this one knows its classes."""
+        if isinstance(fact, Instance) and fact.cls.info.node in self.classes:
+            return Instance(self.classes[fact.cls.info.node].fact)
+        return fact
 
     def in_module(self) -> bool:
         """Whether the code here is a method of a module."""
@@ -143,8 +153,9 @@ class State:
             else:
                 self.function.draws = True
 
-    def note_call(self, info: FunctionInfo | ClassInfo) -> None:
+    def note_call(self, info: FunctionInfo | ClassInfo, arguments: Iterable[Fact] = ()) -> None:
         """A function or class of the file was called."""
+        self.hands_modules |= any(map(is_module, arguments))
         if isinstance(info, ClassInfo) and info.is_module:
             self.note_built()
         if self.function is not None:

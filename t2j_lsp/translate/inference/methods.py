@@ -51,6 +51,7 @@ class Methods:
         owner = self.state.facts.get(func.value, UNKNOWN)
         name = func.attr
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
+            self.evidence.add(owner, AnyModule())
             return self.modules.method(AnyModule(), name, arguments, node)
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import ClassInfo
+from t2j_lsp.translate.rule.facts import ClassInfo, Instance
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
@@ -61,7 +61,7 @@ class Classes:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
         self.ctx.report.converted += 1
         lines: list[str] = []
-        if _reads_training(node):
+        if _reads_training(node) or self._is_asked_for_training(info):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
         if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
             lines += self._constructor(info)
@@ -78,6 +78,15 @@ class Classes:
             self.ctx.edits.insert_after(first, after)
         else:
             self.ctx.edits.insert_before(first, lines, priority=1)
+
+    def _is_asked_for_training(self, info: ClassInfo) -> bool:
+        """Whether the mode of an instance is read elsewhere: ``net.training`` in a function."""
+        inference = self.ctx.inference
+        if "training" not in inference.source.words:
+            return False
+        reads = inference.attribute_reads.get((info, "training"), ())
+        owners = (inference.fact(read.value) for read in reads)
+        return any(isinstance(owner, Instance) and owner.cls.info is info for owner in owners)
 
     def _constructor(self, info: ClassInfo) -> list[str]:
         """A constructor for a module without one, so that every module takes ``rngs``."""

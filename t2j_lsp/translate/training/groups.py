@@ -84,6 +84,8 @@ class _Reader:
                 if all(isinstance(e, ast.Starred) for e in node.elts):
                     return [p for e in node.elts for p in self.picked(e.value, depth + 1)]  # type: ignore[attr-defined]
                 raise UnclearGroups(BARE_TENSORS if self._tensors(node) else UNKNOWN_PARAMETERS)
+            case ast.NamedExpr(value=inner):
+                return self.picked(inner, depth + 1)
             case ast.Name() | ast.Attribute():
                 return self.picked(self.value(node), depth + 1)
         raise UnclearGroups(UNKNOWN_PARAMETERS)

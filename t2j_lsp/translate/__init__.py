@@ -2,6 +2,6 @@
 
 from t2j_lsp.translate.rule.record import REGISTRY as registry
 
-from .pipeline import translate
+from .pipeline import draft, translate
 
-__all__ = ["registry", "translate"]
+__all__ = ["draft", "registry", "translate"]

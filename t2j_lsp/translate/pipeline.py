@@ -7,7 +7,7 @@ import gc
 import warnings
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 from t2j_lsp.contract import Finding, Needs, Options, Severity, SourceError, T2JError, Translation
@@ -40,12 +40,24 @@ def translate(source: str, options: Options | None = None) -> Translation:
 
     A text without torch comes back unchanged. Raises SourceError if the text isn't Python.
     """
+    return _quietly(source, options or Options(), None)
+
+
+def draft(source: str, options: Options, lines: Container[int]) -> Translation:
+    """Convert the statements of the module level that begin on some lines, as `translate` would, for while it is typed.
+
+    The rest of the text is only inferred, and the output is not read: it is no program.
+    """
+    return _quietly(source, options, lines)
+
+
+def _quietly(source: str, options: Options, lines: Container[int] | None) -> Translation:
     load_rules()
     with _no_garbage(), warnings.catch_warnings():
         # What the interpreter has to say of a text (invalid escapes in strings) is for its author.
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
-        return _translated(source, options or Options())
+        return _translated(source, options, lines)
 
 
 @contextmanager
@@ -60,7 +72,7 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def _translated(source: str, options: Options) -> Translation:
+def _translated(source: str, options: Options, lines: Container[int] | None) -> Translation:
     try:
         if "torch" not in source:
             parse(source.removeprefix("\ufeff"))
@@ -76,14 +88,14 @@ def _translated(source: str, options: Options) -> Translation:
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)
         known = Known()
-        while (translation := _convert(inference, options, known)) is None:
+        while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
         return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
 
 
-def _convert(inference: Inference, options: Options, known: Known) -> Translation | None:
+def _convert(inference: Inference, options: Options, known: Known, lines: Container[int] | None) -> Translation | None:
     """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
     parsed, before = inference.source, known.size
     for info in inference.functions.values():
@@ -102,7 +114,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
     plan.freeze()
     needs = NeededNames(helper_names(), known)
     renderer = Renderer(context, needs)
-    Statements(context, renderer).block(parsed.tree.body)
+    Statements(context, renderer).block(s for s in parsed.tree.body if lines is None or s.lineno in lines)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:
@@ -123,7 +135,7 @@ def _convert(inference: Inference, options: Options, known: Known) -> Translatio
         source_map = []
     tree = _check(code)
     written = {needs.renames.get(helper.name, helper.name) for helper in copied}
-    if source_map and report_problems(context, tree, source_map, written):
+    if lines is None and source_map and report_problems(context, tree, source_map, written):
         _mark_todos(context)
         code, source_map = parsed.apply(context.edits.made)
         tree = _check(code)

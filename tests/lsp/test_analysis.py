@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.contract import Span
+from t2j_lsp import convert
+from t2j_lsp.contract import Options, Span
 from t2j_lsp.lsp.analysis.analyst import Analyst
 from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, ConversionSettings, ConvertedPart, LineMap
 from t2j_lsp.lsp.analysis.partial import convert_part, restore
 from t2j_lsp.lsp.analysis.units import closure, cut, groups
 from t2j_lsp.lsp.positions import split_lines
+from t2j_lsp.translate import draft
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SETTINGS = ConversionSettings()
@@ -96,6 +98,14 @@ def test_an_analysis_of_the_edited_part_is_that_of_the_whole_file(name: str) -> 
     assert quick.rewrites == full.rewrites
     assert quick.definitions == full.definitions
     assert quick.aliases == full.aliases
+
+
+def test_a_draft_converts_its_lines_as_the_whole_conversion_does_and_no_others() -> None:
+    first = line_of(PROGRAM, "def join")
+    done, whole = draft(PROGRAM, Options(), range(first, first + 2)), convert(PROGRAM)
+    assert [r for r in whole.rewrites if r.span.line >= first] == list(done.rewrites)
+    assert "jnp.concatenate([x, y], axis=1)" in done.code
+    assert "return F.gelu(self.fc(x))" in done.code and "nnx" not in done.code
 
 
 def test_there_is_no_quick_analysis_without_a_full_one_or_with_other_settings() -> None:

@@ -166,6 +166,24 @@ def test_a_conversion_leaves_nothing_behind_for_the_next(package: Callable[..., 
     assert converted(folder / "other.py") == alone
 
 
+def test_a_function_that_says_it_returns_data_is_not_read_to_see_whether_it_makes_modules(
+    package: Callable[..., Path],
+) -> None:
+    ropes = (
+        TORCH + "def scaled(x) -> tuple['torch.Tensor', float]:\n    return torch.cos(x), 1.0\n"
+        "def plain(x):\n    return nn.Linear(x, x)\n"
+        "ROPES = {'a': scaled, 'b': scaled, 'c': scaled}\nMAKERS = {'a': plain, 'b': plain}\n"
+    )
+    path = package(ropes=ropes, net="") / "net.py"
+    project = Neighbours()
+    text = TORCH + "from .ropes import ROPES, MAKERS\ndef use(kind, n):\n    return MAKERS[kind](n)\n"
+    Inference(Source(text), neighbours(path), project=project)
+    (file,) = (one for one in project.inferred() if "ROPES" in one.source.text)
+    inferred = {info.name for info in file.functions.values() if info.returns is not None}
+    assert inferred == {"plain"}
+    assert "rngs" in convert(text, resolve=neighbours(path)).code
+
+
 def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_parsed", type(reading._parsed)())
     monkeypatch.setattr(reading, "KEPT_CHARACTERS", 10)

@@ -110,7 +110,8 @@ class Analyst:
             part = only(lines, units, closure(units, changed))
             new_pieces: dict[int, UnitAnalysis] = {}
             try:
-                done, translation = translated(Intact(part, tree_of(part)), options(settings, path))
+                edited = {line for i in changed for line in range(units[i].first, units[i].last + 1)}
+                done, translation = translated(Intact(part, tree_of(part)), options(settings, path), edited)
             except SourceError as error:
                 problem = str(error)
             else:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from t2j_lsp.contract import Finding, Options, Severity, SourceError, Span, Translation
 from t2j_lsp.lsp.positions import split_lines
-from t2j_lsp.translate import translate
+from t2j_lsp.translate import draft, translate
 
 SYNTAX, TOO_LARGE = "syntax", "too-large"
 LONG_LINE = 10_000
@@ -91,11 +91,11 @@ def intact(text: str, broken: bool) -> Intact:
     return Intact(text, tree, tuple(sorted(left, key=lambda one: one.first)))
 
 
-def translated(made: Intact, options: Options) -> tuple[Intact, Translation]:
-    """The translation of what can be translated. Raises SourceError where nothing of it can."""
+def translated(made: Intact, options: Options, lines: Container[int] | None = None) -> tuple[Intact, Translation]:
+    """The translation of what can be translated, or a draft of some lines. Raises SourceError where nothing can be."""
     while True:
         try:
-            return made, translate(made.text, options)
+            return made, translate(made.text, options) if lines is None else draft(made.text, options, lines)
         except SourceError as error:
             unit = next((s for s in made.tree.body if _first(s) <= (error.line or 0) <= (s.end_lineno or 0)), None)
             if unit is None or error.line is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -214,6 +215,13 @@ class Home(Protocol):
         """Fill in what a class of the file holds."""
 
 
+_WORD = re.compile(r"\w+")
+_DATA = frozenset({
+    "torch", "Tensor", "FloatTensor", "LongTensor", "BoolTensor", "int", "float", "bool", "str", "None",
+    "tuple", "list", "dict", "set", "typing", "Tuple", "List", "Dict", "Set", "Optional", "Union",
+})  # fmt: skip
+
+
 @dataclass(eq=False)
 class FunctionInfo:
     """A function or method of the file, or of one that it imports."""
@@ -259,6 +267,12 @@ class FunctionInfo:
     def result(self) -> Fact | None:
         """What it returns, also where nothing has called it yet; None if that isn't known yet."""
         return self.home.infer_function(self) if self.returns is None and self.home is not None else self.returns
+
+    @cached_property
+    def declares_data(self) -> bool:
+        """Whether its annotation says that it returns tensors, numbers, strings, or containers of them."""
+        returned = self.node.returns
+        return returned is not None and set(_WORD.findall(ast.unparse(returned))) <= _DATA
 
     @property
     def fact(self) -> Function:

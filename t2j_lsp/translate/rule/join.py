@@ -106,6 +106,8 @@ def makes_modules(fact: Fact) -> bool:
         case Partial():
             return is_module(fact.function) or makes_modules(fact.function)
         case Function():
+            if fact.info.declares_data:
+                return False
             return (result := fact.info.result) is not None and is_module(result)
         case _:
             return is_module_class(fact, LAYERS)

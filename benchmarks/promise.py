@@ -16,7 +16,6 @@ defects.
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
@@ -31,7 +30,8 @@ from pathlib import Path
 from benchmarks.wild import drawn
 from t2j_lsp.api import convert_file
 from t2j_lsp.check.process.pool import Pool
-from t2j_lsp.check.program.objects import is_tensor_function
+from t2j_lsp.check.program.objects import find_objects
+from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, Options, Severity, T2JError, Translation, VerdictKind
 
@@ -99,15 +99,10 @@ class Claim:
 def claims(path: Path, translation: Translation) -> Iterator[Claim]:
     """The module classes and tensor functions of a file that are called converted."""
     gaps = [f.span for f in translation.findings if f.severity is Severity.GAP or f.code in EAGER_ONLY]
-    for node in ast.parse(translation.source.lstrip("\ufeff")).body:
-        if isinstance(node, ast.ClassDef):
-            is_object = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
-        elif isinstance(node, ast.FunctionDef):
-            is_object = is_tensor_function(node)
-        else:
-            continue
-        if is_object and not any(g.line <= (node.end_lineno or 0) and g.end_line >= node.lineno for g in gaps):
-            yield Claim(path, translation, node.name, isinstance(node, ast.ClassDef))
+    for item in find_objects(Slicer(path, translation.source.lstrip("\ufeff")), None):
+        first, last = item.node.lineno, item.node.end_lineno or 0
+        if not any(g.line <= last and g.end_line >= first for g in gaps):
+            yield Claim(path, translation, item.name, item.is_class)
 
 
 @dataclass

@@ -117,6 +117,7 @@ for rank in (1, 2, 3):
         spatial=rank,
         flax="nnx.Conv",
         attributes={"weight": "kernel"},
+        switches={"bias": "use_bias"},
         jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
     )
     layer(f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}")

@@ -34,6 +34,7 @@ layer(
     _linear,
     base="nnx.Linear",
     attributes={"weight": "kernel"},
+    switches={"bias": "use_bias"},
     jax="nnx.Linear(in_features, out_features, kernel_init=uniform_fan_in, bias_init=uniform_bias(in_features),"
     " rngs=rngs)",
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.scopes import bound
 from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.check.workers.loading import loaded
@@ -69,6 +70,53 @@ def test_changes_to_a_needed_value_are_kept(tmp_path: Path) -> None:
     )
     write(tmp_path, {"a.py": text})
     assert value(cut(tmp_path, "a.py", "f")) == {"a": 1, "b": 2, "c": 3, "d": 3}
+
+
+def test_what_decorators_register_is_kept(tmp_path: Path) -> None:
+    text = (
+        "class Store(dict):\n    def register(self, name):\n"
+        "        return lambda f: self.setdefault(name, f)\n"
+        "T = Store()\n@T.register('a')\ndef one(): return 1\ndef two(): return 2\n"
+        "def f(): return T['a']()\n"
+    )
+    write(tmp_path, {"a.py": text, "b.py": "from a import T\ndef g(): return T['a']() + 1\n"})
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == 1
+    assert [i for i, _ in part.modules[0].keep] == [0, 1, 2, 4]
+    assert value(cut(tmp_path, "b.py", "g")) == 2
+
+
+@pytest.mark.parametrize(
+    ("imports", "base"),
+    [
+        ("from torch import nn", "nn.Module"),
+        ("from torch import nn as neural", "neural.Module"),
+        ("import torch as th", "th.nn.Module"),
+        ("import torch.nn as tnn", "tnn.Sequential"),
+        ("from torch.nn import Module as M", "M"),
+        ("from torch.nn import *", "Module"),
+        ("from torch.nn.modules import batchnorm", "batchnorm._BatchNorm"),
+        ("from layers import Base", "Base"),
+        ("import layers", "layers.Base"),
+    ],
+)
+def test_a_module_class_is_known_by_what_its_base_is_imported_as(tmp_path: Path, imports: str, base: str) -> None:
+    text = f"{imports}\nclass A({base}):\n    def forward(self, x): return x\n"
+    write(tmp_path, {"a.py": text, "layers.py": "from torch.nn import Module as Base\n"})
+    assert [item.name for item in find_objects(Slicer(tmp_path / "a.py"), None)] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("imports", "base"), [("import nn", "nn.Thing"), ("from torch import utils", "utils.Thing"), ("", "Module2")]
+)
+def test_other_classes_are_no_modules(tmp_path: Path, imports: str, base: str) -> None:
+    write(tmp_path, {"a.py": f"{imports}\nclass A({base}):\n    def forward(self, x): return x\n"})
+    assert find_objects(Slicer(tmp_path / "a.py"), None) == []
+
+
+def test_a_tensor_function_is_known_by_what_torch_is_imported_as(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "import torch.nn.functional as func\ndef f(a, b): return func.relu(a) + b\n"})
+    assert [item.name for item in find_objects(Slicer(tmp_path / "a.py"), None)] == ["f"]
 
 
 def test_imports_are_narrowed_and_neighbours_sliced_too(tmp_path: Path) -> None:

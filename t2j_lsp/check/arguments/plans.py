@@ -236,7 +236,9 @@ def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.F
                         return statement
                     break
             for base in node.bases:
-                inherited = constructor(slicer, home[0], ast.unparse(base), depth + 1) or _of_torch(ast.unparse(base))
+                text = ast.unparse(base)
+                library = slicer.library_name(home[0], text) or text
+                inherited = constructor(slicer, home[0], text, depth + 1) or _of_torch(library)
                 if inherited is not None:
                     return inherited
     return None

@@ -21,6 +21,7 @@ _VALUES: tuple[tuple[str, Any], ...] = (
     (r"dilation|groups|num_groups|cardinality|base_width", 1),
     (r"(\w+_)?(dropout|drop|drop_?path|drop_?rate|drop_prob|dropout_rate|p|prob|rate)(_prob|_rate|_p)?", 0.1),
     (r"momentum", 0.1),
+    (r"spatial_(n_?)?dims?|n_?dims?", 2),
     (r"eps|epsilon", 1e-5),
     (r"alpha|beta|gamma|temperature|temp|tau|scale|slope|lam(bda)?_?|sigma|std|smoothing", 0.7),
     (r"(vocab|vocabulary|dict)(_size)?|num_(embeddings|tokens|items|users|words)|n_?tokens?|n_vocab|v", 50),

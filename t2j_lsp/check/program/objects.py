@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from t2j_lsp.check.inputs import CommentError, comments_for
 
 from .frames import mentions
+from .scopes import ModuleScope
 from .slice import Slicer
 
 _MODULE_BASES = frozenset({"Module", "Sequential", "ModuleList"})
@@ -73,7 +74,7 @@ def find_objects(slicer: Slicer, names: Sequence[str] | None) -> list[CheckedObj
                 slicer, slicer.main, statement.name
             )
         else:
-            wanted = is_tensor_function(statement)
+            wanted = is_tensor_function(statement, tensor_roots(slicer.scope))
         if names is not None or wanted or _has_comment(slicer.text, statement):
             found[statement.name] = CheckedObject(statement.name, statement)
     return list(found.values())
@@ -127,8 +128,11 @@ def is_module(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool:
         return False
     for base in node.bases:
         text = ast.unparse(base)
-        if text.startswith(("nn.", "torch.nn.")) or text in _MODULE_BASES:
+        library = slicer.library_name(module, text)
+        if library is not None and library.startswith("torch.nn.") and library.rpartition(".")[2].lstrip("_")[:1].isupper():
             return True
+        if library is None and (text.startswith("nn.") or text in _MODULE_BASES):
+            return True  # Behind a star import.
         home = slicer.home(module, text)
         if home is not None and home != (module, name) and is_module(slicer, *home, depth + 1):
             return True
@@ -148,13 +152,26 @@ def _has_forward(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool
         if home is not None and home != (module, name):
             if _has_forward(slicer, *home, depth + 1):
                 return True
-        elif text.rpartition(".")[2] not in ("Module", "ABC", "object"):
+        elif (slicer.library_name(module, text) or text).rpartition(".")[2] not in ("Module", "ABC", "object"):
             return True
     return False
 
 
-def is_tensor_function(node: ast.FunctionDef) -> bool:
-    """Whether a function computes tensors from its parameters."""
+def tensor_roots(scope: ModuleScope) -> frozenset[str]:
+    """The names of PyTorch's modules in a file: ``th`` behind ``import torch as th``."""
+    names: set[str] = set()
+    for statement in scope.body:
+        if isinstance(statement, ast.Import):
+            names |= {
+                a.asname or "torch" for a in statement.names if a.name == "torch" or a.name.startswith("torch.nn")
+            }
+        elif isinstance(statement, ast.ImportFrom) and statement.module in ("torch", "torch.nn"):
+            names |= {a.asname or a.name for a in statement.names if a.name in ("nn", "functional")}
+    return _TENSOR_ROOTS | names
+
+
+def is_tensor_function(node: ast.FunctionDef, roots: frozenset[str] = _TENSOR_ROOTS) -> bool:
+    """Whether a function computes tensors from its parameters. ``roots`` are the file's names of PyTorch's modules."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     if not arguments or node.name.startswith("test_") or node.name in ("main", "get_inputs", "get_init_inputs"):
         return False
@@ -170,7 +187,7 @@ def is_tensor_function(node: ast.FunctionDef) -> bool:
         while isinstance(owner, ast.Attribute):
             owner = owner.value
         direct = {n.id for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)}
-        if isinstance(owner, ast.Name) and owner.id in _TENSOR_ROOTS and direct & names and call.func.attr[0].islower():
+        if isinstance(owner, ast.Name) and owner.id in roots and direct & names and call.func.attr[0].islower():
             return True
         if isinstance(owner, ast.Name) and owner.id in names and call.func.attr in _TENSOR_METHODS:
             return True

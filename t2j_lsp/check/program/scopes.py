@@ -115,9 +115,14 @@ def bound(statement: ast.stmt) -> list[str]:
 
 
 def changed(statement: ast.stmt) -> list[str]:
-    """Names of objects that the statement may change: ``x.a = 1``, ``x[0] = 1``, ``x.update(...)``, ``del x[0]``."""
+    """Names of objects that the statement may change: ``x.a = 1``, ``x[0] = 1``, ``x.update(...)``, ``del x[0]``.
+
+    A decorator ``@x.register("name")`` may change ``x``, too.
+    """
     names: list[str] = []
-    for node in _level(statement):
+    decorators = getattr(statement, "decorator_list", ())
+    nodes = [*_level(statement), *(ast.Expr(d) for d in decorators if isinstance(d, ast.Call))]
+    for node in nodes:
         target: ast.AST | None = None
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             target = node.value

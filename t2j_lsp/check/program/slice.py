@@ -299,3 +299,32 @@ class Slicer:
         if rest:
             return self.home(f"{target}.{original}", rest, depth + 1)
         return self.home(target, original, depth + 1)
+
+    def library_name(self, module: str, name: str, depth: int = 0) -> str | None:
+        """The full name of what ``name`` means in ``module``, where it is imported from a library.
+
+        ``neural.Linear`` is ``torch.nn.Linear`` behind ``from torch import nn as neural``.
+        """
+        found = self.load(module)
+        first, _, rest = name.partition(".")
+        if found is None or depth > 20 or first not in found[0].bindings:
+            return None
+        statement = found[0].body[found[0].bindings[first][-1]]
+        if isinstance(statement, ast.Import):
+            alias = next((a for a in statement.names if (a.asname or a.name.partition(".")[0]) == first), None)
+            if alias is None:
+                return None
+            imported = alias.name if alias.asname else first
+            if rest and self.load(imported) is not None:
+                return self.library_name(imported, rest, depth + 1)
+            return ".".join(part for part in (imported, rest) if part)
+        if not isinstance(statement, ast.ImportFrom):
+            return None
+        path = self.workspace.find(module)
+        package = path is not None and path.name == "__init__.py"
+        target = self.workspace.absolute(module, package, statement.level, statement.module)
+        original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
+        if target is None:
+            return None
+        whole = ".".join(part for part in (original, rest) if part)
+        return f"{target}.{whole}" if self.load(target) is None else self.library_name(target, whole, depth + 1)

@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     AnyModule,
@@ -19,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
     layer_names,
 )
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.layer import flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
@@ -30,6 +31,8 @@ from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
 from .rule_application import RuleApplication
 from .variables import Variables
+
+BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 
 
 class Attributes:
@@ -110,26 +113,48 @@ class Attributes:
         if owner == AnyModule() and node.attr in _RENAMED and not self._answers_to_torch_names(node):
             reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
             return self._unsure(node, reason)
-        if not names or (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
+        forms = flax_names(owner, node.attr)
+        if forms <= {node.attr}:
             return None
-        forms = {LAYERS[n].attributes.get(node.attr) for n in names if n in LAYERS}
-        if forms == {None} or not forms:
-            return None
-        text = bracket(self.renderer.render(node.value), ATOM)
         if len(forms) > 1 and self.variables.is_initialised(node):
             return None
         if len(forms) > 1 and self._told_apart(node):
             return None
         if len(forms) > 1:
             return self._unsure(node, f".{node.attr} has another name in each of these layers")
-        new = forms.pop()
-        assert new is not None
-        if new == "kernel":
-            linear = all(n in names_with(Trait.LINEAR) for n in names)
-            if linear:
-                return Piece(f"{text}.kernel.T")
-            return Piece(f"{self.renderer.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
-        return Piece(f"{text}.{new}")
+        return self._under_flax_name(node.value, names, forms.pop())
+
+    def _under_flax_name(self, owner: ast.expr, names: frozenset[str], form: str) -> Piece:
+        """A layer's attribute; a kernel in PyTorch's layout."""
+        text = bracket(self.renderer.render(owner), ATOM)
+        if form != "kernel":
+            return Piece(f"{text}.{form}")
+        if all(n in names_with(Trait.LINEAR) for n in names):
+            return Piece(f"{text}.kernel.T")
+        return Piece(f"{self.renderer.need('jnp')}.moveaxis({text}.kernel[...], (-1, -2), (0, 1))")
+
+    def by_name(self, node: ast.Call) -> Piece | None:
+        """``hasattr(layer, "weight")`` and ``getattr(layer, "weight")``, which Flax's layers call otherwise."""
+        match node:
+            case ast.Call(
+                func=ast.Name(id="getattr" | "hasattr" as asked),
+                args=[owner, ast.Constant(value=str() as name), *_],
+                keywords=[],
+            ):
+                pass
+            case _:
+                return None
+        fact = self.ctx.fact(owner)
+        forms = flax_names(fact, name)
+        if not forms and fact == AnyModule() and name in _RENAMED or len(forms) > 1:
+            reason = f"the class of {ast.unparse(owner)} isn't known here, and Flax's layers call .{name} otherwise"
+            self.ctx.report.gap(node, f"torch.nn.Module.{name}", "unsure", reason)
+            return Piece(self.ctx.source.segment(node))
+        if forms <= {name}:
+            return None
+        if asked == "hasattr":
+            return Piece(f'hasattr({self.renderer.render(owner).text}, "{forms.pop()}")')
+        return self._under_flax_name(owner, layer_names(fact), forms.pop())
 
     def _told_apart(self, node: ast.Attribute) -> bool:
         """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""

@@ -38,7 +38,7 @@ from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
-from .attributes import Attributes
+from .attributes import BY_NAME, Attributes
 from .comprehensions import Comprehensions
 from .context import Context
 from .copying import Copier
@@ -99,7 +99,8 @@ class Renderer:
         has = self.ctx.inference.has
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
-        return (*known, *first, self._member, self.calls.call)
+        named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
+        return (*known, *first, *named, self._member, self.calls.call)
 
     def _member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import AnyModule, Instance, Qual, Tensor, layer_names
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
@@ -42,11 +42,10 @@ class Variables:
             return None
         text = bracket(self.renderer.render(node.value), ATOM)
         owner = self.ctx.fact(node.value)
-        names = layer_names(owner)
-        if names and not (isinstance(owner, Instance) and node.attr in owner.cls.info.attributes):
-            forms = {LAYERS[n].attributes.get(node.attr, node.attr) for n in names if n in LAYERS}
+        forms = flax_names(owner, node.attr)
+        if forms:
             if len(forms) != 1:
-                return self._either(node, text, names) if constant else None
+                return self._either(node, text, layer_names(owner)) if constant else None
             form = forms.pop()
             return f"{text}.{form}", form == "kernel"
         if isinstance(owner, AnyModule):

@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    is_module,
     is_tensor,
 )
 from t2j_lsp.translate.rule.join import assign, element
@@ -63,6 +64,8 @@ class Bindings:
             case ast.Subscript():
                 container = self.infer.expr(target.value, env)
                 self.infer.expr(target.slice, env)
+                if is_module(container):
+                    self.state.note_indexed(container)
                 self.state.facts[target] = element(container)
 
     def _unpack(self, target: ast.Tuple | ast.List, fact: Fact, env: Env, value: ast.expr | None) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import Fidelity, RuleDoc
 
-from .facts import TENSOR, Fact
+from .facts import TENSOR, Fact, Instance, layer_names
 from .pieces import Piece, compile_template
 from .record import EXACT, Call, Refusal, RuleError, Signature, _subject, parse_signature
 
@@ -36,6 +36,8 @@ class LayerRule:
     """The class for ``isinstance`` and annotations: ``nnx.Conv``, or the helper."""
     attributes: Mapping[str, str]
     """torch attribute to nnx attribute: ``{"weight": "kernel"}``."""
+    switches: Mapping[str, str]
+    """Flags of the nnx layer that say whether it has a parameter: ``{"bias": "use_bias"}``."""
     result: Fact
     random: bool
     """Whether its helper takes ``rngs`` because it has parameters or draws."""
@@ -78,6 +80,17 @@ class LayerRule:
 LAYERS: dict[str, LayerRule] = {}
 
 
+def flax_names(owner: Fact, attribute: str) -> set[str]:
+    """What Flax calls an attribute of a layer that ``owner`` may be; empty where it is not a layer's.
+
+    A class of the file that derives from a layer may have attributes of its own; one that the layer renames stays the
+    layer's, as in PyTorch.
+    """
+    names = {LAYERS[name].attributes.get(attribute, attribute) for name in layer_names(owner) if name in LAYERS}
+    own = isinstance(owner, Instance) and attribute in owner.cls.info.attributes
+    return set() if own and names == {attribute} else names
+
+
 def layer(
     torch: str,
     direct: str | Build | None = None,
@@ -86,6 +99,7 @@ def layer(
     channels_last: str | Build | None = None,
     base: str | None = None,
     attributes: Mapping[str, str] | None = None,
+    switches: Mapping[str, str] | None = None,
     result: Fact = TENSOR,
     random: bool = True,
     function: bool = False,
@@ -113,6 +127,7 @@ def layer(
         channels_last=_build(channels_last),
         base=base or name,
         attributes=attributes or {},
+        switches=switches or {},
         result=result,
         random=random,
         function=function,

@@ -12,20 +12,16 @@ from t2j_lsp.translate.rule.join import element
 
 from .captured_modules import CapturedModules
 from .stores import Stores
-from .weight_tying import WeightTying
 
 
 class AttributeStores:
     """Assignments to attributes."""
 
-    def __init__(
-        self, context: Context, renderer: ExpressionRenderer, header: Headers, stores: Stores, tying: WeightTying
-    ) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, header: Headers, stores: Stores) -> None:
         self.ctx = context
         self.renderer = renderer
         self.header = header
         self.stores = stores
-        self.tying = tying
         self.captured = CapturedModules(context, renderer)
 
     def annotated(self, node: ast.AnnAssign) -> bool:
@@ -42,7 +38,7 @@ class AttributeStores:
         return True
 
     def assigned(self, node: ast.Assign) -> bool:
-        """Assignments to attributes that hold variables, and weight tying."""
+        """Assignments to attributes that hold variables."""
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
             return False
@@ -66,7 +62,7 @@ class AttributeStores:
             return True
         value = self.ctx.fact(node.value)
         if not isinstance(owner, Instance):
-            return self.tying.tie(node, target)
+            return False
         if self.captured.assigned(node, target, owner):
             return True
         if owner.cls.info.layer_base in ("torch.nn.Sequential", "torch.nn.ModuleDict") and is_module(value):

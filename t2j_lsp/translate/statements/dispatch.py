@@ -19,6 +19,7 @@ from .control_flow import ControlFlow
 from .decorators import Decorators
 from .effects import Effects
 from .functions import Functions
+from .layer_parameters import LayerParameters
 from .module_loops import ModuleLoops
 from .module_statements import ModuleStatements
 from .no_gradient import NoGradient
@@ -46,6 +47,7 @@ class Statements:
             ast.Assign: self._of_assignments,
             ast.AnnAssign: lambda: (self.attributes.annotated,),
             ast.AugAssign: lambda: (self.stores.augmented,),
+            ast.Delete: lambda: (self.parameters.deleted,),
             ast.Expr: self._of_effects,
             ast.If: lambda: (self.flow.condition,),
             ast.For: lambda: (self.flow.for_loop,),
@@ -73,6 +75,7 @@ class Statements:
             plain.only_moves,
             plain.device,
             self.stores.part,
+            self.parameters.assigned,
             self.attributes.assigned,
         )
 
@@ -80,7 +83,7 @@ class Statements:
         """The handlers of expressions that are statements."""
         effects = Effects(self.ctx, self.renderer)
         modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods)
-        return (effects.dropped, effects.seed, modules.call)
+        return (effects.dropped, effects.seed, self.parameters.by_name, modules.call)
 
     # --- the parts, each made when it is first asked for ----------------------------------------------------------
 
@@ -111,8 +114,12 @@ class Statements:
 
     @cached_property
     def attributes(self) -> AttributeStores:
+        return AttributeStores(self.ctx, self.renderer, self.header, self.stores)
+
+    @cached_property
+    def parameters(self) -> LayerParameters:
         tying = WeightTying(self.ctx, self.renderer, self.renderer.layers)
-        return AttributeStores(self.ctx, self.renderer, self.header, self.stores, tying)
+        return LayerParameters(self.ctx, self.renderer, self.renderer.variables, tying)
 
     # --- rewriting ------------------------------------------------------------------------------------------------
 

@@ -7,15 +7,16 @@ Each FOLDER is a package or a part of one, installed or unpacked (`benchmarks.wi
 read. Every file is converted, or as many as ``--files`` says, drawn by the seed. What the last reading finds in an
 output is a defect and is listed. Then module classes and tensor functions at the top level of files are drawn, in an
 order that the seed decides before anything is looked at; one that has no gap in its lines, and no note that it fails
-under jit, claims to be converted, and is checked in all stages until N of its kind have a verdict; what takes code from
-a file with a gap isn't counted. Printed for each folder: files, lines a second, gaps, defects; objects that claim, that
-have a verdict, and that don't hold, each with its reason. The exit status is 0 if all claims hold and there are no
-defects.
+under jit, claims to be converted, and is checked in all stages until N of its kind have a verdict; what takes code
+with a gap or such a note isn't counted. Printed for each folder: files, lines a second, gaps, defects; objects that
+claim, that have a verdict, and that don't hold, each with its reason. The exit status is 0 if all claims hold and
+there are no defects.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import random
@@ -33,7 +34,7 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
-from t2j_lsp.contract import ObjectVerdict, Options, Severity, T2JError, Translation, VerdictKind
+from t2j_lsp.contract import ObjectVerdict, Options, Severity, Span, T2JError, Translation, VerdictKind
 
 EAGER_ONLY = ("tensor-branch", "value-needed")
 """Notes that say of a conversion that it doesn't run under jit."""
@@ -54,9 +55,11 @@ class Corpus:
     defects: list[str] = field(default_factory=list)
     claimed: int = 0
     leaning: int = 0
-    """Objects that take code from a file with a gap, whose user has been told there; not counted further."""
+    """Objects that take code with a gap, whose user has been told there; not counted further."""
     verdicts: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    """Why objects have no verdict."""
 
     def __str__(self) -> str:
         rate = self.lines / self.seconds if self.seconds else 0.0
@@ -96,25 +99,54 @@ class Claim:
     is_class: bool
 
 
+def told_of(translation: Translation) -> list[Span]:
+    """Where a user was told that something isn't converted, or doesn't run under jit."""
+    return [f.span for f in translation.findings if f.severity is Severity.GAP or f.code in EAGER_ONLY]
+
+
+def overlaps(node: ast.stmt, span: Span) -> bool:
+    """Whether a span has a line of the statement."""
+    return span.line <= (node.end_lineno or 0) and span.end_line >= node.lineno
+
+
 def claims(path: Path, translation: Translation) -> Iterator[Claim]:
     """The module classes and tensor functions of a file that are called converted."""
-    gaps = [f.span for f in translation.findings if f.severity is Severity.GAP or f.code in EAGER_ONLY]
+    told = told_of(translation)
     for item in find_objects(Slicer(path, translation.source.lstrip("\ufeff")), None):
-        first, last = item.node.lineno, item.node.end_lineno or 0
-        if not any(g.line <= last and g.end_line >= first for g in gaps):
+        if not any(overlaps(item.node, span) for span in told):
             yield Claim(path, translation, item.name, item.is_class)
 
 
 @dataclass
 class Neighbours:
-    """Converts the files that a class under check imports from, and remembers whether any of them has a gap."""
+    """Converts the files that an object under check imports from, each once."""
 
-    gap: bool = False
+    converted: dict[Path, Translation] = field(default_factory=dict)
 
     def __call__(self, path: Path) -> str:
-        translation = convert_file(path, Options()).translation
-        self.gap |= bool(translation.gaps)
-        return translation.code
+        return self.translation(path).code
+
+    def translation(self, path: Path) -> Translation:
+        """The conversion of a file."""
+        if path not in self.converted:
+            self.converted[path] = convert_file(path, Options()).translation
+        return self.converted[path]
+
+    def leans(self, claim: Claim) -> bool:
+        """Whether the object takes code that its user was told of: with a gap, or a note that it fails under jit."""
+        sliced = Slicer(claim.path, claim.translation.source.lstrip("\ufeff")).cut(claim.name)
+        for module in sliced.modules:
+            if not module.keep:
+                continue
+            try:
+                own = module.name == sliced.module
+                told = told_of(claim.translation if own else self.translation(Path(module.path)))
+            except T2JError:
+                return True
+            body = ast.parse(module.text).body
+            if any(overlaps(body[index], span) for index, _ in module.keep for span in told):
+                return True
+        return False
 
 
 def measured(
@@ -136,6 +168,8 @@ def measured(
             continue
         corpus.verdicts[verdict.verdict] += 1
         left[claim.is_class] -= verdict.verdict is not VerdictKind.UNCHECKED
+        if verdict.verdict is VerdictKind.UNCHECKED:
+            corpus.unchecked.append(f"{claim.path}: {claim.name}: {verdict.reason}")
         if verdict.verdict is VerdictKind.DIFFERENT:
             corpus.broken.append(f"{claim.path}: {claim.name}: {verdict.reason}")
             print(f"  does not hold: {corpus.broken[-1]}", flush=True)
@@ -143,17 +177,16 @@ def measured(
 
 
 def checked(claim: Claim, pool: Pool, timeout: float, corpus: Corpus) -> ObjectVerdict | None:
-    """The verdict on a claim; None where it takes code from a file with a gap."""
+    """The verdict on a claim; None where it takes code that isn't converted."""
     neighbours = Neighbours()
+    if neighbours.leans(claim):
+        corpus.leaning += 1
+        return None
     report = check_files(
         claim.path, claim.translation.code, [claim.name], pool=pool, source_map=claim.translation.source_map,
         timeout=timeout, neighbour=neighbours,
     )  # fmt: skip
-    verdict = next((v for v in report.objects if v.name == claim.name), None)
-    if verdict is not None and neighbours.gap:
-        corpus.leaning += 1
-        return None
-    return verdict
+    return next((v for v in report.objects if v.name == claim.name), None)
 
 
 def main(arguments: list[str] | None = None) -> int:

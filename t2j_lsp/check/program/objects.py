@@ -129,7 +129,11 @@ def is_module(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool:
     for base in node.bases:
         text = ast.unparse(base)
         library = slicer.library_name(module, text)
-        if library is not None and library.startswith("torch.nn.") and library.rpartition(".")[2].lstrip("_")[:1].isupper():
+        if (
+            library is not None
+            and library.startswith("torch.nn.")
+            and library.rpartition(".")[2].lstrip("_")[:1].isupper()
+        ):
             return True
         if library is None and (text.startswith("nn.") or text in _MODULE_BASES):
             return True  # Behind a star import.

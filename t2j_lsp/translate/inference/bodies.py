@@ -24,7 +24,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import assign, forget, join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import canonical, is_torch
-from t2j_lsp.translate.source.scopes import star_names
+from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_names
 
 from .annotations import annotation_fact
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
@@ -112,11 +112,21 @@ class Declarations:
                     self.declare_class(node, self.state.env)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self.state.env[node.name] = self.declare_function(node, None, None).fact
+                case ast.Try() if is_fallback(node):
+                    self._declare_fallback(node)
                 case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
                     for field in ("body", "orelse", "finalbody"):
                         self.declare(getattr(node, field, []))
                     for handler in getattr(node, "handlers", []):
                         self.declare(handler.body)
+
+    def _declare_fallback(self, node: ast.Try) -> None:
+        self.declare(node.body)
+        for handler in node.handlers:
+            tried = dict(self.state.env)
+            self.declare(handler.body)
+            merge_fallback(self.state.env, node, tried, dict(self.state.env))
+        self.declare([*node.orelse, *node.finalbody])
 
     def declare_class(self, node: ast.ClassDef, env: Env) -> ClassInfo:
         if node in self.state.classes:

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.source.scopes import merge, replace_env
+from t2j_lsp.translate.source.scopes import is_fallback, merge, merge_fallback, replace_env
 
 from .bindings import Bindings
 from .evidence import ParameterEvidence
@@ -72,7 +72,10 @@ class Branches:
             if handler.name is not None:
                 caught[handler.name] = UNKNOWN
             if self.flow.block(handler.body, caught):
-                merge(env, env, caught)
+                if is_fallback(node):
+                    merge_fallback(env, node, dict(env), caught)
+                else:
+                    merge(env, env, caught)
         self.flow.block(node.orelse, env)
         self.flow.block(node.finalbody, env)
         return True

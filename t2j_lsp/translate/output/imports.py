@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
+from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
@@ -139,9 +140,32 @@ def _already(line: str, source: Source) -> bool:
 
 def _remove_unused(ctx: Context, used: Counter[str]) -> None:
     """Take out torch imports whose names the output doesn't read any more."""
+    gone: set[ast.AST] = set()
     for node in ctx.source.nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Try) and is_fallback(node) and _only_imports_torch(node, used):
+            gone.update(ast.walk(node))
+            ctx.edits.drop(*ctx.source.span(node))
+            ctx.edits.delete(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom) and node not in gone:
             _prune(ctx, node, used)
+
+
+def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
+    """Whether a fallback does nothing but import what is PyTorch's in one of its ways, which the output doesn't read."""
+    statements = [*node.body, *(one for handler in node.handlers for one in handler.body), *node.orelse]
+    names: set[str] = set()
+    for one in statements:
+        match one:
+            case ast.Import() | ast.ImportFrom():
+                names |= {alias.asname or alias.name.partition(".")[0] for alias in one.names}
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant()):
+                names.add(name)
+            case ast.Pass():
+                pass
+            case _:
+                return False
+    imports = [one for one in statements if isinstance(one, ast.Import | ast.ImportFrom)]
+    return not node.finalbody and any(map(_imports_torch, imports)) and not any(used[name] for name in names)
 
 
 def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) -> None:

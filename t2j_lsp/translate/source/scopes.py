@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
-from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.facts import Class, Fact, Function, Qual
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES
-from t2j_lsp.translate.rule.names import canonical
+from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 Resolve = Callable[[int, str], "str | None"]
@@ -29,6 +30,37 @@ def replace_env(env: dict[str, Fact], new: dict[str, Fact]) -> None:
     if env is not new:
         env.clear()
         env.update(new)
+
+
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+def is_fallback(node: ast.Try) -> bool:
+    """``try: from a import f``, ``except ImportError: from b import f``: two places for one thing."""
+    tries = any(isinstance(one, ast.Import | ast.ImportFrom) for one in node.body)
+    caught = [h.type.elts if isinstance(h.type, ast.Tuple) else [h.type] for h in node.handlers]
+    return tries and any(e is None or isinstance(e, ast.Name) and e.id in _MISSING for types in caught for e in types)
+
+
+def merge_fallback(into: dict[str, Fact], node: ast.Try, tried: dict[str, Fact], other: dict[str, Fact]) -> None:
+    """Join the two ways of a fallback. An imported name is what is known of it, as each stands for the other."""
+    imports = [one for one in node.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    imported = {alias.asname or alias.name.partition(".")[0] for one in imports for alias in one.names}
+    known: dict[str, Fact] = {}
+    for name in tried.keys() & other.keys():
+        if tried[name] != other[name] and not (_is_known(tried[name]) and name not in imported):
+            first = next((fact for fact in (tried[name], other[name]) if _is_known(fact)), None)
+            known |= {name: first} if first is not None else {}
+    merge(into, tried | known, other | known)
+
+
+def _is_known(fact: Fact) -> bool:
+    """Whether it is a class or function that is in sight, or one of a library that has rules."""
+    if not isinstance(fact, Qual):
+        return isinstance(fact, Class | Function)
+    if fact.name in LAYERS or fact.name in CLASSES or REGISTRY.get(fact.name) is not None:
+        return True
+    return is_torch(fact.name) and any(name.startswith(f"{fact.name}.") for name in (*LAYERS, *REGISTRY.rules))
 
 
 def star_names(module: str) -> dict[str, Fact]:

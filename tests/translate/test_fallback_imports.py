@@ -1,0 +1,62 @@
+"""``try: from a import f``, ``except ImportError: from b import f``: the name is what is known of either."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+NET = """\
+import torch
+from torch import nn
+{imports}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm(4)
+
+    def forward(self, x):
+        return self.norm(x)
+"""
+
+
+def fallback(first: str, second: str) -> str:
+    return f"try:\n    {first}\nexcept ImportError:\n    {second}\n"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        fallback("from torch.nn import LayerNorm as Norm", "from elsewhere import Norm"),
+        fallback("from apex.normalization import FusedLayerNorm as Norm", "from torch.nn import LayerNorm as Norm"),
+        fallback("from elsewhere import Norm", "Norm = nn.LayerNorm"),
+        fallback("from torch.nn import LayerNorm as Norm", "Norm = None"),
+    ],
+)
+def test_a_layer_that_either_import_brings_converts(imports: str) -> None:
+    translation = convert(NET.format(imports=imports))
+    assert not translation.gaps
+    assert "self.norm = nnx.LayerNorm(4, epsilon=1e-05, use_fast_variance=False, rngs=rngs)" in translation.code
+    assert "torch" not in translation.code
+
+
+def test_an_import_that_nothing_reads_any_more_goes_with_its_fallback() -> None:
+    kept = "try:\n    import yaml\nexcept ImportError:\n    yaml = None\n"
+    gone = fallback("from torch.nn import LayerNorm as Norm", "from elsewhere import Norm")
+    code = convert(NET.format(imports=gone + kept)).code
+    assert kept in code and code.count("try:") == 1 and "elsewhere" not in code
+
+
+def test_a_name_that_the_code_assigns_itself_may_be_either() -> None:
+    imports = "try:\n    import fast\n    act = torch.relu\nexcept ImportError:\n    act = torch.tanh\n"
+    text = f"import torch\n{imports}\n\ndef f(x: torch.Tensor):\n    return act(x)\n"
+    code = convert(text).code
+    assert "return act(x)" in code
+
+
+def test_a_base_class_is_the_known_one() -> None:
+    imports = fallback("from elsewhere import Base", "from torch.nn import Module as Base")
+    code = convert(f"{imports}\n\nclass Net(Base):\n    def forward(self, x):\n        return x.relu()\n").code
+    assert "class Net(nnx.Module)" in code and "def __call__" in code

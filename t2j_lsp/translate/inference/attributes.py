@@ -54,7 +54,8 @@ class AttributeFacts:
                     and self.state.function.owner is not None
                     and self.state.function.owner.is_module
                 )
-                if name in ("requires_grad", "device", "data") and in_module:
+                on_device = name == "device" and self._has_shape(owner)
+                if name in ("requires_grad", "device", "data") and in_module or on_device:
                     self.evidence.add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
             case UnknownParameter() if name == "training" and owner.name in MODULE_NAMES:
@@ -77,6 +78,17 @@ class AttributeFacts:
                 return Object(name)
             case _:
                 return UNKNOWN
+
+    def _has_shape(self, parameter: UnknownParameter) -> bool:
+        """Whether the function asks for the parameter's shape somewhere: what has a device and a shape is a tensor."""
+        function = self.state.function
+        return function is not None and any(
+            isinstance(node, ast.Attribute)
+            and node.attr == "shape"
+            and isinstance(node.value, ast.Name)
+            and node.value.id == parameter.name
+            for node in ast.walk(function.node)
+        )
 
     def _instance_attribute(self, owner: Instance, name: str) -> Fact:
         info = owner.cls.info

@@ -151,7 +151,7 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
 
 
 def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
-    """Whether a fallback does nothing but import what is PyTorch's in one of its ways, which the output doesn't read."""
+    """Whether a fallback only imports what is PyTorch's in one of its ways, and what the output doesn't read."""
     statements = [*node.body, *(one for handler in node.handlers for one in handler.body), *node.orelse]
     names: set[str] = set()
     for one in statements:

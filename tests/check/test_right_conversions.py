@@ -134,3 +134,32 @@ def test_a_long_sum_in_float32_may_be_off_by_what_its_order_makes(check: Check) 
     """Far from zero all 3,876 numbers are the same: XLA on the CPU adds one after the other, PyTorch in parts."""
     assert check(LONG, ITS_LONG).verdict is VerdictKind.EQUIVALENT
     assert check(LONG, ITS_LONG.replace("1e-8", "1.01e-8")).verdict is VerdictKind.DIFFERENT
+
+
+EMBEDDED = """
+class Table({base}):
+    def __init__(self{rngs}):
+        {start}
+        self.table = {table}
+        {buffer}
+
+    def {call}(self, x):
+        return {softmax}(x + self.table(self.index{value}), {axis}=-1)
+"""
+
+
+def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest(check: Check) -> None:
+    """Such a module is built with its initial values, in float32, and then widened."""
+    verdict = check(
+        EMBEDDED.format(
+            base="nn.Module", rngs="", start="super().__init__()", table="nn.Embedding(7, 5)", call="forward",
+            buffer="self.register_buffer('index', torch.arange(6), persistent=False)", softmax="torch.softmax",
+            value="", axis="dim",
+        ),
+        EMBEDDED.format(
+            base="nnx.Module", rngs=", *, rngs", start="", table="nnx.Embed(7, 5, rngs=rngs)", call="__call__",
+            buffer="self.index = nnx.Variable(jnp.arange(6))", softmax="jax.nn.softmax", value="[...]", axis="axis",
+        ),
+        "Table",
+    )  # fmt: skip
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

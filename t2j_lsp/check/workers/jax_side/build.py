@@ -220,6 +220,8 @@ def _load(model: nnx.Module, request: dict[str, Any]) -> None:
                 value = variable.get_value()
                 if str(value.dtype) in WIDE:
                     variable.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
+            elif isinstance(variable, nnx.Embed) and str(jnp.dtype(variable.dtype)) in WIDE:
+                variable.dtype = jnp.dtype(WIDE[str(jnp.dtype(variable.dtype))])  # It casts its table to what it was.
     # Not yet JAX's, which would compile a program for each shape that is transposed.
     state = {name: to_numpy(array, wide) for name, array in request["state"].items()}
     weights = request["pairing"]["weights"]

@@ -157,8 +157,8 @@ def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest
             value="", axis="dim",
         ),
         EMBEDDED.format(
-            base="nnx.Module", rngs=", *, rngs", start="", table="nnx.Embed(7, 5, rngs=rngs)", call="__call__",
-            buffer="self.index = nnx.Variable(jnp.arange(6))", softmax="jax.nn.softmax", value="[...]", axis="axis",
+            base="nnx.Module", rngs=", *, rngs", start="", table="nnx.Embed(7, 5, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)", call="__call__",
+            buffer="self.index = nnx.Variable(jnp.arange(6), persistent=False)", softmax="jax.nn.softmax", value="[...]", axis="axis",
         ),
         "Table",
     )  # fmt: skip

@@ -163,3 +163,13 @@ def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest
         "Table",
     )  # fmt: skip
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+def test_elements_that_are_no_number_have_no_gradient_to_compare(check: Check) -> None:
+    """``relu`` of NaN passes a gradient on in PyTorch, and none in JAX."""
+    comment = "# t2j: x=f32[9, 40]\n"
+    right = "def f(x):\n    return {relu}({relu}(x - 1) - {relu}(x) / {relu}(x))\n"
+    torch, jax = comment + right.format(relu="torch.relu"), right.format(relu="jax.nn.relu")
+    verdict = check(torch, jax)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert check(torch, jax.replace("x - 1", "x - 1.5")).verdict is VerdictKind.DIFFERENT

@@ -213,6 +213,8 @@ class Runs:
                 continue
             if path not in self.cotangents:
                 self.cotangents[path] = self.rng.standard_normal(tuple(tensor.shape)).astype(np.float32)
+                # What is no number has no gradient: torch's relu hands one on there, and JAX's doesn't.
+                self.cotangents[path][torch.isnan(tensor.detach()).cpu().numpy()] = 0
             value = tensor.real + 0.5 * tensor.imag if tensor.is_complex() else tensor
             wanted = to_tensor(self.cotangents[path], self.wide).to(value)
             term = ((value - wanted) ** 2).mean() if squared else (wanted * value).sum()

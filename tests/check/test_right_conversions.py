@@ -146,6 +146,7 @@ class Table({base}):
     def {call}(self, x):
         return {softmax}(x + self.table(self.index{value}), {axis}=-1)
 """
+ITS_TABLE = "nnx.Embed(7, 5, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)"
 
 
 def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest(check: Check) -> None:
@@ -157,8 +158,9 @@ def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest
             value="", axis="dim",
         ),
         EMBEDDED.format(
-            base="nnx.Module", rngs=", *, rngs", start="", table="nnx.Embed(7, 5, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)", call="__call__",
-            buffer="self.index = nnx.Variable(jnp.arange(6), persistent=False)", softmax="jax.nn.softmax", value="[...]", axis="axis",
+            base="nnx.Module", rngs=", *, rngs", start="", table=ITS_TABLE, call="__call__",
+            buffer="self.index = nnx.Variable(jnp.arange(6), persistent=False)", softmax="jax.nn.softmax",
+            value="[...]", axis="axis",
         ),
         "Table",
     )  # fmt: skip
@@ -167,8 +169,8 @@ def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest
 
 def test_elements_that_are_no_number_have_no_gradient_to_compare(check: Check) -> None:
     """``relu`` of NaN passes a gradient on in PyTorch, and none in JAX."""
-    comment = "# t2j: x=f32[9, 40]\n"
-    right = "def f(x):\n    return {relu}({relu}(x - 1) - {relu}(x) / {relu}(x))\n"
+    comment = "# t2j: x=f32[9, 40], y=f32[9, 40]\n"
+    right = "def f(x, y):\n    return {relu}({relu}(x - 1) - {relu}(y) / {relu}(y))\n"
     torch, jax = comment + right.format(relu="torch.relu"), right.format(relu="jax.nn.relu")
     verdict = check(torch, jax)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

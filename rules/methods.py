@@ -7,26 +7,35 @@ from t2j_lsp.translate.rule.library import Trait, names_with, trait
 # What tells a tensor or a module whose type isn't known ----------------------------------------------------------
 
 TENSOR_ONLY = """
-    acos acosh add_ addbmm addcdiv addcmul addmm addmv addr amax amin aminmax arccos arccosh arcsin arcsinh arctan
-    arctan2 arctanh argwhere as_strided asin asinh atan atan2 atanh baddbmm bernoulli_ bfloat16 bincount
-    bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm broadcast_to cauchy_
-    ceil_ cholesky cholesky_solve chunk clamp clamp_ clamp_max clamp_min conj_physical contiguous copy_ copysign
-    cos cosh count_nonzero cuda data_ptr deg2rad detach diag_embed diagflat diagonal_scatter digamma div_ dsplit
-    element_size erf erfc erfinv exp exp2 exp_ expand expand_as expm1 exponential_ fill_ fill_diagonal_ fliplr
-    flipud float_power floor_ floor_divide fmax fmin fmod frexp gather geometric_ get_device half hardshrink
-    heaviside histc hsplit hypot i0 igamma igammac index_add index_add_ index_copy index_copy_ index_fill index_put
-    index_reduce index_select is_complex is_contiguous is_floating_point isneginf isposinf isreal istft kthvalue
-    ldexp lerp lgamma log10 log1p log2 log_normal_ log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and
-    logical_not logical_or logical_xor logit logsumexp long masked_fill masked_fill_ masked_scatter masked_select
-    matmul matrix_exp matrix_power mm movedim msort mul_ multinomial mvlgamma nan_to_num nanmean nanmedian
-    nanquantile nansum narrow ndimension neg_ nelement new_empty new_full new_ones new_tensor new_zeros nextafter
-    normal_ numel permute pinverse polygamma pow_ prelu rad2deg random_ reciprocal record_stream register_hook relu
-    relu_ repeat_interleave requires_grad_ reshape_as resolve_conj resolve_neg retain_grad rot90 round_ rsqrt
-    rsqrt_ scatter scatter_ scatter_add scatter_add_ scatter_reduce select_scatter sgn share_memory_ sigmoid
-    sigmoid_ signbit sin sinc sinh slice_scatter slogdet softmax split_with_sizes sqrt sqrt_ square squeeze_
-    storage_offset sub_ swapdims t_ take_along_dim tan tanh tanh_ tensor_split topk transpose_ tril triu
-    true_divide trunc_ type_as unbind unflatten unfold uniform_ unique_consecutive unsqueeze unsqueeze_
-    untyped_storage var_mean view_as vsplit xlogy zero_
+    acos acosh add_ addbmm addcdiv addcmul addmm addmv addr amax amin aminmax arccos arccosh arcsin arcsinh
+    arctan arctan2 arctanh argwhere as_strided as_strided_ as_strided_scatter as_subclass asin asinh atan atan2
+    atanh baddbmm bernoulli_ bfloat16 bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor bmm broadcast_to cauchy_ ccol_indices cdouble ceil_ cfloat chalf char
+    cholesky cholesky_inverse cholesky_solve chunk clamp clamp_ clamp_max clamp_min coalesce col_indices
+    conj_physical const_data_ptr contiguous copy_ copysign cos cosh count_nonzero crow_indices cuda data_ptr
+    deg2rad dense_dim dequantize detach diag_embed diagflat diagonal_scatter digamma dim_order div_ dsplit
+    element_size erf erfc erfinv exp exp2 exp_ expand expand_as expm1 exponential_ fill_ fill_diagonal_ fix
+    fliplr flipud float_power floor_ floor_divide fmax fmin fmod frexp gather geometric_ geqrf get_device half
+    hardshrink heaviside histc hsplit hypot i0 igamma igammac index_add index_add_ index_copy index_copy_
+    index_fill index_put index_reduce index_select int_repr is_coalesced is_complex is_conj is_contiguous
+    is_floating_point is_inference is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed
+    isneginf isposinf isreal istft kthvalue ldexp lerp lgamma log10 log1p log2 log_normal_ log_softmax logaddexp
+    logaddexp2 logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logsumexp long lu_solve
+    map2_ masked_fill masked_fill_ masked_scatter masked_select matmul matrix_exp matrix_power mm movedim msort
+    mul_ multinomial mvlgamma nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy ndimension neg_
+    nelement new_empty new_empty_strided new_full new_ones new_tensor new_zeros nextafter nonzero_static normal_
+    numel orgqr ormqr permute pin_memory pinverse polygamma pow_ prelu q_per_channel_axis q_per_channel_scales
+    q_per_channel_zero_points q_scale q_zero_point qscheme rad2deg random_ reciprocal record_stream
+    register_hook register_post_accumulate_grad_hook relu relu_ renorm repeat_interleave requires_grad_
+    reshape_as resize_ resize_as_ resolve_conj resolve_neg retain_grad rot90 round_ row_indices rsqrt rsqrt_
+    scatter scatter_ scatter_add scatter_add_ scatter_reduce select_scatter set_ sgn share_memory_ sigmoid
+    sigmoid_ signbit sin sinc sinh slice_inverse slice_scatter slogdet smm softmax sparse_dim sparse_mask
+    sparse_resize_ sparse_resize_and_clear_ split_with_sizes sqrt sqrt_ square squeeze_ sspaddmm storage_offset
+    storage_type sub_ sum_to_size swapdims t_ take_along_dim tan tanh tanh_ tensor_split to_dense to_mkldnn
+    to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr topk
+    transpose_ triangular_solve tril triu true_divide trunc_ type_as unbind unflatten unfold uniform_
+    unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_ untyped_storage
+    var_mean view_as vsplit xlogy zero_
 """
 trait(Trait.TENSOR_ONLY, *TENSOR_ONLY.split())
 BARE = """
@@ -35,7 +44,8 @@ BARE = """
 """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
 OPERATORS = """
-    abs absolute div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow subtract
+    abs absolute add div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow
+    sub subtract
 """
 trait(Trait.OPERATOR_METHOD, *OPERATORS.split())
 AMBIGUOUS = """
@@ -44,6 +54,14 @@ AMBIGUOUS = """
     stft stride svd tile unique vdot where
 """
 trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
+
+# Methods that arrays have too. What isn't listed means the same there, as tests/rules/test_shared_methods.py shows.
+trait(Trait.OTHER_ON_ARRAYS, "clip", "median", "nonzero", "repeat", "size", "sort", "std", "var", "view")
+trait(Trait.OTHER_WITH_ONE, "flatten", "max", "min", "norm", "split", "squeeze")
+trait(Trait.OTHER_WITH_TWO, "all", "any", "argmax", "argmin", "argsort", "mean", "prod", "sum")
+trait(Trait.REDUCTION, "all", "any", "argmax", "argmin", "mean", "prod", "std", "sum", "var")
+trait(Trait.HARMLESS, "clip", "squeeze")
+
 trait(Trait.MODULE_ONLY, "parameters", "named_parameters", "buffers", "named_buffers")
 trait(Trait.MODULE_ONLY, "modules", "named_modules", "named_children", "children")
 trait(Trait.VALUE, "item", "tolist", "numpy")

@@ -9,6 +9,7 @@ from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
+    HARMLESS,
     OPERATOR_METHODS,
     TENSOR_ONLY,
     TENSOR_ONLY_BARE,
@@ -56,14 +57,11 @@ class TensorMethods:
         name = func.attr
         rule = self._method_rule(name)
         owner = self.ctx.fact(func.value)
-        if rule is None or (isinstance(owner, UnknownParameter) and owner.foreign and name not in TENSOR_ONLY):
+        foreign = isinstance(owner, UnknownParameter) and owner.foreign
+        if name not in TENSOR_ONLY and (rule is None or foreign) or self._sorts_in_place(node, name):
             return None
         other = means_other_on_arrays(name, node)
-        function = self.ctx.scope.function
-        in_module = function is not None and function.runs_in_module
-        among_tensors = function is not None and (in_module or self._computes(function))
-        operator = among_tensors and name in OPERATOR_METHODS and len(node.args) < 2 and not node.keywords
-        if only_tensor(name, node) or (in_module and other) or operator:
+        if only_tensor(name, node) or self._by_its_place(node, name, other):
             piece = self.method(node, func, Tensor(sure=False))
             certain = name in TENSOR_ONLY or name in TENSOR_ONLY_BARE
             why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
@@ -72,13 +70,40 @@ class TensorMethods:
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
-        if name in AMBIGUOUS and among_tensors:
+        if name in AMBIGUOUS and self._among_tensors():
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
-        if other and isinstance(owner, UnknownParameter):
+        elif other and (isinstance(owner, UnknownParameter) or self._among_tensors()):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None
+
+    def _by_its_place(self, node: ast.Call, name: str, other: bool) -> bool:
+        """Whether a receiver is a tensor because of where the call stands."""
+        function = self.ctx.scope.function
+        in_module = function is not None and function.runs_in_module
+        if in_module and (other or name in ("to", "type") and bool(node.args)):
+            return True
+        if not self._among_tensors():
+            return False
+        if name in OPERATOR_METHODS:
+            return len(node.args) < 2 and not node.keywords and self._used(node)
+        if other and not self.ctx.inference.state.other_arrays:
+            return name != "split"
+        return name in HARMLESS and other or name == "to" and bool(node.args)
+
+    def _among_tensors(self) -> bool:
+        """Whether the code around computes with tensors."""
+        function = self.ctx.scope.function
+        return function is not None and (function.runs_in_module or self._computes(function))
+
+    def _used(self, node: ast.Call) -> bool:
+        """Whether the value of a call is read: ``seen.add(x)`` is a set's."""
+        return not isinstance(self.ctx.source.parents.get(node), ast.Expr)
+
+    def _sorts_in_place(self, node: ast.Call, name: str) -> bool:
+        """``names.sort()``, a list's; what a tensor's gives is read."""
+        return name == "sort" and not self._used(node)
 
     def _computes(self, function: FunctionInfo) -> bool:
         """Whether tensors are seen in a function."""

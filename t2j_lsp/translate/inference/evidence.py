@@ -14,7 +14,6 @@ from t2j_lsp.translate.rule.facts import (
     Fact,
     FunctionInfo,
     ModuleClass,
-    Qual,
     Tensor,
     is_module_class,
 )
@@ -35,16 +34,12 @@ _CLASS_NAME = re.compile(
     r"(^|_)(layer|block|norm|act|activation|conv|module)(_?(layer|block|cls|class|klass|fn|type))?$"
 )
 
-_OTHER_ARRAYS = {"numpy", "pandas", "jax", "cupy", "tensorflow", "scipy", "h5py"}
-
 
 class ParameterEvidence:
     """Evidence of parameters; what is found makes the function be inferred again, knowing it."""
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._other_arrays: bool | None = None
-        """Whether the file imports a package with arrays of its own; None until asked."""
 
     def add(self, fact: Fact, kind: Fact = TENSOR) -> None:
         """The value was used where only a tensor can stand, or only another ``kind`` of value."""
@@ -72,10 +67,7 @@ class ParameterEvidence:
         if not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts):
             return
         if isinstance(owner, UnknownParameter):
-            if self._other_arrays is None:
-                roots = {f.name.partition(".")[0] for f in self.state.env.values() if isinstance(f, Qual)}
-                self._other_arrays = bool(roots & _OTHER_ARRAYS)
-            if self.state.in_module() or not self._other_arrays:
+            if self.state.in_module() or not self.state.other_arrays:
                 self.add(owner)
 
     def sizes(self, node: ast.Call, name: str) -> None:

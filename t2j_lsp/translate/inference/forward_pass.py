@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from t2j_lsp.translate.rule.facts import (
@@ -31,7 +32,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
 )
 from t2j_lsp.translate.rule.join import element, join
-from t2j_lsp.translate.rule.names import canonical
+from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import Rule
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
@@ -130,6 +131,12 @@ class State:
         if isinstance(fact, Instance) and fact.cls.info.node in self.classes:
             return Instance(self.classes[fact.cls.info.node].fact)
         return fact
+
+    @cached_property
+    def other_arrays(self) -> bool:
+        """Whether the file imports a package with arrays of its own, whose methods have the names of tensors'."""
+        roots = {fact.name.partition(".")[0] for fact in self.env.values() if isinstance(fact, Qual)}
+        return bool(roots & ARRAY_LIBRARIES)
 
     def in_module(self) -> bool:
         """Whether the code here is a method of a module."""

@@ -77,19 +77,21 @@ class Methods:
             case _:
                 pass
         if self.state.imports_torch and (
-            only_tensor(name, node) or (self._runs_in_module() and means_other_on_arrays(name, node))
+            only_tensor(name, node) or (self._only_tensors_around() and means_other_on_arrays(name, node))
         ):
             return self._tensor_method(node, Tensor(sure=False), name, arguments)
         return UNKNOWN
 
-    def _runs_in_module(self) -> bool:
-        """Whether the code here is part of a module's forward pass: what has tensor methods there is a tensor."""
-        return self.state.function is not None and self.state.function.runs_in_module
+    def _only_tensors_around(self) -> bool:
+        """Whether what has methods of tensors is one: in a module's forward pass, and where no other arrays are."""
+        function = self.state.function
+        return function is not None and function.runs_in_module or not self.state.other_arrays
 
     def _parameter_method(self, node: ast.Call, owner: UnknownParameter, name: str, arguments: list[Fact]) -> Fact:
         rule = REGISTRY.get(f"torch.Tensor.{name}")
         forward = self.state.in_module()
-        if rule is None and REGISTRY.get(f"torch.Tensor.{name.removesuffix('_')}") is None:
+        base = REGISTRY.get(f"torch.Tensor.{name.removesuffix('_')}")
+        if base is None and rule is None and name not in TENSOR_ONLY:
             self.evidence.foreign(owner)
         if owner.foreign and name not in TENSOR_ONLY:
             return UNKNOWN

@@ -66,14 +66,15 @@ AMBIGUOUS = names_with(Trait.AMBIGUOUS)
 """A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
 MODULE_ONLY = names_with(Trait.MODULE_ONLY)
 
-ARRAY_LIBRARIES = frozenset({"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow"})
+ARRAY_LIBRARIES = frozenset(
+    {"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow", "h5py"}
+)
 """Libraries whose values have methods of the same names as tensors, and aren't tensors."""
 
-_TENSOR_KEYWORDS = frozenset({"dim", "keepdim", "dim0", "dim1", "dims", "start_dim", "end_dim"})
-_NOT_SAME_ON_ARRAYS = frozenset(
-    {"size", "view", "repeat", "max", "min", "sort", "std", "var", "median", "norm", "split"}
+_TENSOR_KEYWORDS = frozenset(
+    {"dim", "keepdim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "unbiased", "as_tuple"}
 )
-"""Methods that arrays have too, or that strings have, with another meaning."""
+_REDUCTIONS = names_with(Trait.REDUCTION)
 
 
 def only_tensor(name: str, node: ast.Call) -> bool:
@@ -83,9 +84,10 @@ def only_tensor(name: str, node: ast.Call) -> bool:
     if any(k.arg in _TENSOR_KEYWORDS and not _is_string(k.value) for k in node.keywords):
         return True
     count = len(node.args)
+    first = node.args[0] if node.args else None
     match name:
-        case "transpose":
-            return count == 2
+        case "transpose" | "select":
+            return count == 2 and not any(map(_is_string, node.args))
         case "size":
             return count == 1
         case "view":
@@ -94,22 +96,42 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             return count > 2
         case "flatten":
             return any(_is_number(a) for a in node.args)
+        case "argsort":
+            return count == 2 and _is_truth(node.args[1])
         case "to":
-            first = node.args[0] if node.args else None
             return isinstance(first, ast.Attribute) and first.attr in ("device", "dtype")
+        case _ if name in _REDUCTIONS:
+            return isinstance(first, ast.List) or count == 2 and _is_truth(node.args[1])
         case _:
-            return False
+            return name.endswith("_") and not name.endswith("__") and _is_tensor_method(name[:-1])
+
+
+def _is_tensor_method(name: str) -> bool:
+    """Whether arrays lack a method of this name that tensors have."""
+    return any(name in names for names in (TENSOR_ONLY, TENSOR_ONLY_BARE, OPERATOR_METHODS, AMBIGUOUS))
 
 
 def means_other_on_arrays(name: str, node: ast.Call) -> bool:
-    """Whether arrays have a method of this name that does something else with these arguments."""
-    if name in ("max", "min", "sort", "split", "norm"):
-        return bool(node.args) and not any(_is_string(a) for a in node.args)
-    return name in _NOT_SAME_ON_ARRAYS and not any(k.arg in ("axis", "ddof") for k in node.keywords)
+    """Whether arrays have a method of this name that does something else, or fails, with these arguments."""
+    if any(map(_is_string, node.args)) or any(k.arg in ("axis", "ddof") for k in node.keywords):
+        return False
+    fewest = 0 if name in _OTHER else 1 if name in _OTHER_WITH_ONE else 2 if name in _OTHER_WITH_TWO else None
+    return fewest is not None and len(node.args) >= fewest
+
+
+_OTHER = names_with(Trait.OTHER_ON_ARRAYS)
+_OTHER_WITH_ONE = names_with(Trait.OTHER_WITH_ONE)
+_OTHER_WITH_TWO = names_with(Trait.OTHER_WITH_TWO)
+HARMLESS = names_with(Trait.HARMLESS)
+"""Methods that may be converted where the receiver is an array of another library: they do the same there."""
 
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant) and not _is_string(node)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _is_string(node: ast.expr) -> bool:

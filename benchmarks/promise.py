@@ -20,13 +20,15 @@ import ast
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.wild import drawn
 from t2j_lsp.api import convert_file
@@ -34,10 +36,15 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
-from t2j_lsp.contract import ObjectVerdict, Options, Severity, Span, T2JError, Translation, VerdictKind
+from t2j_lsp.contract import Finding, ObjectVerdict, Options, Severity, Span, T2JError, Translation, VerdictKind
 
 EAGER_ONLY = ("tensor-branch", "value-needed")
-"""Notes that say of a conversion that it doesn't run under jit."""
+"""Codes of notes that say of a conversion that it doesn't run under jit."""
+
+
+def is_eager_only(finding: Finding) -> bool:
+    """Whether a note says that what it is about doesn't run under jit."""
+    return finding.code in EAGER_ONLY or re.search(r"\bjit\b", finding.reason) is not None
 
 
 @dataclass
@@ -68,6 +75,10 @@ class Corpus:
             f"{self.folder:34} {self.files:5} {rate:7.0f} {self.converted:7} {self.gaps:6} {len(self.defects):7}"
             f" {self.claimed:7} {held + len(self.broken):8} {held:6} {len(self.broken):6}"
         )
+
+    def figures(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {**vars(self), "verdicts": {str(kind): count for kind, count in self.verdicts.items()}}
 
 
 def converted(folder: Path, corpus: Corpus, files: int | None, seed: int) -> Iterator[tuple[Path, Translation]]:
@@ -101,7 +112,7 @@ class Claim:
 
 def told_of(translation: Translation) -> list[Span]:
     """Where a user was told that something isn't converted, or doesn't run under jit."""
-    return [f.span for f in translation.findings if f.severity is Severity.GAP or f.code in EAGER_ONLY]
+    return [f.span for f in translation.findings if f.severity is Severity.GAP or is_eager_only(f)]
 
 
 def overlaps(node: ast.stmt, span: Span) -> bool:
@@ -217,7 +228,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for line in [*corpus.defects, *corpus.refused]:
                     print(f"  {line}")
     if options.json is not None:
-        options.json.write_text(json.dumps([asdict(c) for c in found], indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps([c.figures() for c in found], indent=1), encoding="utf-8")
     held = sum(c.verdicts[VerdictKind.EQUIVALENT] for c in found)
     broken = sum(len(c.broken) for c in found)
     unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import precedence
 from t2j_lsp.translate.rule.record import Argument, Piece
 
@@ -145,6 +145,8 @@ def _said(argument: Argument, words: tuple[str, ...]) -> bool:
 
 def dtype_kind(argument: Argument | None) -> str | None:
     """The dtype as facts name it (``float``, ``int``, ``bool`` or a torch name) where the argument is a torch dtype."""
+    if argument is not None and isinstance(argument.node, ast.Name) and argument.node.id in ("bool", "int", "float"):
+        return argument.node.id if argument.fact == UNKNOWN else None
     if argument is None or not isinstance(argument.fact, Qual):
         return None
     name = DTYPES.get(argument.fact.name.removeprefix("torch."))

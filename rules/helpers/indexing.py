@@ -1,4 +1,4 @@
-"""Indices for torch.scatter and its like, and torch.masked_scatter."""
+"""Indices for torch.scatter and its like, and writes by masks."""
 
 import jax
 import jax.numpy as jnp
@@ -19,3 +19,12 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
     mask = jnp.broadcast_to(mask, x.shape)
     order = jnp.cumsum(mask.ravel()).reshape(x.shape) - 1
     return jnp.where(mask, source.ravel()[order], x)
+
+
+def set_where(x: jax.Array, mask: jax.Array, value: jax.Array | complex) -> jax.Array:
+    """Puts `value` where `mask` is true, in the dtype of x, as `x[mask] = value` does; works under jit.
+
+    `mask` has the first axes of x. `value` is one number, or has an element for each of x.
+    """
+    mask = jnp.expand_dims(mask, tuple(range(mask.ndim, x.ndim)))
+    return jnp.where(mask, jnp.asarray(value).astype(x.dtype), x)

@@ -83,7 +83,7 @@ def _translated(source: str, options: Options, lines: Container[int] | None) -> 
         inference = Inference(parsed, options.resolve, project=Neighbours() if options.resolve is not None else None)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
-        if inference.state.calls_unknown or inference.state.hands_modules:
+        if inference.state.asks_call_sites:
             inference = with_call_sites(inference)
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)

@@ -51,6 +51,7 @@ from .needs import NeededNames
 from .operators import KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
 from .subscripts import Subscripts
+from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
 from .variables import Variables
@@ -127,7 +128,7 @@ class Renderer:
 
     @cached_property
     def subscripts(self) -> Subscripts:
-        return Subscripts(self.ctx, self, self.copier)
+        return Subscripts(self.ctx, self, self.copier, self.tensor_code)
 
     @cached_property
     def in_place(self) -> InPlace:
@@ -147,7 +148,11 @@ class Renderer:
 
     @cached_property
     def tensors(self) -> TensorMethods:
-        return TensorMethods(self.ctx, self.copier, self.rules, self.in_place)
+        return TensorMethods(self.ctx, self.copier, self.rules, self.in_place, self.tensor_code)
+
+    @cached_property
+    def tensor_code(self) -> TensorCode:
+        return TensorCode(self.ctx)
 
     @cached_property
     def calls(self) -> Calls:
@@ -160,6 +165,7 @@ class Renderer:
             layers=lambda: self.layers,
             methods=lambda: self.methods,
             tensors=lambda: self.tensors,
+            code=lambda: self.tensor_code,
         )
 
     @cached_property
@@ -247,6 +253,7 @@ class Calls:
         layers: Callable[[], Layers],
         methods: Callable[[], ModuleMethods],
         tensors: Callable[[], TensorMethods],
+        code: Callable[[], TensorCode],
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -256,6 +263,7 @@ class Calls:
         self.layers = layers
         self.methods = methods
         self.tensors = tensors
+        self.code = code
 
     def call(self, node: ast.Call) -> Piece | None:
         """What a call becomes; None where only its arguments may change."""
@@ -303,10 +311,7 @@ class Calls:
 
     def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
         """``x.item()`` and ``int(x)`` work eagerly and fail under jit, as conditions on arrays do."""
-        function = self.ctx.scope.function
-        if tensor is None or function is None or not function.runs_in_module:
-            return
-        if is_tensor(self.ctx.fact(tensor)):
+        if tensor is not None and is_tensor(self.ctx.fact(tensor)) and self.code().is_traced:
             reason = "the value of an array is not known under jit, and this fails there"
             self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 

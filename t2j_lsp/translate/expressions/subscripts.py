@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.item_stores import is_mask
 from t2j_lsp.translate.rule.facts import ListOf, Tensor
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .tensor_code import TensorCode
+
+PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
 
 
 class Subscripts:
     """What subscripts and their indices become."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier, code: TensorCode) -> None:
         self.ctx = context
+        self.code = code
         self.renderer = renderer
         self.copier = copier
 
@@ -27,6 +32,8 @@ class Subscripts:
         if not isinstance(self.ctx.fact(node.value), Tensor) or not isinstance(node.ctx, ast.Load):
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(is_mask(p, self.ctx.inference.facts) for p in parts) and self.code.is_traced:
+            self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
         lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
         if not lists:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
@@ -23,17 +23,20 @@ from .context import Context
 from .copying import Copier
 from .in_place import InPlace
 from .rule_application import RuleApplication
+from .tensor_code import TensorCode
 
 
 class TensorMethods:
     """What methods of tensors become."""
 
-    def __init__(self, context: Context, copier: Copier, rules: RuleApplication, in_place: InPlace) -> None:
+    def __init__(
+        self, context: Context, copier: Copier, rules: RuleApplication, in_place: InPlace, code: TensorCode
+    ) -> None:
         self.ctx = context
         self.copier = copier
         self.rules = rules
         self.in_place = in_place
-        self._computing: dict[FunctionInfo, bool] = {}
+        self.code = code
 
     def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor) -> Piece | None:
         name = func.attr
@@ -70,32 +73,25 @@ class TensorMethods:
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
-        if name in AMBIGUOUS and self._among_tensors():
+        if name in AMBIGUOUS and self.code.among_tensors:
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
-        elif other and (isinstance(owner, UnknownParameter) or self._among_tensors()):
+        elif other and (isinstance(owner, UnknownParameter) or self.code.among_tensors):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None
 
     def _by_its_place(self, node: ast.Call, name: str, other: bool) -> bool:
         """Whether a receiver is a tensor because of where the call stands."""
-        function = self.ctx.scope.function
-        in_module = function is not None and function.runs_in_module
-        if in_module and (other or name in ("to", "type") and bool(node.args)):
+        if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args)):
             return True
-        if not self._among_tensors():
+        if not self.code.among_tensors:
             return False
         if name in OPERATOR_METHODS:
             return len(node.args) < 2 and not node.keywords and self._used(node)
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
         return name in HARMLESS and other or name == "to" and bool(node.args)
-
-    def _among_tensors(self) -> bool:
-        """Whether the code around computes with tensors."""
-        function = self.ctx.scope.function
-        return function is not None and (function.runs_in_module or self._computes(function))
 
     def _used(self, node: ast.Call) -> bool:
         """Whether the value of a call is read: ``seen.add(x)`` is a set's."""
@@ -104,13 +100,6 @@ class TensorMethods:
     def _sorts_in_place(self, node: ast.Call, name: str) -> bool:
         """``names.sort()``, a list's; what a tensor's gives is read."""
         return name == "sort" and not self._used(node)
-
-    def _computes(self, function: FunctionInfo) -> bool:
-        """Whether tensors are seen in a function."""
-        if function not in self._computing:
-            facts = (self.ctx.inference.facts.get(node) for node in ast.walk(function.node))
-            self._computing[function] = any(isinstance(fact, Tensor) for fact in facts)
-        return self._computing[function]
 
     def _method_rule(self, name: str) -> Rule | None:
         rule = REGISTRY.get(f"torch.Tensor.{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
@@ -24,16 +25,19 @@ from t2j_lsp.translate.rule.join import assign, element
 from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .annotations import annotation_fact
+from .evidence import ParameterEvidence
 from .forward_pass import Env, Infer, State, UnknownParameter, dotted
+from .item_stores import only_arrays_take
 from .operators import arithmetic
 
 
 class Bindings:
     """Assignments."""
 
-    def __init__(self, state: State, infer: Infer) -> None:
+    def __init__(self, state: State, infer: Infer, evidence: Callable[[], ParameterEvidence]) -> None:
         self.state = state
         self.infer = infer
+        self.evidence = evidence
 
     def bind(self, target: ast.expr, fact: Fact, env: Env, value: ast.expr | None) -> None:
         """Assign a fact to a name, attribute, subscript or pattern of these."""
@@ -66,7 +70,22 @@ class Bindings:
                 self.infer.expr(target.slice, env)
                 if is_module(container):
                     self.state.note_indexed(container)
+                elif container == UNKNOWN or isinstance(container, UnknownParameter):
+                    self._written(target, container, fact, env)
                 self.state.facts[target] = element(container)
+
+    def _written(self, target: ast.Subscript, container: Fact, value: Fact, env: Env) -> None:
+        """``x[:, 0] = 1`` says that x is a tensor, unless the file has other arrays too."""
+        tensors = self.state.in_module() or not self.state.other_arrays or isinstance(value, Tensor)
+        array = only_arrays_take(target, value, self.state.facts)
+        if tensors and array and isinstance(container, UnknownParameter):
+            self.evidence().add(container)
+        elif tensors and array and isinstance(target.value, ast.Name):
+            env[target.value.id] = self.state.facts[target.value] = Tensor(sure=False)
+        else:
+            self.state.asks_callers |= array or isinstance(container, UnknownParameter)
+            if array and self.state.function is not None and isinstance(target.value, ast.Name):
+                self.state.arrays_written.add((self.state.function, target.value.id))
 
     def _unpack(self, target: ast.Tuple | ast.List, fact: Fact, env: Env, value: ast.expr | None) -> None:
         count = len(target.elts)

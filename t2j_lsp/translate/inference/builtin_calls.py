@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, Instance, ListOf, Shape, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, Instance, ListOf, Scalar, Shape, Tuple
 from t2j_lsp.translate.rule.join import element
 
 from .forward_pass import State, class_names, join_all
@@ -21,8 +21,12 @@ class BuiltinCalls:
         if name == "len":
             self.state.note_indexed(first)
         match name:
-            case "len" | "int" | "round" | "abs" | "ord" | "id" | "hash":
-                return first if name == "abs" and is_tensor(first) else INT
+            case "len" | "int" | "ord" | "id" | "hash":
+                return INT
+            case "abs":
+                return Scalar(first.kind) if isinstance(first, Scalar) else first
+            case "round":
+                return INT if len(arguments) < 2 else FLOAT
             case "float":
                 return FLOAT
             case "bool" | "isinstance" | "issubclass" | "hasattr" | "callable" | "any" | "all":

@@ -8,10 +8,11 @@ is a module in ``def count(net)`` is said by ``count(Net())``, and in ``def fini
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from t2j_lsp.translate.rule.facts import (
     NONE,
+    TENSOR,
     UNKNOWN,
     AnyModule,
     Class,
@@ -19,6 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     Function,
     FunctionInfo,
     ListOf,
+    Tensor,
     Tuple,
     is_module,
 )
@@ -66,19 +68,47 @@ def _own_parameters(info: FunctionInfo) -> list[ast.arg]:
 
 
 def with_call_sites(inference: Inference) -> Inference:
-    """The inference repeated with the modules and the makers of modules that the file hands around."""
+    """The inference repeated with the modules, makers of modules and tensors that the file hands around."""
     assumed: dict[ast.AST, Fact] = {}
     for _ in range(ROUNDS):
         found: dict[ast.AST, Fact] = {}
-        if inference.state.calls_unknown:
-            found = {node: some_maker(fact) for node, fact in _handed(inference).items() if _holds_makers(fact)}
-        if inference.state.hands_modules:
+        state = inference.state
+        handed = _handed(inference) if state.calls_unknown or state.asks_callers else {}
+        if state.calls_unknown:
+            found = {node: some_maker(fact) for node, fact in handed.items() if _holds_makers(fact)}
+        if state.asks_callers:
+            found |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor)}
+            found |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
+        if state.hands_modules:
             found.update(_modules_handed(inference))
         if all(assumed.get(node) == fact for node, fact in found.items()):
             break
         assumed.update(found)
         inference = inference.knowing(assumed)
     return inference
+
+
+def called_by_modules(functions: Iterable[FunctionInfo]) -> set[FunctionInfo]:
+    """Functions that methods of modules call, directly or through others."""
+    found: set[FunctionInfo] = set()
+    waiting = [info for info in functions if info.runs_in_module]
+    while waiting:
+        called = {info for info in waiting.pop().callees if isinstance(info, FunctionInfo)} - found
+        found |= called
+        waiting += called
+    return found
+
+
+def _arrays_of_modules(inference: Inference) -> Iterator[ast.AST]:
+    """Where names get their values that are written to as arrays are, in functions that modules call."""
+    written = inference.state.arrays_written
+    called = called_by_modules(inference.functions.values()) if written else set()
+    for info, name in written:
+        if info in called:
+            for node in ast.walk(info.node):
+                stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+                if stored or isinstance(node, ast.arg) and node.arg == name:
+                    yield node
 
 
 def _handed(inference: Inference) -> dict[ast.AST, Fact]:

@@ -112,7 +112,7 @@ class Parts:
 
     @cached_property
     def bindings(self) -> Bindings:
-        return Bindings(self.state, self.expressions)
+        return Bindings(self.state, self.expressions, lambda: self.evidence)
 
     @cached_property
     def branches(self) -> Branches:

@@ -114,6 +114,10 @@ class State:
     """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
     hands_modules: bool = False
     """Whether a function or class of the file is called with a module."""
+    asks_callers: bool = False
+    """Whether a parameter is written to or asked in a way that only what is passed for it tells the meaning of."""
+    arrays_written: set[tuple[FunctionInfo, str]] = field(default_factory=set)
+    """Names in functions that are written to as only arrays are, tensors where a module calls the function."""
     called_as_classes: set[ast.Lambda] = field(default_factory=set)
     """Lambdas that are called where a class may stand instead, and so with its ``rngs``."""
     isinstance_classes: set[str] = field(default_factory=set)
@@ -131,6 +135,11 @@ class State:
         if isinstance(fact, Instance) and fact.cls.info.node in self.classes:
             return Instance(self.classes[fact.cls.info.node].fact)
         return fact
+
+    @property
+    def asks_call_sites(self) -> bool:
+        """Whether what is passed for parameters may tell more of the file."""
+        return self.calls_unknown or self.hands_modules or self.asks_callers
 
     @cached_property
     def other_arrays(self) -> bool:

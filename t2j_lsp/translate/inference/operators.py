@@ -81,7 +81,7 @@ def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
         rank = ranks.pop() if len(ranks) == 1 and not isinstance(op, ast.MatMult) else None
         dtypes = {t.dtype for t in tensors}
         dtype = dtypes.pop() if len(dtypes) == 1 else None
-        if dtype == "bool" or isinstance(op, ast.Div):
+        if isinstance(op, ast.Div) or dtype == "bool" and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             dtype = None if dtype == "bool" and not isinstance(op, ast.Div) else "float"
         if len(tensors) == 1 and dtype == "int" and left not in (INT, BOOL) and right not in (INT, BOOL):
             other = right if isinstance(left, Tensor) else left

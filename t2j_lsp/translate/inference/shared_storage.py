@@ -10,13 +10,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
 from .file import Inference
+from .forward_pass import UnknownParameter
 from .gates import Gate
 
 NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
@@ -76,7 +77,8 @@ class _Function:
         """The name whose storage the value of an expression may share."""
         match node:
             case ast.Name():
-                return node.id if isinstance(self.inference.facts.get(node), Tensor) else None
+                held = self.inference.facts.get(node, UNKNOWN)
+                return node.id if isinstance(held, Tensor | UnknownParameter) or held == UNKNOWN else None
             case ast.Attribute() if node.attr in VIEWS:
                 return self._base(node.value)
             case ast.Subscript() if _basic_index(node.slice):
@@ -97,14 +99,16 @@ class _Function:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
         if target is not None:
-            name = self._base(target.value if isinstance(target, ast.Subscript) else target)
-            if name is not None:
+            held = target.value if isinstance(target, ast.Subscript) else target
+            name = self._base(held)
+            if name is not None and isinstance(self.inference.facts.get(held), Tensor):
                 yield name
         for call in _calls(node):
             func = call.func
             if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
                 name = self._base(func.value)
-                if name is not None and not isinstance(self.inference.facts.get(func), Qual):
+                known = isinstance(self.inference.facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
+                if name is not None and known and not isinstance(self.inference.facts.get(func), Qual):
                     yield name
             if works_in_place(call, self.inference.facts) and call.args:
                 name = self._base(call.args[0])

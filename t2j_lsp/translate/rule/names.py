@@ -86,8 +86,8 @@ def only_tensor(name: str, node: ast.Call) -> bool:
     count = len(node.args)
     first = node.args[0] if node.args else None
     match name:
-        case "transpose" | "select":
-            return count == 2 and not any(map(_is_string, node.args))
+        case "transpose":
+            return count == 2
         case "size":
             return count == 1
         case "view":

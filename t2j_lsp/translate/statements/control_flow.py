@@ -8,6 +8,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -27,12 +28,14 @@ class ControlFlow:
         header: Headers,
         loops: ModuleLoops,
         no_gradient: NoGradient,
+        code: TensorCode,
     ) -> None:
         self.ctx = context
         self.statements = statements
         self.header = header
         self.loops = loops
         self.no_gradient = no_gradient
+        self.code = code
 
     def condition(self, node: ast.If) -> bool:
         """``if``: one branch of it, where the condition is known."""
@@ -108,12 +111,22 @@ class ControlFlow:
 
     def _note_branch(self, test: ast.expr) -> None:
         """``if x.sum() > 0`` works eagerly and fails under jit."""
-        fact = self.ctx.fact(test)
-        inside = self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
-        if is_tensor(fact) and inside:
+        class_info = self.ctx.scope.class_info
+        inside = class_info is not None and class_info.is_module
+        if self._asks_tensor(test) and (inside or self.code.is_traced):
             self.ctx.report.note(
                 test, "if", "tensor-branch", "a condition on array values fails under jit; use jnp.where or lax.cond"
             )
+
+    def _asks_tensor(self, test: ast.expr) -> bool:
+        """Whether a condition is an array, or has one among its parts."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return self._asks_tensor(inner)
+            case ast.BoolOp():
+                return any(map(self._asks_tensor, test.values))
+            case _:
+                return is_tensor(self.ctx.fact(test))
 
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr

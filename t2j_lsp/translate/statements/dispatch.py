@@ -105,12 +105,14 @@ class Statements:
 
     @cached_property
     def flow(self) -> ControlFlow:
-        return ControlFlow(self.ctx, self, self.header, ModuleLoops(self.ctx, self.renderer), self.no_gradient)
+        loops, code = ModuleLoops(self.ctx, self.renderer), self.renderer.tensor_code
+        return ControlFlow(self.ctx, self, self.header, loops, self.no_gradient, code)
 
     @cached_property
     def stores(self) -> Stores:
         of, renderer = self.ctx, self.renderer
-        return Stores(of.inference, of.edits, of.report, renderer, renderer.variables, renderer.subscripts, self.header)
+        names = renderer.variables, renderer.subscripts
+        return Stores(of.inference, of.edits, of.report, renderer, *names, self.header, renderer.tensor_code)
 
     @cached_property
     def attributes(self) -> AttributeStores:

@@ -8,10 +8,15 @@ from t2j_lsp.translate.expressions.context import Edits, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.subscripts import Subscripts
+from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ATOM, UNARY, bracket
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
+from t2j_lsp.translate.rule.pieces import ATOM, bracket
+
+from .masks import Masks
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -44,7 +49,10 @@ class Stores:
         variables: Variables,
         subscripts: Subscripts,
         header: Headers,
+        code: TensorCode,
     ) -> None:
+        self.code = code
+        self.masks = Masks(inference, report, renderer)
         self.inference = inference
         self.edits = edits
         self.report = report
@@ -90,6 +98,7 @@ class Stores:
         """``x[i] = v`` and ``x[i] += v`` on an array: ``x = x.at[i].set(v)``."""
         base = self.inference.fact(target.value)
         if not isinstance(base, Tensor):
+            self._may_be_array(node, target, value, base)
             return False
         variable = self.variables.parameter(target.value)
         if variable is not None and variable[1]:
@@ -98,10 +107,9 @@ class Stores:
             return True
         holder = bracket(self.renderer.render(target.value), ATOM) if variable is None else variable[0]
         index = self.subscripts.index(target)
-        right = self.renderer.argument(value)
+        sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
-            sign = _SIGNS[type(operator)] if operator is not None else ""
-            self.edits.replace(node, f"{holder}[{index}] {sign}= {right.text}")
+            self.edits.replace(node, f"{holder}[{index}] {sign}= {self.renderer.argument(value).text}")
             return True
         if not isinstance(target.value, ast.Name) and not _attribute_of_name(target.value):
             self.report.gap(
@@ -111,44 +119,36 @@ class Stores:
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
             return True
-        if self._whole_mask(target, value):
-            amount = bracket(self.renderer.render(value), UNARY)
-            text = right.text if operator is None else f"{holder} {_SIGNS[type(operator)]} {amount}"
-            self.edits.replace(node, f"{holder} = {self.renderer.need('jnp')}.where({index}, {text}, {holder})")
-            self.report.converted += 1
-            return True
+        if is_mask(target.slice, self.inference.facts):
+            masked = self.masks.chosen(target, value, index, holder, sign)
+            if masked is not None:
+                self.edits.replace(node, f"{holder} = {masked}")
+                self.report.converted += 1
+                return True
+            self.masks.note(node)
+        right = self.renderer.argument(value)
         if operator is None:
             new = f"{holder}.at[{index}].set({right.text})"
         elif type(operator) in _AT and _unique(target.slice):
             new = f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
         else:
-            symbol = _SIGNS[type(operator)]
-            new = f"{holder}.at[{index}].set({holder}[{index}] {symbol} {bracket(right, ATOM)})"
+            new = f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, ATOM)})"
         self.edits.replace(node, f"{holder} = {new}")
         self.report.converted += 1
         return True
 
-    def _whole_mask(self, target: ast.Subscript, value: ast.expr) -> bool:
-        """``x[x > 1] = 1``: one number in the places of a mask of x's shape. ``x.at[mask]`` doesn't run under jit."""
-        mask, held = self.inference.fact(target.slice), self.inference.fact(target.value)
-        if not isinstance(mask, Tensor) or mask.dtype != "bool" or not isinstance(held, Tensor):
-            return False
-        number = self.inference.fact(value)
-        if not (isinstance(number, Scalar) or isinstance(number, Tensor) and number.rank == 0):
-            return False
-        kind = number.kind if isinstance(number, Scalar) else number.dtype
-        if held.dtype == "bool" and kind != "bool" or held.dtype == "int" and kind not in ("int", "bool"):
-            return False  # jnp.where would widen the dtype, where a store rounds
-        match target.slice:
-            case ast.Compare(left=left, comparators=[other]):
-                while isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "abs":
-                    left = left.func.value
-                own = ast.unparse(target.value)
-                if ast.unparse(left) == own and (
-                    isinstance(self.inference.fact(other), Scalar) or ast.unparse(other) == own
-                ):
-                    return True
-        return mask.rank is not None and mask.rank == held.rank
+    def _may_be_array(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, base: Fact) -> None:
+        """A write into something of unknown type, which fails if that is an array."""
+        function = self.code.function
+        if base != UNKNOWN and not isinstance(base, UnknownParameter) or not self.code.among_tensors:
+            return
+        fact, facts = self.inference.fact(value), self.inference.facts
+        if function is not None and (
+            only_arrays_take(target, fact, facts) or may_be_array(target, fact, facts, function.node)
+        ):
+            name = ast.unparse(target.value)
+            reason = f"if {name!r} is a tensor, JAX says {name} = {name}.at[...].set(...): annotate it as torch.Tensor"
+            self.report.gap(node, "Tensor.__setitem__", "unsure", reason)
 
     def _unknown_layout(self, node: ast.stmt, text: str) -> None:
         reason = f"whether {text} is a kernel in Flax's layout is not known here"

@@ -1,0 +1,79 @@
+"""Writes by masks: ``x[mask] = v`` is a choice between two arrays, which runs under jit; ``x.at[mask]`` does not."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Report
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.subscripts import PICKED_BY_MASK
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.pieces import ARGUMENT, UNARY, bracket
+
+
+class Masks:
+    """What writes by masks become."""
+
+    def __init__(self, inference: Inference, report: Report, renderer: ExpressionRenderer) -> None:
+        self.inference = inference
+        self.report = report
+        self.renderer = renderer
+
+    def chosen(self, target: ast.Subscript, value: ast.expr, mask: str, holder: str, sign: str) -> str | None:
+        """``x[mask] = 1`` and ``x[mask] = y[mask]`` as a choice; None where the value isn't such."""
+        number = self._is_number(value)
+        whole = value if number else _masked(value, target.slice)
+        if whole is None:
+            return None
+        piece = self.renderer.argument(whole)
+        text = f"{holder} {sign} {bracket(piece, UNARY)}" if sign else bracket(piece, ARGUMENT)
+        if number and self._is_whole(target, value):
+            return f"{self.renderer.need('jnp')}.where({mask}, {text}, {holder})"
+        return f"{self.renderer.need('set_where')}({holder}, {mask}, {text})"
+
+    def note(self, node: ast.AST) -> None:
+        """Say that the size of what a mask picks is not known under jit."""
+        self.report.note(node, "Tensor.__setitem__", "value-needed", PICKED_BY_MASK)
+
+    def _is_number(self, value: ast.expr) -> bool:
+        fact = self.inference.fact(value)
+        named = isinstance(fact, Qual) and fact.name.rpartition(".")[2] in ("inf", "nan", "pi", "e")
+        return named or isinstance(fact, Scalar) or isinstance(fact, Tensor) and fact.rank == 0
+
+    def _is_whole(self, target: ast.Subscript, value: ast.expr) -> bool:
+        """Whether the mask surely has the shape of x, and the value fits x's dtype."""
+        mask, held = self.inference.fact(target.slice), self.inference.fact(target.value)
+        number = self.inference.fact(value)
+        if not isinstance(held, Tensor):
+            return False
+        kind = number.dtype if isinstance(number, Tensor) else number.kind if isinstance(number, Scalar) else "float"
+        if held.dtype == "bool" and kind != "bool" or held.dtype == "int" and kind not in ("int", "bool"):
+            return False  # jnp.where would widen the dtype, where a store rounds
+        if held.dtype is None and kind == "float" and not (isinstance(number, Tensor) or self._asks_floats(target)):
+            return False
+        match target.slice:
+            case ast.Compare(left=left, comparators=[other]):
+                while isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "abs":
+                    left = left.func.value
+                own = ast.unparse(target.value)
+                if ast.unparse(left) == own and (self._is_number(other) or ast.unparse(other) == own):
+                    return True
+        return isinstance(mask, Tensor) and mask.rank is not None and mask.rank == held.rank
+
+    def _asks_floats(self, target: ast.Subscript) -> bool:
+        """Whether the mask compares x as one does floats: with one, with infinity, or with itself, for NaN."""
+        match target.slice:
+            case ast.Compare(left=left, comparators=[other]) if ast.unparse(left) == ast.unparse(target.value):
+                fact = self.inference.fact(other)
+                return ast.unparse(left) == ast.unparse(other) or (
+                    self._is_number(other) and not (isinstance(fact, Scalar) and fact.kind != "float")
+                )
+        return False
+
+
+def _masked(value: ast.expr, mask: ast.expr) -> ast.expr | None:
+    """The ``y`` of ``y[mask]``; None for anything else, and for a mask that is computed anew by a call."""
+    if not isinstance(value, ast.Subscript) or ast.unparse(value.slice) != ast.unparse(mask):
+        return None
+    return value.value if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(mask)) else None

@@ -1,0 +1,144 @@
+"""Writes into parts of values: whose type only the write, the other uses or the callers tell; and writes by masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from t2j_lsp import convert
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+MODULE = (
+    HEAD
+    + "class Net(nn.Module):\n    def forward(self, items, i, y):\n        x = items[0]\n        {}\n        return x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("store", "wanted"),
+    [
+        ("x[:, 0] = 1", "x = x.at[:, 0].set(1)"),
+        ("x[..., i] = y", "x = x.at[..., i].set(y)"),
+        ("x[torch.arange(3), i] = y", "x = x.at[jnp.arange(3), i].set(y)"),
+        ("x[1:] = 0", "x = x.at[1:].set(0)"),
+        ("x[:, 0] += 1", "x = x.at[:, 0].add(1)"),
+        ("x[x > 0] = 1", "x = jnp.where(x > 0, 1, x)"),
+        ("x[i > 0] = 1", "x = set_where(x, i > 0, 1)"),
+    ],
+)
+def test_a_write_that_only_arrays_take_tells_what_a_value_is(store: str, wanted: str) -> None:
+    translation = convert(MODULE.format(store))
+    assert wanted in translation.code
+    assert not translation.gaps
+
+
+@pytest.mark.parametrize(
+    "store", ["x[0] = 1", "x[i] = torch.relu(y)", "x[-1] = torch.relu(y)", "x[1:] = torch.relu(y)"]
+)
+def test_a_write_that_may_be_a_list_s_is_a_gap(store: str) -> None:
+    (gap,) = convert(MODULE.format(store)).gaps
+    assert gap.reason.startswith("if 'x' is a tensor, JAX says x = x.at[...].set(...)")
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "x['key'] = torch.relu(y)",
+        "x[f'{i}'] = torch.relu(y)",
+        "x.append(y)\n        x[0] = torch.relu(y)",
+        "x[0] = torch.relu(y)\n        x['other'] = y",
+        "x[i] = 1",
+    ],
+)
+def test_what_is_used_as_a_container_is_left_alone(store: str) -> None:
+    translation = convert(MODULE.format(store))
+    assert not translation.gaps
+    assert store.replace("torch.relu", "jax.nn.relu") in translation.code
+
+
+def test_arrays_of_numpy_stay_numpy_s() -> None:
+    text = "import numpy as np\n" + HEAD + "def f(a, n):\n    a[:, 0] = n\n    return a\n"
+    translation = convert(text)
+    assert "    a[:, 0] = n\n" in translation.code
+    assert not translation.gaps
+
+
+def test_what_modules_call_is_given_tensors() -> None:
+    text = (
+        "import numpy as np\n"
+        + HEAD
+        + "def divide(a, b):\n    result = a / b\n    result[result == np.inf] = 0.0\n    return result\n\n\n"
+        + "class Loss(nn.Module):\n    def forward(self, x, y):\n        return divide(x - y, y).mean()\n"
+    )
+    translation = convert(text)
+    assert "result = jnp.where(result == np.inf, 0.0, result)" in translation.code
+    assert not translation.gaps
+
+
+def test_what_callers_pass_tells_what_is_written_to() -> None:
+    text = (
+        "import numpy as np\n"
+        + HEAD
+        + "def clear(a, n):\n    a[n] = 0\n    return a\n\n\n"
+        + "def f(x: torch.Tensor):\n    return clear(x, 2)\n"
+    )
+    assert "    a = a.at[n].set(0)\n" in convert(text).code
+
+
+MASKED = [
+    "x[mask] = 0",
+    "x[mask] = -0.5",
+    "x[mask] = y[mask]",
+    "x[mask] += 1",
+    "x[mask] *= y[mask]",
+    "x[~mask] = 2",
+    "x[mask & (y[:, 0] > 0)] = 2",
+    "x[x > y] = x[x > y]",
+    "n[n > 2] = 1.7",
+    "n[mask] = 1.7",
+]
+
+
+@pytest.mark.parametrize("store", MASKED)
+def test_a_write_by_a_mask_runs_under_jit(store: str) -> None:
+    text = HEAD + (
+        "def f(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, mask: torch.Tensor):\n"
+        f"    mask = mask > 0\n    {store}\n    return x, n\n"
+    )
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(-1, 1, (5, 3)).astype(np.float32) for _ in range(2)]
+    arrays += [np.array([1, 2, 3, 4, 5], np.int32), rng.uniform(-1, 1, (5,)).astype(np.float32)]
+    translation = convert(text)
+    assert "value-needed" not in {note.code for note in translation.notes}
+    wanted = _function(text)(*map(torch.tensor, arrays))
+    found = jax.jit(_function(translation.code))(*map(jnp.array, arrays))
+    for a, b in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b)
+        assert str(a.dtype).removeprefix("torch.") == str(b.dtype)
+
+
+@pytest.mark.parametrize("statement", ["return x[x > 0].sum()", "x[x > 0] = y\n    return x"])
+def test_what_a_mask_picks_is_said_to_fail_under_jit(statement: str) -> None:
+    text = HEAD + f"def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n"
+    (note,) = convert(text).notes
+    assert (note.code, "fails under jit" in note.reason) == ("value-needed", True)
+
+
+def test_conditions_and_values_of_functions_of_tensors_are_noted() -> None:
+    text = (
+        HEAD
+        + "def f(x: torch.Tensor):\n    if x.sum() > 0 and not (x > 1).any():\n        return x.item()\n\n\n"
+        + "def train(model, loader):\n    total = 0\n    for x in loader:\n        total += model(x).sum().item()\n"
+    )
+    assert [note.code for note in convert(text).notes] == ["tensor-branch", "value-needed"]
+
+
+def _function(text: str) -> Any:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<program>", "exec"), namespace)
+    return namespace["f"]

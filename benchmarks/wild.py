@@ -5,9 +5,10 @@
 The sources of each package of `packages.SUBJECTS` are downloaded once into FOLDER (``~/.cache/t2j/wild``) and read
 there; nothing of them is run. Every file that mentions torch is converted, or N of each package, drawn by seed before
 any is looked at. Printed for each package: files, lines, lines of source for each second of processor time, places that
-converted, gaps, defects (what the last reading of an output finds, and failures of t2j) and files that were refused,
-with ``--twice`` also the outputs that change when they are converted again. At the end: the slowest files, the reasons
-of gaps that are most frequent, and every defect. The exit status is 0 if there are no defects.
+converted, gaps, defects (what the last reading of an output finds, names and arguments that the installed jax, flax
+and optax don't have, and failures of t2j) and files that were refused, with ``--twice`` also the outputs that change
+when they are converted again. At the end: the slowest files, the reasons of gaps that are most frequent, and every
+defect. The exit status is 0 if there are no defects.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.installed_names import unknown_names
 from benchmarks.packages import SUBJECTS, fetched
 from t2j_lsp.api import FileConversion, convert
 from t2j_lsp.commands.many_files import converted_or_error
@@ -84,13 +86,17 @@ def look_at(path: Path, twice: bool) -> Converted:
         failed = not isinstance(done, SourceError)
         return Converted(str(path), lines, seconds, defects=(str(done),) * failed, refused=str(done) * (not failed))
     translation = done.translation
+    defects = [f"{path}:{f.span.line}: {f.reason}" for f in translation.gaps if f.code == "defect"]
+    if translation.code != translation.source:
+        own = unknown_names(translation.source)
+        defects += [f"{path}: {name}" for name in unknown_names(translation.code) if name not in own]
     return Converted(
         str(path),
         lines,
         seconds,
         translation.converted,
         tuple(f.reason for f in translation.gaps),
-        tuple(f"{path}:{f.span.line}: {f.reason}" for f in translation.gaps if f.code == "defect"),
+        tuple(defects),
         again=changes_again(done) if twice else "",
     )
 

@@ -116,6 +116,7 @@ other = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
         "held = list(model.parameters())\nprint(held[0].sum())",
         "held = model.parameters()\na, b = sum(p.numel() for p in held), sum(p.numel() for p in held)",
         "if (held := list(model.parameters())):\n    print(held)",
+        "def f(held):\n    held = held or list(model.parameters())\n    for p in held:\n        p.data.zero_()",
     ],
 )
 def test_an_order_that_shows_is_a_gap(line: str) -> None:

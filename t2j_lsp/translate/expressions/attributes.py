@@ -33,6 +33,7 @@ from .rule_application import RuleApplication
 from .variables import Variables
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
+_NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
 
 class Attributes:
@@ -81,8 +82,12 @@ class Attributes:
                 return self._unknown_attribute(node) if owner == UNKNOWN else None
 
     def _unknown_attribute(self, node: ast.Attribute) -> Piece | None:
-        """``module.training``, of which only the name says that it is a module's."""
-        if node.attr != "training" or not self.ctx.inference.imports_torch:
+        """``module.training`` and ``optimizer.param_groups``, of which only the name says whose they are."""
+        if not self.ctx.inference.imports_torch:
+            return None
+        if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
+            self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
+        if node.attr != "training":
             return None
         if isinstance(node.value, ast.Name) and node.value.id in MODULE_NAMES:
             self.ctx.report.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")

@@ -86,32 +86,38 @@ def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
     match parent:
         case ast.Attribute(attr=name):
             return name in _SHARED
-        case ast.Assign():
+        case ast.Assign() | ast.NamedExpr():
             reads = _reads(inference, parent)
-            asked = [inference.source.parents.get(n) for n in reads or ()]
+            uses = [*(reads or ()), *([parent] if isinstance(parent, ast.NamedExpr) else ())]
+            asked = [inference.source.parents.get(n) for n in uses]
             return reads is not None and all(isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked)
         case _:
             return False
 
 
 def _reads(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast.Name] | None:
-    """The reads of a variable that only ``node`` binds in its function; None if there are none, or for others."""
+    """The reads of a variable that only ``node`` binds in its function; None if nobody reads it, or for others."""
     targets = [node.target] if isinstance(node, ast.NamedExpr) else node.targets
     around: ast.AST = node
     while not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
         around = inference.source.parents[around]
     match targets:
-        case [ast.Name(id=name)] if not _is_shared(around, name):
+        case [ast.Name(id=name)] if not _is_bound_otherwise(around, name):
             uses = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
             reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
-            return reads if reads and len(reads) == len(uses) - 1 else None
+            known = len(reads) == len(uses) - 1 and (reads or isinstance(node, ast.NamedExpr))
+            own = set(ast.walk(node.value))
+            return reads if known and own.isdisjoint(reads) else None
         case _:
             return None
 
 
-def _is_shared(scope: ast.AST, name: str) -> bool:
-    """Whether a function's name is that of a scope around it."""
-    return any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in ast.walk(scope))
+def _is_bound_otherwise(scope: ast.AST, name: str) -> bool:
+    """Whether a function's name is a parameter, too, or that of a scope around it."""
+    return any(
+        isinstance(n, ast.Global | ast.Nonlocal) and name in n.names or isinstance(n, ast.arg) and n.arg == name
+        for n in ast.walk(scope)
+    )
 
 
 def _is_list(node: ast.expr) -> bool:

@@ -84,7 +84,7 @@ class CallFacts:
             case Qual():
                 return self.library().call(node, function.name, arguments)
             case Class():
-                self.state.note_call(function.info, [*arguments, *named])
+                self.state.note_call(function.info, [*arguments, *named], _gives_rngs(node))
                 self.bodies.infer_class(function.info)
                 self.evidence().passed(function.info.method("__init__"), node, skip=1)
                 return Instance(function)
@@ -99,7 +99,7 @@ class CallFacts:
             case Partial():
                 return self._partial_call(node, function, arguments, env)
             case Function():
-                self.state.note_call(function.info, [*arguments, *named])
+                self.state.note_call(function.info, [*arguments, *named], _gives_rngs(node))
                 result = self.bodies.infer_function(function.info)
                 self.evidence().passed(function.info, node, skip=int(isinstance(node.func, ast.Attribute)))
                 return result
@@ -306,6 +306,11 @@ def _listed(node: ast.expr) -> list[ast.expr] | None:
 def _takes_tensor_first(rule: Rule) -> bool:
     parameters = rule.signatures[0].parameters
     return bool(parameters) and parameters[0].name in ("input", "self", "tensor", "x", "query", "condition")  # type: ignore[index]
+
+
+def _gives_rngs(node: ast.Call) -> bool:
+    """Whether a call was converted before, and brings its generator along."""
+    return any(keyword.arg == "rngs" for keyword in node.keywords)
 
 
 def _member(node: ast.Call, arguments: list[Fact]) -> Fact | None:

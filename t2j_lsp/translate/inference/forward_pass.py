@@ -169,9 +169,13 @@ class State:
             else:
                 self.function.draws = True
 
-    def note_call(self, info: FunctionInfo | ClassInfo, arguments: Iterable[Fact] = ()) -> None:
-        """A function or class of the file was called."""
+    def note_call(
+        self, info: FunctionInfo | ClassInfo, arguments: Iterable[Fact] = (), gives_rngs: bool = False
+    ) -> None:
+        """A function or class of the file was called. ``gives_rngs``: whoever calls needs no others for it."""
         self.hands_modules |= any(map(is_module, arguments))
+        if gives_rngs:
+            return
         if isinstance(info, ClassInfo) and info.is_module:
             self.note_built()
         if self.function is not None:

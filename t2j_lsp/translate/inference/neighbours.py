@@ -39,7 +39,7 @@ def parsed(text: str) -> ModuleLevel:
     """The module level of a text. Raises SourceError if it isn't Python."""
     level = _parsed.get(text)
     if level is None:
-        level = _parsed[text] = ModuleLevel(Source(text))
+        level = _parsed[text] = ModuleLevel(Source(text, placed=False))
         while len(_parsed) > 1 and sum(map(len, _parsed)) > KEPT_CHARACTERS:
             _parsed.popitem(last=False)
     _parsed.move_to_end(text)

@@ -24,11 +24,15 @@ def plan_rngs(inference: Inference) -> None:
             info.seeds, info.draws = False, True
     for node in inference.settled:
         info = inference.functions[node]
-        info.settled, info.takes_rngs = (
-            True,
-            "rngs" in {a.arg for a in info.node.args.kwonlyargs},
-        )
+        info.settled, info.takes_rngs = True, _asks_for_rngs(info)
     _plan_files([inference])
+
+
+def _asks_for_rngs(info: FunctionInfo) -> bool:
+    """Whether JAX code can't be called without ``rngs``."""
+    arguments = info.node.args
+    given = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return any(argument.arg == "rngs" and default is None for argument, default in given)
 
 
 def _plan_files(files: Sequence[Inference]) -> None:

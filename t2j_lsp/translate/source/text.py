@@ -48,9 +48,12 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
 
 
 class Source:
-    """A parsed text. Raises SourceError, with line and column, if it isn't Python that this interpreter parses."""
+    """A parsed text. Raises SourceError, with line and column, if it isn't Python that this interpreter parses.
 
-    def __init__(self, text: str) -> None:
+    ``placed=False`` leaves expressions in f-strings where ``ast`` says, for texts that are only read for their meaning.
+    """
+
+    def __init__(self, text: str, placed: bool = True) -> None:
         self.bom = "\ufeff" if text.startswith("\ufeff") else ""
         self.text = text[len(self.bom) :]
         self._ascii: dict[int, bool] = {}
@@ -61,7 +64,7 @@ class Source:
         """Every node of the tree, as ``ast.walk`` finds them, and the node around each."""
         self.kinds = frozenset(map(type, self.nodes))
         """The kinds of nodes that the tree has."""
-        if sys.version_info < (3, 12) and ast.JoinedStr in self.kinds:
+        if placed and sys.version_info < (3, 12) and ast.JoinedStr in self.kinds:
             try:
                 place_expressions(self)
             except Unreadable as error:

@@ -73,6 +73,8 @@ class Objects:
     def _assignments(self, scope: VariableScope) -> dict[str, list[ast.expr]]:
         found: dict[str, list[ast.expr]] = {}
         for node in self.statements(scope):
+            for named in self._named(node):
+                found.setdefault(named.target.id, []).append(named.value)
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             value = node.value
@@ -82,6 +84,17 @@ class Objects:
                     for one, given in zip(target.elts, value.elts, strict=False):
                         found.setdefault(ast.unparse(one), []).append(given)
         return found
+
+    def _named(self, node: ast.stmt) -> Iterator[ast.NamedExpr]:
+        """The assignments inside the expressions of a statement."""
+        if ast.NamedExpr in self.ctx.source.kinds:
+            stack = [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt)]
+            while stack:
+                inner = stack.pop()
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner
+                if not isinstance(inner, ast.Lambda | ast.stmt):
+                    stack.extend(ast.iter_child_nodes(inner))
 
     def home(self, name: str, scope: VariableScope) -> VariableScope:
         """The scope that a plain name belongs to: this function, one around it, or the module level."""

@@ -139,19 +139,14 @@ class OutsideUpdates:
             case ast.For(
                 target=ast.Name(id=group),
                 iter=ast.Attribute(attr="param_groups", value=owner),
-                body=[
-                    ast.Assign(targets=[ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value="lr"))])
-                    | ast.AugAssign(
-                        target=ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value="lr"))
-                    ) as body
-                ],
+                body=[ast.Assign() | ast.AugAssign() | ast.Expr() as body],
                 orelse=[],
-            ) if group == held:
-                for inner in ast.walk(body.value):
+            ) if (value := _new_rate(body, group)) is not None:
+                for inner in ast.walk(value):
                     if isinstance(inner, ast.Subscript) and ast.unparse(inner) == f"{group}['lr']":
                         self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
                 self.ctx.plan.on_statement(
-                    node, lambda statements: self._set_groups(node, owner, group, body, statements)
+                    node, lambda statements: self._set_groups(node, owner, group, body, value, statements)
                 )
 
     def _set_groups(
@@ -159,10 +154,11 @@ class OutsideUpdates:
         node: ast.For,
         owner: ast.expr,
         group: str,
-        body: ast.Assign | ast.AugAssign,
+        body: ast.stmt,
+        value: ast.expr,
         statements: StatementRewriter,
     ) -> None:
-        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(body.value)):
+        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(value)):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
             return
         extra = ""
@@ -172,7 +168,7 @@ class OutsideUpdates:
                 self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
                 return
             extra = f"{self._rate(statements.renderer, owner).text} {sign} "
-        self._set_rate(node, owner, body.value, statements, extra)
+        self._set_rate(node, owner, value, statements, extra)
 
     def _foreign(self, node: ast.Name) -> bool:
         return self.ctx.source.parents.get(node) not in self.ctx.plan.expression_handlers
@@ -271,3 +267,22 @@ class OutsideUpdates:
 
 
 _SIGNS: dict[type[ast.operator], str] = {ast.Mult: "*", ast.Div: "/", ast.Add: "+", ast.Sub: "-"}
+
+
+def _new_rate(body: ast.stmt, group: str) -> ast.expr | None:
+    """What a statement gives ``group["lr"]``, by an assignment or, where it is a tensor, in place."""
+    match body:
+        case (
+            ast.Assign(targets=[ast.Subscript() as target], value=value)
+            | ast.AugAssign(target=ast.Subscript() as target, value=value)
+        ):
+            pass
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Subscript() as target, attr="copy_" | "fill_"), args=[value], keywords=[]
+            )
+        ):
+            pass
+        case _:
+            return None
+    return value if ast.unparse(target) == f"{group}['lr']" else None

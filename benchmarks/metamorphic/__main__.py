@@ -6,9 +6,10 @@
 Every program is changed in every way of `changes`, alone and in ``--pairs`` random pairs, and converted. A changed
 program fails if it has a gap where the original has none, if an object of it is not `equivalent` where the original's
 is, or if the converter crashes. Where an object is converted to the same text as the original's, but for names that
-the change renamed, the original's verdict stands for it (`same text`); else both are checked, at most ``--checks``
-programs of each change. What the changes claim is held by ``tests/test_metamorphic.py``, which runs changed programs in
-PyTorch. ``--out`` keeps each outcome as a line of JSON; a run that finds the file goes on where it stopped.
+the change renamed, the original's verdict stands for it (`same text`). Of those that are converted otherwise,
+``--checks`` programs of each change, drawn by the seed, are checked once all are converted. What the changes claim is
+held by ``tests/test_metamorphic.py``, which runs changed programs in PyTorch. ``--out`` keeps each outcome as a line of
+JSON; a run that finds the file goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
@@ -34,7 +35,18 @@ from benchmarks.torchvision_sources import SourcesNotFound, find_sources
 from .change import CHANGES
 from .corpora import Program, own, torchvision, vit_pytorch
 from .tasks import Task, run
-from .trial import EQUIVALENT, FAILURES, NOT_CHECKED, SAME, UNCHANGED, Outcome
+from .trial import (
+    DIFFERENT,
+    EQUIVALENT,
+    FAILURES,
+    NO_VERDICT,
+    NOT_CHECKED,
+    SAME,
+    UNCHANGED,
+    UNCHECKED,
+    Outcome,
+    Tried,
+)
 
 
 def programs(options: argparse.Namespace) -> Iterator[Program]:
@@ -47,27 +59,37 @@ def programs(options: argparse.Namespace) -> Iterator[Program]:
         yield from vit_pytorch(options.vit_pytorch.resolve(), options.only)
 
 
-def tasks(found: list[Program], options: argparse.Namespace, done: set[tuple[str, tuple[str, ...]]]) -> list[Task]:
-    """What is to be done: changes alone and in pairs, and which of them may be checked."""
+def conversions(found: list[Program], options: argparse.Namespace, done: set[Tried]) -> list[Task]:
+    """What is to be converted: every change alone, and random pairs."""
     rng = random.Random(options.seed)
     names = [name for name in CHANGES if not options.changes or name in options.changes]
     wanted = {
         p.name: [(n,) for n in names] + [tuple(rng.sample(names, 2)) for _ in range(_pairs(names, options))]
         for p in found
     }
-    order = [(p, n) for p, kinds in wanted.items() for n in kinds]
-    rng.shuffle(order)
-    counts: Counter[str] = Counter()
-    checked: dict[str, set[tuple[str, ...]]] = {}
-    for program, kinds in order:
-        label = kinds[0] if len(kinds) == 1 else PAIRS
-        counts[label] += 1
-        if counts[label] <= options.checks * (1 if len(kinds) == 1 else 3):
-            checked.setdefault(program, set()).add(kinds)
     return [
-        Task(p, left, frozenset(checked.get(p.name, ())), options.seed)
+        Task(p, left, options.seed)
         for p in found
         if (left := tuple(n for n in dict.fromkeys(wanted[p.name]) if (p.name, n) not in done))
+    ]
+
+
+def checks(found: list[Program], options: argparse.Namespace, outcomes: Mapping[Tried, Outcome]) -> list[Task]:
+    """What is to be checked of what was converted to another text, by kind of change as many as the options say."""
+    kinds: dict[str, list[Outcome]] = {}
+    for one in outcomes.values():
+        if one.result in (EQUIVALENT, NO_VERDICT, NOT_CHECKED, DIFFERENT, UNCHECKED):
+            kinds.setdefault(label(one), []).append(one)
+    drawn: set[Tried] = set()
+    for name, candidates in kinds.items():
+        order = sorted(one.tried for one in candidates)
+        random.Random(f"{options.seed} {name}").shuffle(order)
+        drawn.update(order[: options.checks * (3 if name == PAIRS else 1)])
+    open_ones = [one for one in outcomes.values() if one.result == NOT_CHECKED and one.tried in drawn]
+    return [
+        Task(p, changes, options.seed, checked=True)
+        for p in found
+        if (changes := tuple(one.changes for one in open_ones if one.program == p.name))
     ]
 
 
@@ -76,14 +98,19 @@ def _pairs(names: list[str], options: argparse.Namespace) -> int:
 
 
 PAIRS = "pairs of changes"
-COLUMNS = (SAME, EQUIVALENT, NOT_CHECKED, *FAILURES)
+COLUMNS = (SAME, EQUIVALENT, NO_VERDICT, NOT_CHECKED, *FAILURES)
 
 
-def report(outcomes: list[Outcome]) -> bool:
+def label(one: Outcome) -> str:
+    """The row of the table that an outcome belongs to."""
+    return one.changes[0] if len(one.changes) == 1 else PAIRS
+
+
+def report(outcomes: Collection[Outcome]) -> bool:
     """Prints the table and every failure; whether there is none."""
     counts: dict[str, Counter[str]] = {}
     for one in outcomes:
-        counts.setdefault(one.changes[0] if len(one.changes) == 1 else PAIRS, Counter())[one.result] += 1
+        counts.setdefault(label(one), Counter())[one.result] += 1
     table = Table(box=None, pad_edge=False)
     table.add_column("change")
     for head in ("changed", *COLUMNS):
@@ -105,13 +132,14 @@ def _cells(found: Counter[str]) -> list[str]:
     return [str(changed), *(str(found[name]) for name in COLUMNS)]
 
 
-def kept(path: Path | None, seed: int) -> list[Outcome]:
-    """The outcomes that an earlier run wrote, with this seed."""
+def kept(path: Path | None, seed: int) -> dict[Tried, Outcome]:
+    """The outcomes that an earlier run wrote, with this seed; of a conversion that was checked later, the verdict."""
     if path is None or not path.exists():
-        return []
+        return {}
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     mine = [one for one in lines if one.pop("seed") == seed]
-    return [Outcome(**{**one, "changes": tuple(one["changes"])}) for one in mine]
+    outcomes = (Outcome(**{**one, "changes": tuple(one["changes"])}) for one in mine)
+    return {one.tried: one for one in outcomes}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -125,7 +153,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="programs whose names hold this")
     parser.add_argument("--changes", type=lambda text: text.split(","), default=[], help="kinds, with commas between")
     parser.add_argument("--pairs", type=int, default=4, help="random pairs of changes for each program (4)")
-    parser.add_argument("--checks", type=int, default=24, help="changed programs of each kind that may be checked (24)")
+    parser.add_argument(
+        "--checks",
+        type=int,
+        default=24,
+        help="programs of each kind that are checked, of those converted otherwise (24)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the choices that changes have, and of the pairs")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--out", type=Path, help="where to keep every outcome, one a line; read to go on")
@@ -137,21 +170,24 @@ def main(arguments: list[str] | None = None) -> int:
     except SourcesNotFound as error:
         parser.error(str(error))
     outcomes = kept(options.out, options.seed)
-    work = tasks(found, options, {(one.program, one.changes) for one in outcomes})
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with (
         open(options.out or os.devnull, "a", encoding="utf-8") as out,
         ProcessPoolExecutor(options.jobs, get_context("spawn")) as processes,
         Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar,
     ):
-        shown = bar.add_task("programs", total=len(work))
-        for future in as_completed([processes.submit(run, task) for task in work]):
-            results = future.result()
-            for one in results:
-                outcomes.append(one)
-                print(json.dumps({"seed": options.seed, **asdict(one)}), file=out, flush=True)
-            bar.update(shown, advance=1, description=results[-1].program if results else "")
-    return 0 if report(outcomes) else 1
+        for name, work in (
+            ("converted", lambda: conversions(found, options, set(outcomes))),
+            ("checked", lambda: checks(found, options, outcomes)),
+        ):
+            tasks = work()
+            shown = bar.add_task(name, total=len(tasks))
+            for future in as_completed([processes.submit(run, task) for task in tasks]):
+                for one in future.result():
+                    outcomes[one.tried] = one
+                    print(json.dumps({"seed": options.seed, **asdict(one)}), file=out, flush=True)
+                bar.update(shown, advance=1)
+    return 0 if report(outcomes.values()) else 1
 
 
 if __name__ == "__main__":

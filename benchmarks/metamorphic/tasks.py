@@ -14,12 +14,12 @@ from .trial import Outcome, Trial
 
 @dataclass(frozen=True)
 class Task:
-    """One program with the changes to try on it; those in ``checked`` may ask the checker."""
+    """One program with the changes to try on it. ``checked``: what is converted otherwise is handed to the checker."""
 
     program: Program
     changes: tuple[tuple[str, ...], ...]
-    checked: frozenset[tuple[str, ...]]
     seed: int
+    checked: bool = False
 
 
 _pools: list[Pool] = []
@@ -30,9 +30,5 @@ def run(task: Task) -> list[Outcome]:
     if task.checked and not _pools:
         _pools.append(Pool(device="cpu", project=Path(os.environ["T2J_CACHE"])))
         _pools[0].start()
-    trial = Trial(task.program, None)
-    done = []
-    for names in task.changes:
-        trial.pool = _pools[0] if names in task.checked else None
-        done.append(trial.of(names, str(task.seed)))
-    return done
+    trial = Trial(task.program, _pools[0] if task.checked else None)
+    return [trial.of(names, str(task.seed)) for names in task.changes]

@@ -20,9 +20,14 @@ from .change import CHANGES, Changed
 from .corpora import Program
 from .sameness import Conversion, restored
 
-UNCHANGED, SAME, EQUIVALENT, NOT_CHECKED = "unchanged", "same text", "equivalent", "not checked"
+UNCHANGED, SAME, EQUIVALENT = "unchanged", "same text", "equivalent"
+NO_VERDICT, NOT_CHECKED = "no verdict", "not checked"
 GAP, DIFFERENT, UNCHECKED, CRASH, INVALID = "new gap", "different", "unchecked", "crash", "invalid change"
 FAILURES = (GAP, DIFFERENT, UNCHECKED, CRASH, INVALID)
+
+
+Tried = tuple[str, tuple[str, ...]]
+"""A program's name and the changes that were made, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class Outcome:
     result: str
     detail: str = ""
     seconds: float = 0.0
+
+    @property
+    def tried(self) -> Tried:
+        """What it is the outcome of."""
+        return self.program, self.changes
 
 
 def translated(program: Program, text: str) -> Translation:
@@ -120,7 +130,7 @@ class Trial:
             if verdict.verdict is not VerdictKind.EQUIVALENT:
                 return str(verdict.verdict), f"{name}: {verdict.reason}"
             covered |= self._used_by(name)
-        return (EQUIVALENT, ", ".join(apart)) if covered else (NOT_CHECKED, "the original has no verdict")
+        return (EQUIVALENT, ", ".join(apart)) if covered else (NO_VERDICT, "the original has none")
 
     def _used_by(self, name: str) -> set[str]:
         """The objects that run when one does."""

@@ -71,3 +71,34 @@ def test_inplace_of_another_library_is_its_own_affair() -> None:
     )
     assert "    fuse(parts[0], inplace=True)\n" in result.code
     assert result.gaps == ()
+
+
+HELD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(3))
+
+    def forward(self, x: Tensor, y: Tensor):
+        {}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "wanted"),
+    [
+        ("self.weight.data = {}", "self.weight[...] = (x\n"),
+        ("self.weight[0] = {}", "self.weight[0] = (x\n"),
+        ("self.weight *= {}", "self.weight[...] *= (x\n"),
+        ("self.weight.copy_({})", "self.weight[...] = "),
+        ("x.add_({})", "x = x + (x\n"),
+        ("x.add_({}).mul_(2)", "x = x + (x\n"),
+        ("x = {}.expand(3, -1)", "= (x\n"),
+        ("_, x = {}.max(1)", "x = (x\n"),
+    ],
+)
+def test_a_value_over_several_lines_stays_in_brackets(head: str, wanted: str) -> None:
+    translation = run(HELD.format(head.format("(x\n            + y)")))
+    assert wanted in translation.code
+    assert not translation.gaps

@@ -220,10 +220,11 @@ class Headers:
         if piece.text != self.edits.source.segment(child):
             text = piece.text
             start, end = self.edits.source.span(child)
-            if breaks_line(text) and self.edits.source.concrete.brackets.around(start, end) is None:
+            whole = isinstance(parent, ast.Expr) and piece.precedence == ANY
+            if breaks_line(text) and not whole and self.edits.source.concrete.brackets.around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
-            self.edits.replace(parent if isinstance(parent, ast.Expr) and piece.precedence == ANY else child, text)
+            self.edits.replace(parent if whole else child, text)
 
     def annotation(self, node: ast.expr | None) -> None:
         """Rewrite an annotation."""

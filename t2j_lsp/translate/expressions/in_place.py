@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 
 from .context import Context, CurrentStatement
 from .copying import Copier
@@ -58,7 +58,7 @@ class InPlace:
         if _stands_for(statement, node, receiver):
             return piece
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
-            statement.before.append(f"{receiver.id} = {piece.text}")
+            statement.before.append(f"{receiver.id} = {assigned(piece)}")
             return Piece(receiver.id)
         self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
         return self.copier.copy_arguments(node)
@@ -84,16 +84,16 @@ class InPlace:
         parameter = self.variables.parameter(target, constant=raw)
         if parameter is not None:
             text, flax_layout = parameter
-            value = self.variables.in_flax_layout(target, piece) if flax_layout and not raw else piece.text
+            value = self.variables.in_flax_layout(target, piece) if flax_layout and not raw else assigned(piece)
             if value is None:
                 self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
         match target:
             case ast.Name():
-                return Piece(f"{target.id} = {piece.text}", ANY)
+                return Piece(f"{target.id} = {assigned(piece)}", ANY)
             case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
-                return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {piece.text}", ANY)
+                return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {assigned(piece)}", ANY)
             case ast.Subscript(value=ast.Name() | ast.Attribute()):
                 return self._assign_to_part(target, piece, node)
             case _:
@@ -108,11 +108,11 @@ class InPlace:
             if variable[1]:
                 self._unseen(node, f"{variable[0]} has Flax's layout; assign to its part explicitly")
                 return None
-            return Piece(f"{variable[0]}[{index}] = {piece.text}", ANY)
+            return Piece(f"{variable[0]}[{index}] = {assigned(piece)}", ANY)
         holder = bracket(self.renderer.render(target.value), ATOM)
         if isinstance(base, Tensor) and not base.variable:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
-        return Piece(f"{holder}[{index}] = {piece.text}", ANY)
+        return Piece(f"{holder}[{index}] = {assigned(piece)}", ANY)
 
     def _unseen(self, node: ast.expr, reason: str) -> None:
         self.ctx.report.gap(node, "in-place", "in-place", reason)

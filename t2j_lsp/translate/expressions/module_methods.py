@@ -8,7 +8,7 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
 from .context import Context
@@ -196,7 +196,7 @@ class ModuleMethods:
         text = receiver.text
         if not text.replace(".", "").isidentifier():
             text = self.ctx.names.fresh("module" if "model" in self.ctx.names.of_source else "model")
-            statement.before.append(f"{text} = {receiver.text}")
+            statement.before.append(f"{text} = {assigned(receiver)}")
         call = self._switch(node, text)
         statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
         return Piece(text)

@@ -9,7 +9,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.rule.pieces import ARGUMENT, Piece, bracket
+from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
 
 from .context import Context
@@ -96,7 +96,7 @@ class CallSite:
         if current is None or not current.hoistable:
             return None
         name = self.ctx.names.fresh(hint)
-        current.before.append(f"{name} = {bracket(piece, ARGUMENT)}")
+        current.before.append(f"{name} = {assigned(piece)}")
         return Piece(name)
 
     def rngs(self) -> str:

@@ -128,6 +128,11 @@ def bracket(piece: Piece, needed: int) -> str:
     return piece.text
 
 
+def assigned(piece: Piece) -> str:
+    """The text of ``piece`` behind a ``=``, in brackets if it goes over several lines without any."""
+    return f"({piece.text})" if _bare_newline(piece.text) else bracket(piece, ARGUMENT)
+
+
 def breaks_line(text: str) -> bool:
     """Whether a text goes over more than one line."""
     return "\n" in text or "\r" in text
@@ -138,10 +143,9 @@ def _bare_newline(text: str) -> bool:
     if not breaks_line(text):
         return False
     try:
-        ast.parse(text.strip(), mode="eval")
+        return len(ast.parse(text.strip()).body) != 1
     except SyntaxError:
         return True
-    return False
 
 
 # --- templates --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.rule_application import used_of_pair
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
-from t2j_lsp.translate.rule.pieces import Part
+from t2j_lsp.translate.rule.pieces import Part, assigned
 from t2j_lsp.translate.rule.record import REGISTRY
 
 
@@ -64,7 +64,7 @@ class Assignments:
         piece = self.renderer.render(node.value)
         if not isinstance(piece, Part):
             return False
-        self.ctx.edits.replace(node, f"{self.ctx.source.segment(target.elts[used])} = {piece.text}")
+        self.ctx.edits.replace(node, f"{self.ctx.source.segment(target.elts[used])} = {assigned(piece)}")
         return True
 
     def device(self, node: ast.Assign) -> bool:

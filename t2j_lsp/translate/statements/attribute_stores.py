@@ -9,6 +9,7 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import Instance, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.pieces import assigned
 
 from .captured_modules import CapturedModules
 from .stores import Stores
@@ -87,7 +88,7 @@ class AttributeStores:
 
     def _child_of_container(self, node: ast.Assign, target: ast.Attribute, base: str) -> bool:
         """``self.norm = layer`` in a subclass of Sequential makes the layer one of its steps."""
-        holder, value = self.renderer.render(target.value).text, self.renderer.render(node.value).text
+        holder, value = self.renderer.render(target.value).text, assigned(self.renderer.render(node.value))
         if base == "torch.nn.Sequential":
             self.ctx.edits.replace(node, f'{holder}.add_module("{target.attr}", {value})')
         else:

@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
-from t2j_lsp.translate.rule.pieces import ATOM, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
 
 class ModuleStatements:
@@ -105,7 +105,7 @@ class ModuleStatements:
 
     def _add_module(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
         owner = bracket(self.renderer.render(func.value), ATOM)
-        value = self.renderer.render(call.args[1]).text
+        value = assigned(self.renderer.render(call.args[1]))
         key = call.args[0]
         container = layer_names(self.ctx.fact(func.value)) & {"torch.nn.Sequential", "torch.nn.ModuleDict"}
         if container == {"torch.nn.Sequential"}:

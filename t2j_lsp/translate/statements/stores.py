@@ -14,7 +14,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ATOM, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
 from .masks import Masks
 
@@ -87,7 +87,7 @@ class Stores:
             self.report.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
             return True
         value = self.renderer.argument(node.value)
-        right = self.variables.in_flax_layout(target.value, value) if parameter[1] else value.text
+        right = self.variables.in_flax_layout(target.value, value) if parameter[1] else assigned(value)
         if right is None:
             self._unknown_layout(node, parameter[0])
             return True
@@ -109,7 +109,7 @@ class Stores:
         index = self.subscripts.index(target)
         sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
-            self.edits.replace(node, f"{holder}[{index}] {sign}= {self.renderer.argument(value).text}")
+            self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(self.renderer.argument(value))}")
             return True
         if not isinstance(target.value, ast.Name) and not _attribute_of_name(target.value):
             self.report.gap(
@@ -158,7 +158,7 @@ class Stores:
         """``self.weight *= 0.5`` on a parameter or buffer; into a kernel a tensor goes in Flax's layout."""
         text, flax_layout = variable
         value = self.renderer.argument(node.value)
-        right = value.text
+        right = assigned(value)
         if flax_layout and not isinstance(self.inference.fact(node.value), Scalar):
             moved = self.variables.in_flax_layout(node.target, value)
             if moved is None:

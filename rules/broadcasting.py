@@ -101,6 +101,8 @@ def _repeats(call: Call) -> Fact:
     result=_repeats,
 )
 def repeat_interleave(call: Call) -> Piece:
+    if isinstance(call["repeats"].fact, Tensor) and not call.given("output_size"):
+        call.note("The size of the result depends on the values: under jax.jit give jnp.repeat a total_repeat_length=.")
     if "input" not in call.arguments:
         template = "jnp.repeat(jnp.arange({repeats}.shape[0]), {repeats}, total_repeat_length={output_size?})"
         return call.emit(template)

@@ -48,12 +48,14 @@ layer(
     ' embedding_init=nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform"), rngs={rngs})',
     base="nnx.Embed",
     attributes={"weight": "embedding"},
+    ignore=["sparse"],
 )
 layer(
     "torch.nn.EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,"
     " mode='mean', sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)",
     base="EmbeddingBag",
     attributes={"weight": "embedding"},
+    ignore=["sparse"],
 )
 layer("torch.nn.Identity(*args, **kwargs)", result=SAME, random=False, elementwise=True)
 layer("torch.nn.Flatten(start_dim=1, end_dim=-1)", result=TENSOR, random=False)

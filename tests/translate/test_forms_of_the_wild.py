@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from t2j_lsp import convert
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
@@ -152,3 +154,23 @@ def test_what_comprehensions_and_indices_take_from_a_pipeline_becomes_arrays() -
     exec(compile(once, "<converted>", "exec"), found)
     shape, total, summed, item = found["values"]  # type: ignore[misc]
     assert (shape, total, float(summed), item) == ((8, 4), 32.0, 4.0, (4,))
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("nn.Embedding(3, 4, padding_idx=0, sparse=True)", "Embedding(3, 4, padding_idx=0, rngs=rngs)"),
+        ("nn.Embedding(3, 4, max_norm=1.0)", None),
+        ("nn.Embedding(3, 4, None, 1.0)", None),
+        ("nn.Embedding(3, 4, _freeze=True)", None),
+        ("nn.EmbeddingBag(3, 4, None, 2.0, False, 'sum')", None),
+        ("nn.CrossEntropyLoss(None, None, 2)", None),
+        ("nn.ParameterList([nn.Parameter(torch.ones(2))])", "ModuleList([nnx.Param(jnp.ones(2))])"),
+    ],
+)
+def test_what_a_layer_s_stand_in_does_not_take_is_a_gap(call: str, wanted: str | None) -> None:
+    head = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    translation = convert(f"{HEAD}{head}        self.part = {call}\n")
+    if wanted is not None:
+        assert f"self.part = {wanted}" in translation.code
+    assert [gap.code for gap in translation.gaps] == [] if wanted is not None else ["arguments"]

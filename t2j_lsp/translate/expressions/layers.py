@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.inference.forward_pass import contents, dotted
@@ -141,10 +143,26 @@ class Layers:
         inside = [k for k in spelled(node.keywords) if k not in node.keywords]
         if taken is not None and any(k.arg not in taken for k in inside):
             self.ctx.report.gap(node, layer.name, "arguments", f"write the arguments of {layer.name} out: {_UNTAKEN}")
-        dropped = [k for k in node.keywords if k.arg in ("device", "dtype") or k in unknown and _is_default(layer, k)]
+        gone = ("device", "dtype", *layer.ignore)
+        dropped = [k for k in node.keywords if k.arg in gone or k in unknown and _is_default(layer, k)]
         rngs = rngs_expression(self.ctx) if layer.random else None
         unnamed = [k for k in unknown if contents(node) is k.value]
+        untaken = [k.arg for k in unknown if k.arg is not None and k not in dropped and k not in unnamed]
+        untaken += _misplaced(node, layer, taken)
+        if untaken:
+            reason = f"what stands for {layer.name} in JAX has no {untaken[0]!r}"
+            self.ctx.report.gap(node, layer.name, "arguments", reason)
+            return Piece(self.ctx.source.segment(node))
         return self.copier.rebuilt(node, self.renderer.need(layer.helper), dropped, rngs, unnamed)
+
+
+def _misplaced(node: ast.Call, layer: LayerRule, taken: Sequence[str] | None) -> list[str]:
+    """Parameters that a call gives by position where what stands for the layer has others."""
+    names = [p.name for p in layer.signature.parameters or () if p.kind == "normal"]
+    if taken is None or any(isinstance(a, ast.Starred) for a in node.args) or not names:
+        return []
+    pairs = zip_longest(names[: len(node.args)], taken[: len(node.args)])
+    return [name for name, own in pairs if name is not None and name != own and own in (None, "rngs", *names)]
 
 
 def _is_default(layer: LayerRule, keyword: ast.keyword) -> bool:

@@ -11,7 +11,7 @@ where it can move the axes at the call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from t2j_lsp.contract import Fidelity, RuleDoc
@@ -55,6 +55,8 @@ class LayerRule:
     """The Flax class that its channels-last form is, and its helper derives from: ``nnx.Conv``."""
     elementwise: bool = False
     """Whether it treats all axes alike."""
+    ignore: frozenset[str] = frozenset()
+    """Arguments that change no value, and go: how gradients are stored."""
 
     @property
     def name(self) -> str:
@@ -110,6 +112,7 @@ def layer(
     spatial: int = 0,
     flax: str | None = None,
     elementwise: bool = False,
+    ignore: Iterable[str] = (),
 ) -> LayerRule:
     """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
 
@@ -139,6 +142,7 @@ def layer(
         spatial=spatial,
         flax=flax,
         elementwise=elementwise,
+        ignore=frozenset(ignore),
     )
     LAYERS[signature.name] = made
     return made

@@ -69,16 +69,16 @@ def helper_names() -> frozenset[str]:
 
 
 @cache
-def constructor_parameters(name: str) -> frozenset[str] | None:
-    """What the constructor of a helper takes, its own or a helper's that it derives from; None where it takes all."""
+def constructor_parameters(name: str) -> tuple[str, ...] | None:
+    """What the constructor of a helper takes, in order, its own or its base's; None where it takes all."""
     node = ast.parse(helpers()[name].text).body[0] if name in helpers() else None
     if not isinstance(node, ast.ClassDef):
         return None
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             arguments = statement.args
-            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-            return None if arguments.kwarg is not None else frozenset(a.arg for a in every)
+            every = [*arguments.posonlyargs, *arguments.args[1:], *arguments.kwonlyargs]
+            return None if arguments.kwarg is not None else tuple(a.arg for a in every)
     return next((constructor_parameters(base.id) for base in node.bases if isinstance(base, ast.Name)), None)
 
 

@@ -80,7 +80,7 @@ class Guesser:
     def failed(self, error: Exception) -> None:
         """Puts what an error suggests at the head of the queue."""
         text = str(error)
-        better: list[dict[str, Any]] = []
+        better = self._with_key(error.args[0]) if isinstance(error, KeyError) and error.args else []
         for pattern, change in _REPAIRS:
             match = re.search(pattern, text)
             if match:
@@ -88,6 +88,19 @@ class Guesser:
                     if isinstance(spec, Spec):
                         better += [{**self.last, name: s} for s in change(spec, match)]
         self.queue[:0] = better[:8]
+
+    def _with_key(self, key: Any) -> list[dict[str, Any]]:
+        """The last inputs with what a dict among them was asked for."""
+        main = next((s for s in self.last.values() if isinstance(s, Spec)), Spec("float32", _GENERIC[0]))
+        if not isinstance(key, str | int):
+            return []
+        held = {name: given for name, given in self.last.items() if isinstance(given, dict) and key not in given}
+        specs = [main, *(Spec("float32", shape) for shape in _GENERIC if shape != main.shape)]
+        return [
+            {**self.last, name: {**given, key: next(iter(given.values()), spec)}}
+            for name, given in held.items()
+            for spec in (specs[:1] if given else specs)
+        ]
 
     def _first(self) -> Iterator[dict[str, Any]]:
         names = [p.name for p in self.parameters] or (["*"] if self.star else [])
@@ -167,6 +180,8 @@ def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
     plain = {"int": 2, "float": 0.5, "bool": True}
     if text in plain:
         return plain[text]
+    if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind is dict:
+        return {}  # what is asked of it tells its keys
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
         return [spec, spec]
     return spec

@@ -23,6 +23,7 @@ SCRIPTS = Path(__file__).with_name("scripts")
 COMPARED = {
     "accumulate": (("model",), ("losses", "norms", "rates")),
     "autoencoder": (("model",), ("history", "rates")),
+    "best_weights": (("policy", "target"), ("losses", "scores", "distances")),
     "char_rnn": (("model",), ("losses",)),
     "dcgan": (("netG", "netD"), ("G_losses", "D_losses", "values")),
     "distill": (("student", "teacher"), ("losses",)),

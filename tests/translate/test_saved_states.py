@@ -1,0 +1,96 @@
+"""States of modules that are kept and loaded again: what converts, and what stays with a gap."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = """import copy
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Other(Net):
+    pass
+
+
+a, b, c = Net(), Net(), Other()
+"""
+
+
+def body(code: str) -> tuple[str, int]:
+    """What becomes of the statements behind the head, and how many gaps they have."""
+    done = convert(HEAD + textwrap.dedent(code))
+    return done.code[done.code.index("a, b, c =") :].partition("\n")[2].strip(), len(done.gaps)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("a.load_state_dict(b.state_dict())", "nnx.update(a, nnx.state(b))"),
+        ("a.load_state_dict(copy.deepcopy(b.state_dict()), strict=True)", "nnx.update(a, nnx.state(b))"),
+        (
+            "best = copy.deepcopy(a.state_dict())\na.load_state_dict(best)",
+            "best = jax.tree.map(jnp.copy, nnx.state(a))\nnnx.update(a, best)",
+        ),
+        (
+            "best = None\nbest = {k: v.cpu().clone() for k, v in a.state_dict().items()}\n"
+            "if best is not None:\n    b.load_state_dict(best)",
+            "best = None\nbest = jax.tree.map(jnp.copy, nnx.state(a))\nif best is not None:\n    nnx.update(b, best)",
+        ),
+    ],
+)
+def test_a_state_that_is_only_loaded_again_is_a_tree_of_arrays(code: str, expected: str) -> None:
+    assert body(code) == (expected, 0)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("a.load_state_dict(c.state_dict())", id="another class"),
+        pytest.param("a.load_state_dict(b.state_dict(), strict=False)", id="a part of it"),
+        pytest.param("print(a.load_state_dict(b.state_dict()))", id="the answer is used"),
+        pytest.param("best = a.state_dict()\na.load_state_dict(best)", id="it follows the module"),
+        pytest.param("best = {k: v for k, v in a.state_dict().items()}\na.load_state_dict(best)", id="no copy"),
+        pytest.param(
+            "best = {k: v.clone() * 2 for k, v in a.state_dict().items()}\na.load_state_dict(best)", id="other values"
+        ),
+        pytest.param(
+            "best = {k: v.clone() for k, v in a.state_dict().items() if 'fc' in k}\na.load_state_dict(best)", id="some"
+        ),
+        pytest.param(
+            "best = copy.deepcopy(a.state_dict())\nprint(best['fc.weight'])\na.load_state_dict(best)", id="read by name"
+        ),
+        pytest.param("best = copy.deepcopy(a.state_dict())\ntorch.save(best, 'best.pt')", id="written to a file"),
+        pytest.param(
+            "best = copy.deepcopy(a.state_dict())\nbest = torch.load('best.pt')\na.load_state_dict(best)",
+            id="or a file's",
+        ),
+        pytest.param(
+            "def put(best):\n    a.load_state_dict(best)\n\n\nbest = copy.deepcopy(a.state_dict())\nput(best)",
+            id="handed over",
+        ),
+        pytest.param("best = copy.deepcopy(a.state_dict())\nc.load_state_dict(best)", id="into another class"),
+    ],
+)
+def test_any_other_use_is_a_gap(code: str) -> None:
+    text, gaps = body(code)
+    assert gaps and "nnx.update(" not in text and "tree.map(" not in text
+
+
+def test_only_a_copy_between_modules_has_a_note_on_what_is_not_compared() -> None:
+    between = convert(HEAD + "a.load_state_dict(b.state_dict())\n")
+    within = convert(HEAD + "best = copy.deepcopy(a.state_dict())\na.load_state_dict(best)\n")
+    assert [len([f for f in done.findings if "names and shapes" in f.reason]) for done in (between, within)] == [1, 0]

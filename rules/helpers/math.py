@@ -6,11 +6,19 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax import lax
 
 
 def absolute(x: jax.Array) -> jax.Array:
     """|x| as `torch.abs`: the gradient at 0 is 0, where that of jnp.abs is 1."""
     return jnp.where(x == 0, 0, jnp.abs(x))
+
+
+def angle(z: jax.Array) -> jax.Array:
+    """Angle of complex numbers as `torch.angle`: the gradient at 0 is 0, where that of jnp.angle is NaN."""
+    zero = z == 0
+    at_zero = lax.stop_gradient(jnp.angle(z)) if jnp.iscomplexobj(z) else 0.0
+    return jnp.where(zero, at_zero, jnp.angle(jnp.where(zero, 1, z)))
 
 
 def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | float | None = None) -> jax.Array:

@@ -36,6 +36,7 @@ def kinds(torch: Any, jax: Any) -> list[str]:
         ("a", "a"),
         (np.zeros(3), np.full(3, 1e-15)),
         (2.5, np.asarray(2.5)),
+        (np.array([-(2**63), 1]), np.array([2**31 - 1, 1], np.int32)),  # NaN and infinity, cast to integers
     ],
 )
 def test_these_agree(torch: Any, jax: Any) -> None:
@@ -46,6 +47,7 @@ def test_these_agree(torch: Any, jax: Any) -> None:
     ("torch", "jax", "kind"),
     [
         (A, A * (1 + 1e-7), "value"),
+        (np.array([-(2**63), 1]), np.array([2**31 - 1, 2], np.int32), "integer"),
         (A, A.T, "value"),
         (A, A[None], "shape"),
         (A, A.astype(int), "dtype"),

@@ -178,7 +178,7 @@ def test_tensors_among_the_constructors_arguments_are_the_same_on_both_sides(che
 
 def test_a_dict_of_tensors_is_given_the_keys_that_the_program_asks_it_for(check: Check) -> None:
     head = "from typing import Dict\n"
-    text = "def f(inputs: Dict[str, {array}]):\n    inputs['sum'] = inputs['a'] {sign} 2 * inputs['b']\n    return inputs\n"
+    text = "def f(a: Dict[str, {array}]):\n    a['sum'] = a['left'] {sign} 2 * a['right']\n    return a\n"
     torch = head + "import torch\n" + text.format(array="torch.Tensor", sign="+")
     jax = head + "import jax\n" + text
     assert check(torch, jax.format(array="jax.Array", sign="+"), "f").verdict is VerdictKind.EQUIVALENT

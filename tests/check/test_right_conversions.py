@@ -175,3 +175,12 @@ def test_elements_that_are_no_number_have_no_gradient_to_compare(check: Check) -
     verdict = check(torch, jax)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     assert check(torch, jax.replace("x - 1", "x - 1.5")).verdict is VerdictKind.DIFFERENT
+
+
+def test_arrays_of_numpy_in_the_output_take_no_tensor_s_cotangents(check: Check) -> None:
+    torch = "import numpy as np\ndef f(x):\n    return np.arange(2), torch.sin(x)\n"
+    jax = "import numpy as np\ndef f(x):\n    return np.arange(2), jnp.sin(x)\n"
+    verdict = check(torch, jax)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    stopped = jax.replace("jnp.sin(x)", "jax.lax.stop_gradient(jnp.sin(x))")
+    assert check(torch, stopped).verdict is VerdictKind.DIFFERENT

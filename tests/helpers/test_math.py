@@ -13,6 +13,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.math import (
     absolute,
+    angle,
     cdist,
     clamp,
     euclidean_norm,
@@ -32,6 +33,11 @@ ORDERS = [0, 0.5, 1, 2, 3, 2.5, math.inf, -math.inf, -1, -2]
 
 def test_absolute_has_gradient_zero_at_zero() -> None:
     same_function(absolute, torch.abs, ZEROS_AND_TIES)
+
+
+def test_angle_has_gradient_zero_at_zero() -> None:
+    same_function(angle, torch.angle, ZEROS_AND_TIES)
+    same_function(angle, torch.angle, np.array([0j, 1 + 1j, -2 + 0j, 3j, -1 - 2j]))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (None, 2.0), (0.0, None)])

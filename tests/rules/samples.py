@@ -59,7 +59,6 @@ NO_TIES = {
     "torch.special.ndtri": "infinite at 0 and 1; the gradient there is infinite in PyTorch and 0 in JAX",
     "torch.mvlgamma": "infinite at whole numbers; the gradient there is infinite in PyTorch and NaN in JAX",
     "torch.special.multigammaln": "as torch.mvlgamma",
-    "torch.angle": "the gradient at 0 is 0 in PyTorch and NaN in JAX",
 }
 """Rules that are not driven with whole numbers, and why."""
 

@@ -203,10 +203,14 @@ class Runs:
         def leaf(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
                 tensors.append(value)
-                return np.zeros(0)
+                marks.append(np.zeros(0))
+                return marks[-1]
             return None
 
-        paths = [path for path, item in leaves(plain(output, leaf)) if isinstance(item, np.ndarray)]
+        marks: list[Any] = []
+        found = leaves(plain(output, leaf))
+        places = set(map(id, marks))  # there may be arrays of NumPy's in the output, too
+        paths = [path for path, item in found if id(item) in places]
         total: torch.Tensor | None = None
         for path, tensor in zip(paths, tensors, strict=False):
             if not differentiable(tensor):

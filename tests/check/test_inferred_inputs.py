@@ -183,3 +183,11 @@ def test_a_dict_of_tensors_is_given_the_keys_that_the_program_asks_it_for(check:
     jax = head + "import jax\n" + text
     assert check(torch, jax.format(array="jax.Array", sign="+"), "f").verdict is VerdictKind.EQUIVALENT
     assert check(torch, jax.format(array="jax.Array", sign="-"), "f").verdict is VerdictKind.DIFFERENT
+
+
+def test_the_edges_of_a_graph_name_its_nodes(check: Check) -> None:
+    text = "def f(x, edge_index, edge_weight):\n    sent = x[edge_index[0]] * edge_weight[:, None]\n    return {}\n"
+    torch = text.format("torch.zeros_like(x).index_add(0, edge_index[1], sent)").replace("f(x", "f(x: torch.Tensor")
+    jax = text.format("jnp.zeros_like(x).at[edge_index[1]].{}(sent)")
+    assert check(torch, jax.format("add"), "f").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format("set"), "f").verdict is VerdictKind.DIFFERENT

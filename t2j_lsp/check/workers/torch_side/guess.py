@@ -33,6 +33,8 @@ _INTEGER_NAMES = re.compile(
 )
 _SIZE_NAMES = re.compile(r"(\w+_)?(image|img|input)_?(size|resolution|height|width)?|(\w+_)?resolution|size")
 _CHANNEL_NAMES = re.compile(r"channels|chs|features|dim|planes|size")
+_EDGES = 11
+"""Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
@@ -112,6 +114,10 @@ class Guesser:
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:
         lowered = name.lower()
+        if index and lowered == "edge_index":
+            return Spec("int64", (2, _EDGES), 0, main.shape[0] if main.shape else 1)
+        if index and lowered == "edge_weight":
+            return Spec("float32", (_EDGES,))
         if index and _MASK_NAMES.fullmatch(lowered):
             return Spec("bool", main.shape[:2] if len(main.shape) > 1 else main.shape)
         if index and _INTEGER_NAMES.fullmatch(lowered) and main.dtype != "int64":

@@ -82,6 +82,56 @@ def test_a_class_of_which_something_was_left_keeps_its_generator() -> None:
     assert convert(once).code == once
 
 
+WAYS = {
+    "a variable that is written to": """
+def f(model):
+    for _, m in nnx.iter_modules(model):
+        if isinstance(m, nnx.Conv):
+            m.kernel[...] = jnp.zeros_like(m.kernel[...])
+    torch.jit.save(model)
+""",
+    "a transpose of all axes": """
+def f(x: jax.Array):
+    x = torch.jit.load('x')(x).abs()
+    return x.abs().transpose(0, 2, 1)
+""",
+    "an axis": """
+def f(model, y):
+    x = torch.jit.load('x')(y).unsqueeze(0)
+    return jnp.abs(x).min(axis=-1).mean() + x.min(axis=-1)
+""",
+    "a generator that is passed": """
+def g(x, *, rngs: nnx.Rngs):
+    return x + rngs.normal(x.shape)
+
+
+def f(path):
+    rngs = nnx.Rngs(3)
+    x = torch.jit.load(path)
+    return g(x, rngs=rngs)
+""",
+    "a generator that isn't asked for": """
+class Kept(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs | None = None):
+        self.x = 1
+
+
+def f(path):
+    made = Kept()
+    return torch.jit.load(path)(made)
+""",
+}
+
+
+@pytest.mark.parametrize("code", WAYS.values(), ids=WAYS)
+def test_jax_code_in_a_function_of_which_something_was_left_stays(code: str) -> None:
+    """The statement with torch in it may be marked; nothing else changes."""
+    kept = [line for line in code.splitlines() if line and "torch" not in line]
+    once = convert(f"{HEAD}\n\n{code}").code
+    assert [line for line in once.splitlines() if line in kept] == kept
+    assert convert(once).code == once
+
+
 def test_batches_become_arrays_once() -> None:
     text = (
         "import torch\nfrom torch.utils.data import DataLoader\n\n\n"

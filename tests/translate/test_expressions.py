@@ -111,3 +111,15 @@ def test_comments_inside_a_rewritten_call_survive() -> None:
     """)
     assert "# positive" in code
     assert "# negative" in code
+
+
+def test_a_negative_index_counts_from_the_end() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.f = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Conv1d(4, 4, 1))
+            nn.init.zeros_(self.f[-2].weight)
+            nn.init.zeros_(self.f[-3].weight)
+    """)
+    assert "self.f[-2].scale[...] =" in code and "self.f[-3].kernel[...] =" in code

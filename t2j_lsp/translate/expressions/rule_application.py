@@ -143,8 +143,9 @@ class RuleApplication:
             if piece is not None:
                 return piece
             return None
-        self.ctx.report.gap(node, rule.name, "arguments", f"the arguments do not fit {rule.signatures[0].text}")
-        return None
+        if receiver is None or not self.ctx.inference.has_jax:
+            self.ctx.report.gap(node, rule.name, "arguments", f"the arguments do not fit {rule.signatures[0].text}")
+        return None  # x.transpose(0, 2, 1), in a file that was converted before, is a method of arrays
 
     def apply_partial(self, node: ast.Call, fact: Partial, name: str) -> Piece | None:
         """A call of ``partial(torch.arange, device=device)``: as if all arguments stood in the call."""

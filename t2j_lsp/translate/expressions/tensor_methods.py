@@ -40,6 +40,8 @@ class TensorMethods:
 
     def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor) -> Piece | None:
         name = func.attr
+        if self.ctx.inference.has_jax and any(k.arg in ("axis", "keepdims") for k in node.keywords):
+            return None  # converted before: a method of arrays, which may mean something else
         explicit = REGISTRY.get(f"torch.Tensor.{name}")
         rule = explicit or self._method_rule(name)
         if rule is None or rule.emit is None:

@@ -316,7 +316,7 @@ class Inference:
 
         What such a function does is not to be read as PyTorch: ``x.transpose(0, 2, 1)`` is right as it stands.
         """
-        if not self._has_jax:
+        if not self.has_jax:
             return frozenset()
         return frozenset(node for node, info in self.functions.items() if info.outer is None and self._is_settled(info))
 
@@ -330,10 +330,11 @@ class Inference:
 
     def names_jax(self, info: FunctionInfo) -> bool:
         """Whether a function names anything of JAX: it is JAX code already, at least in part."""
-        return self._has_jax and any(map(is_jax, self._libraries_named(info)))
+        return self.has_jax and any(map(is_jax, self._libraries_named(info)))
 
     @cached_property
-    def _has_jax(self) -> bool:
+    def has_jax(self) -> bool:
+        """Whether the file imports JAX: it was converted before, at least in part."""
         return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in self.env.values())
 
     def _libraries_named(self, info: FunctionInfo) -> list[str]:

@@ -40,7 +40,15 @@ class OperatorFacts:
 
     def unary(self, node: ast.UnaryOp, env: Env) -> Fact:
         inner = self.infer.expr(node.operand, env)
-        return BOOL if isinstance(node.op, ast.Not) else inner
+        match node.op, inner:
+            case ast.Not(), _:
+                return BOOL
+            case ast.USub(), Scalar(value=int() | float() as value):
+                return Scalar("int" if isinstance(value, bool) else inner.kind, -value)
+            case ast.Invert(), Scalar():
+                return Scalar("int" if inner.kind == "bool" else inner.kind)
+            case _:
+                return inner
 
     def compare(self, node: ast.Compare, env: Env) -> Fact:
         parts = [self.infer.expr(node.left, env), *(self.infer.expr(c, env) for c in node.comparators)]

@@ -84,7 +84,7 @@ class Functions:
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.header.expression(arguments, "defaults", default)
         self.header.annotation(node.returns)
-        if info.makes_rngs:
+        if info.makes_rngs and "rngs" not in self.ctx.source.symbols.bound(node):
             self._make_rngs(node, info)
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):
             if info.called_by == "pytest":

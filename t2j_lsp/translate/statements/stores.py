@@ -142,6 +142,8 @@ class Stores:
         function = self.code.function
         if base != UNKNOWN and not isinstance(base, UnknownParameter) or not self.code.among_tensors:
             return
+        if function is not None and self.inference.names_jax(function):
+            return  # converted before: what is written to is an nnx.Variable, or no array
         fact, facts = self.inference.fact(value), self.inference.facts
         if function is not None and (
             only_arrays_take(target, fact, facts) or may_be_array(target, fact, facts, function.node)

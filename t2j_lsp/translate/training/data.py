@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
 )
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -230,16 +230,24 @@ class Data:
             return
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
             return
+        if isinstance(parent, ast.Call) and self._is_jax(parent.func):
+            return  # converted before
         text = self.ctx.source.segment(node)
         one = isinstance(self.ctx.fact(node), Tensor)
         self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, one))
+
+    def _is_jax(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return isinstance(fact, Qual) and is_jax(fact.name)
 
     def _first_batch(self, node: ast.Call) -> None:
         """``images, labels = next(iter(loader))``."""
         match node:
             case ast.Call(func=ast.Name(id="next"), args=[ast.Call(func=ast.Name(id="iter"), args=[loader])]):
                 fact = self.ctx.fact(loader)
-                if isinstance(fact, Object) and fact.kind == "loader":
+                around = self.ctx.source.parents.get(node)
+                converted = isinstance(around, ast.Call) and self._is_jax(around.func)
+                if isinstance(fact, Object) and fact.kind == "loader" and not converted:
                     text = self.ctx.source.segment(node)
                     report = self.ctx.report
                     self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))

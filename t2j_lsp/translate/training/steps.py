@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
@@ -18,6 +18,8 @@ from .region import AUTOCAST, Region, insert_function
 from .step import StepWriter, unused
 from .step_calls import CLOSURE, Reader, Refused, blocks, flatten
 from .update import Phase, Update, Updates
+
+LEFT = "This training code isn't converted: "
 
 
 class Steps:
@@ -36,6 +38,8 @@ class Steps:
         self.jittable = Jittable(context.inference, self.reader)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
+        self.marked: set[ast.AST] = set()
+        """Those of them that an earlier conversion left."""
         self.converted = False
         self.used: set[ast.stmt] = set()
         """Statements that an update has taken up."""
@@ -44,20 +48,41 @@ class Steps:
         self._inserted: dict[ast.AST, int] = {}
 
     def plan(self) -> None:
+        self._leave_marked()
         for info in [None, *self.ctx.inference.functions.values()]:
             if info is None or not info.external and info not in self.planned:
                 _ScopePlan(self, info).plan()
 
+    def _leave_marked(self) -> None:
+        """Leave what an earlier conversion left, for the reason that it gave."""
+        source = self.ctx.source
+        if LEFT not in source.text:
+            return
+        for node in source.nodes:
+            if not isinstance(node, ast.stmt):
+                continue
+            line = min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))) - 1
+            while line > 0 and (text := source.line_text(line).strip()).startswith("# TODO(t2j)"):
+                if LEFT in text:
+                    self.leave(node, text.partition(LEFT)[2])
+                    self.marked.add(node)
+                line -= 1
+
     def leave(self, node: ast.stmt, reason: str) -> None:
         """Leave a loop or function as it is, and say why."""
-        if node in self.refused:
+        if node in self.refused or self.marked and self._is_marked(node):
             return
         self.refused.append(node)
 
         def handler(statements: StatementRewriter) -> None:
-            self.ctx.report.gap(node, "training loop", "training-loop", f"This training code isn't converted: {reason}")
+            self.ctx.report.gap(node, "training loop", "training-loop", f"{LEFT}{reason}")
 
         self.ctx.plan.on_statement(node, handler)
+
+    def _is_marked(self, node: ast.stmt) -> bool:
+        """Whether an earlier conversion left the statement, what it stands in, or what stands in it."""
+        parents = self.ctx.source.parents
+        return any(one in self.marked for one in (*ast.walk(node), *_around(node, parents)))
 
     def insert(self, place: ast.AST, lines: list[str]) -> None:
         node = place
@@ -66,6 +91,13 @@ class Steps:
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
         insert_function(self.ctx.edits, place, lines, count)
+
+
+def _around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """What a node stands in, from the inside out."""
+    while (parent := parents.get(node)) is not None:
+        yield parent
+        node = parent
 
 
 class _ScopePlan:

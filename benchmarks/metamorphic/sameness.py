@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from t2j_lsp.check.program.slice import Slice, Slicer
@@ -67,6 +68,7 @@ class Conversion:
     def __init__(self, path: Path, code: str) -> None:
         self.path = path
         self.code = code
+        self._parts: dict[str, list[str] | None] = {}
         try:
             self.slicer: Slicer | None = Slicer(path, code, lambda other: other.read_text(encoding="utf-8"))
         except SourceError:
@@ -75,8 +77,21 @@ class Conversion:
     def cut(self, name: str) -> Slice | None:
         return self.slicer.cut(name) if self.slicer is not None else None
 
+    @cached_property
+    def whole(self) -> str | None:
+        """Every statement, in its order; None where the text is no Python."""
+        try:
+            return ast.dump(_Plain().visit(ast.parse(self.code)))
+        except SyntaxError:
+            return None
+
     def parts(self, name: str) -> list[str] | None:
         """The statements that an object depends on, in no order; None where the text is no Python."""
+        if name not in self._parts:
+            self._parts[name] = self._statements(name)
+        return self._parts[name]
+
+    def _statements(self, name: str) -> list[str] | None:
         cut = self.cut(name)
         if cut is None:
             return None

@@ -107,6 +107,8 @@ class Trial:
         if len(translation.gaps) > len(self.original.gaps) or new and not self.gaps:
             return GAP, "; ".join(f"line {g.span.line}: {g.name}: {g.reason}" for g in new or translation.gaps)
         other = Conversion(self.program.path, restored(translation.code, changed.renamed))
+        if other.whole is not None and other.whole == self.conversion.whole:
+            return SAME, ""
         apart = [name for name in self.objects if self._differs(other, name)]
         if not apart:
             return SAME, ""

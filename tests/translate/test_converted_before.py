@@ -142,3 +142,51 @@ def test_batches_become_arrays_once() -> None:
     once = convert(text).code
     assert once.count("jnp.asarray") == 1
     assert convert(once).code == once
+
+
+LOOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+
+def train(engine, dataset):
+    model, loader = engine.wrap(Net()), DataLoader(dataset, batch_size=2)
+    optimizer = engine.optimizer(model)
+    for images, target in loader:
+        images = images.cuda()
+        loss = nn.functional.cross_entropy(model(images), target.cuda())
+        loss.backward()
+    optimizer.step()
+    images, target = next(iter(loader))
+    return images.sum(), torch.jit.load(dataset)
+"""
+TEST = """
+import unittest
+
+import torch
+from torch import nn
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.layer = nn.Linear(3, 3)
+        torch.distributed.init_process_group("gloo")
+
+    def test_sum(self):
+        self.assertEqual(self.layer(torch.rand(2, 3)).shape, (2, 3))
+"""
+
+
+@pytest.mark.parametrize("source", [LOOP, TEST], ids=["training code", "unit tests"])
+def test_what_was_left_is_left_again(source: str) -> None:
+    once = convert(source)
+    assert once.gaps
+    again = convert(once.code)
+    assert again.code == once.code
+    assert {gap.reason for gap in again.gaps} >= {gap.reason for gap in once.gaps if gap.code == "training-loop"}

@@ -184,3 +184,20 @@ def test_arrays_of_numpy_in_the_output_take_no_tensor_s_cotangents(check: Check)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     stopped = jax.replace("jnp.sin(x)", "jax.lax.stop_gradient(jnp.sin(x))")
     assert check(torch, stopped).verdict is VerdictKind.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("torch.linalg.eigh(x @ x.mT)[1][..., 0]", "jnp.linalg.eigh(x @ x.mT)[1][..., 0]"),
+        ("torch.linalg.eigh(x @ x.mT).eigenvectors.sum(-1)", "jnp.linalg.eigh(x @ x.mT).eigenvectors.sum(-1)"),
+        ("torch.linalg.svd(x, full_matrices=False)[0]", "jnp.linalg.svd(x, full_matrices=False)[0]"),
+        ("torch.svd(x)[2][..., 0]", "jnp.linalg.svd(x, full_matrices=False)[2].mT[..., 0]"),
+    ],
+)
+def test_vectors_whose_signs_both_libraries_leave_open_accuse_nobody(torch: str, jax: str, check: Check) -> None:
+    head = "# t2j: x=f32[5, 3, 4]\ndef f(x):\n    return"
+    verdict = check(f"{head} {torch}\n", f"def f(x):\n    return {jax}\n")
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    wrong = check(f"{head} {torch}\n", f"def f(x):\n    return -{jax}\n")
+    assert wrong.verdict is VerdictKind.DIFFERENT

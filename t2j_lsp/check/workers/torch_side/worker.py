@@ -12,6 +12,7 @@ from t2j_lsp.check.workers.serve import Handler
 from . import device as torch_device
 from . import exact as torch_exact
 from . import random as torch_random
+from . import signs as torch_signs
 from . import tests as torch_tests
 from . import ties as torch_ties
 from .clock import clock
@@ -45,6 +46,7 @@ def settings() -> tuple[Any, ...]:
 torch_device.install()
 torch_random.install()
 torch_ties.install()
+torch_signs.install()
 torch_exact.install()
 torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
+
 from .convert import body, run
 from .test_regressions import equal, method
 
@@ -126,3 +128,32 @@ def test_flatten_with_a_number_is_a_tensors() -> None:
     assert "flatten" not in method("return self.measure(x).flatten(1)")
     kept = "def f(frame):\n    return frame.values.flatten()\n"
     assert "frame.values.flatten()" in run(kept).code
+
+
+@pytest.mark.parametrize(
+    ("line", "noted"),
+    [
+        ("return x[keep]", True),
+        ("x[keep] = y[keep]", True),
+        ("x[keep, 0] += 1", True),
+        ("return x[x.argmax(0)]", False),
+        ("x[x > 0] = 0.0", False),
+        ("return int(x.max())", True),
+        ("if x.sum() > 0: return y", True),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["def f(x: torch.Tensor, y):\n", "class A(nn.Module):\n    def forward(self, x, y):\n"]
+)
+def test_what_fails_under_jit_is_said_in_modules_and_in_functions_of_tensors(
+    place: str, line: str, noted: bool
+) -> None:
+    indent = " " * (8 if "class" in place else 4)
+    body = f"{indent}keep = (x > 0) & ~(x > 1)\n{indent}{line}\n{indent}return x\n"
+    findings = convert(f"import torch\nfrom torch import nn\n\n\n{place}{body}").findings
+    assert any(f.code in ("value-needed", "tensor-branch") for f in findings) is noted
+
+
+def test_a_function_that_is_given_a_model_is_no_code_for_jit() -> None:
+    text = "import torch\n\n\ndef test(model: torch.nn.Module, x: torch.Tensor):\n    return model(x).sum().item()\n"
+    assert not convert(text).findings

@@ -143,7 +143,7 @@ def test_flatten_with_a_number_is_a_tensors() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "place", ["def f(x: torch.Tensor, y):\n", "class A(nn.Module):\n    def forward(self, x, y):\n"]
+    "place", ["def f(x: torch.Tensor, y):\n", "class A(nn.Module):\n    def forward(self, x: torch.Tensor, y):\n"]
 )
 def test_what_fails_under_jit_is_said_in_modules_and_in_functions_of_tensors(
     place: str, line: str, noted: bool

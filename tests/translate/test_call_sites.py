@@ -186,3 +186,42 @@ def test_one_class_that_is_known_does_not_stand_for_all_that_may_come() -> None:
     ).code
     body = code[code.index("def make") : code.index("def use")]
     assert "act(rngs=rngs)" in body and "kind(4, rngs=rngs)" in body
+
+
+MAKERS = """\
+from torch import nn
+from elsewhere import REGISTRY, Block, make_plain
+
+
+class Net(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        {statement}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.net = nn.Sequential(REGISTRY[kind](3, 4), nn.ReLU())",
+        "conv = REGISTRY[kind]; layer = conv(3, 4); self.add_module('conv', layer)",
+        "self.layers = nn.ModuleList([Block(3) for _ in range(2)])",
+        "self.layers = nn.ModuleList(); self.layers.append(Block(3))",
+    ],
+)
+def test_what_something_unknown_makes_where_only_a_module_can_stand_is_said(statement: str) -> None:
+    gaps = convert(MAKERS.format(statement=statement)).gaps
+    assert [gap.code for gap in gaps] == ["unsure"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())",
+        "self.plain = make_plain(3)",
+        "acts = {'relu': nn.ReLU}; self.net = nn.Sequential(acts[kind]())",
+        "self.net = nn.Sequential(*[make(3) for make in (nn.Linear, nn.Identity)])",
+    ],
+)
+def test_what_is_known_or_may_be_anything_is_no_gap(statement: str) -> None:
+    assert not convert(MAKERS.format(statement=statement)).gaps

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from t2j_lsp.contract import NOTE_CODES
-from t2j_lsp.translate.inference.forward_pass import contents, dotted
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
@@ -21,6 +21,7 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import Sites
+from .unknown_makers import report_unknown_makers
 
 _UNTAKEN = "those in the dict are not all known to what stands for it in JAX"
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
@@ -40,6 +41,8 @@ class Layers:
         if bind(layer.signature, node, None) is None and not _spreads(node):
             self.ctx.report.gap(node, layer.name, "arguments", f"the arguments do not fit {layer.signature.text}")
             return self.copier.copy_arguments(node)
+        if layer.name in CONTAINERS:
+            report_unknown_makers(self.ctx, node.args)
         piece = self._direct(node, layer)
         if piece is None:
             piece = self._helper_call(node, layer)

@@ -15,6 +15,7 @@ from .context import Context
 from .copying import Copier, arguments_only
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
+from .unknown_makers import ADDING, report_unknown_makers
 from .walk_order import WALKING, order_matters, writes_to_parts
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
@@ -56,6 +57,8 @@ class ModuleMethods:
         """A method that torch's nn.Module defines, called on a module."""
         name = func.attr
         receiver = self.renderer.render(func.value)
+        if name in ADDING:
+            report_unknown_makers(self.ctx, node.args[-1:])
         if name in WALKING and order_matters(self.ctx.inference, node):
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")

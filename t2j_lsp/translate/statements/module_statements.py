@@ -8,6 +8,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
+from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
@@ -104,6 +105,7 @@ class ModuleStatements:
         return True
 
     def _add_module(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
+        report_unknown_makers(self.ctx, call.args[1:])
         owner = bracket(self.renderer.render(func.value), ATOM)
         value = assigned(self.renderer.render(call.args[1]))
         key = call.args[0]

@@ -1,0 +1,60 @@
+"""Modules that something unknown makes: ``nn.Sequential(LAYERS["conv"](3, 4))``.
+
+A layer in Flax asks its constructor for ``rngs``, and a module that stayed PyTorch can't stand among NNX's. Where only
+a module can stand, a call of something that isn't known is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .context import Context
+
+_OWN = frozenset({"jax", "flax", "optax", "t2j_lsp", "torch"})
+ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
+"""Methods of modules that are given modules."""
+
+
+def report_unknown_makers(ctx: Context, values: Iterable[ast.expr]) -> None:
+    """Report the calls that make these modules and of which nothing is known."""
+    for value in values:
+        for call in _calls(ctx, value):
+            if any(k.arg == "rngs" for k in call.keywords):
+                continue
+            name, fact = ast.unparse(call.func), ctx.fact(call.func)
+            if fact == UNKNOWN or isinstance(fact, UnknownParameter):
+                reason = f"what {name}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
+                ctx.report.gap(call, name, "unsure", reason)
+            elif isinstance(fact, Qual) and _is_foreign(fact.name):
+                reason = f"{name} isn't in sight: convert it along; a PyTorch module can't be part of one of Flax"
+                ctx.report.gap(call, name, "unsure", reason)
+
+
+def _calls(ctx: Context, value: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
+    """The calls whose value this is."""
+    match value:
+        case ast.Starred() | ast.keyword():
+            yield from _calls(ctx, value.value, depth)
+        case ast.List() | ast.Tuple():
+            for item in value.elts:
+                yield from _calls(ctx, item, depth)
+        case ast.ListComp() | ast.GeneratorExp():
+            yield from _calls(ctx, value.elt, depth)
+        case ast.Call() if ctx.fact(value) == UNKNOWN:
+            yield value
+        case ast.Name() if ctx.fact(value) == UNKNOWN and ctx.scope.function is not None and not depth:
+            for node in ast.walk(ctx.scope.function.node):
+                if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [value.id]:
+                    yield from _calls(ctx, node.value, 1)
+
+
+def _is_foreign(name: str) -> bool:
+    """Whether a library's function or class is none that rules know, nor Python's or JAX's own."""
+    root = name.partition(".")[0]
+    return REGISTRY.get(name) is None and root not in sys.stdlib_module_names and root not in _OWN

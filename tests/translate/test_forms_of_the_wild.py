@@ -174,3 +174,20 @@ def test_what_a_layer_s_stand_in_does_not_take_is_a_gap(call: str, wanted: str |
     if wanted is not None:
         assert f"self.part = {wanted}" in translation.code
     assert [gap.code for gap in translation.gaps] == [] if wanted is not None else ["arguments"]
+
+
+def test_a_loss_of_a_nested_function_is_left_before_anything_is_written() -> None:
+    text = (
+        HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return x\n\n\n"
+        "def train(x, scale):\n"
+        "    model = Net()\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n\n"
+        "    def loss_fn(y):\n        return (y * scale).pow(2).sum()\n\n"
+        "    while True:\n"
+        "        optimizer.zero_grad()\n"
+        "        loss = loss_fn(model(x))\n"
+        "        loss.backward()\n"
+        "        optimizer.step()\n"
+    )
+    (gap,) = convert(text).gaps
+    assert "loss_fn, a function that is defined inside another" in gap.reason

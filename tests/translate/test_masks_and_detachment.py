@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
 
 from t2j_lsp import convert
 
 from .convert import body, run
+from .side_by_side import compare, randomized, sides
 from .test_regressions import equal, method
 
 
@@ -157,3 +160,34 @@ def test_what_fails_under_jit_is_said_in_modules_and_in_functions_of_tensors(
 def test_a_function_that_is_given_a_model_is_no_code_for_jit() -> None:
     text = "import torch\n\n\ndef test(model: torch.nn.Module, x: torch.Tensor):\n    return model(x).sum().item()\n"
     assert not convert(text).findings
+
+
+WRITTEN = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 5))
+        self.register_buffer("mean", torch.zeros(4, 5))
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.weight.copy_(F.normalize(self.weight, dim=1))
+                self.mean.copy_(self.weight * 2 + x.mean())
+        return F.linear(x, self.weight / 3) * self.mean.sum()
+"""
+
+
+def test_a_parameter_that_is_written_without_gradient_still_has_one() -> None:
+    """Its gradient is that of the new value; a buffer's new value has none."""
+    both = sides(WRITTEN, "written_parameter")
+    assert both.gaps() == []
+    x = np.random.default_rng(3).normal(size=(2, 5))
+    for train in (True, False):
+        with jax.enable_x64(True):
+            compare(randomized(both.torch.A()), both.jax.A(rngs=both.jax.nnx.Rngs(0)), [x], train=train)

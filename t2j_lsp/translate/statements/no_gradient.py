@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Instance, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
@@ -39,10 +39,17 @@ class NoGradient:
                     if isinstance(target, ast.Name) and target.id in used_later and target.id not in names:
                         if _differentiable(self.ctx.fact(target)):
                             names.append(target.id)
-        names += [f"{text}[...]" for text in self._variables_written(node)]
-        if names:
+        variables = self._variables_written(node)
+        names += [f"{text}[...]" for text, trained in variables.items() if not trained]
+        if names or variables:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
+        for text in (text for text, trained in variables.items() if trained):
+            # The new value is a leaf again in PyTorch: its gradient is the parameter's.
+            old = self.ctx.names.fresh(f"old_{text.rpartition('.')[2]}")
+            new = f"{stop}({text}[...]) + ({old} - {stop}({old}))"
+            self.ctx.edits.insert_before(node, [f"{old} = {text}[...]"])
+            self.ctx.edits.insert_after(node.body[-1], [f"{text}[...] = {new}"])
 
     def wrap_return(self, node: ast.Return) -> None:
         assert node.value is not None
@@ -50,19 +57,35 @@ class NoGradient:
         self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
         self.ctx.edits.add(end, end, ")", 1)
 
-    def _variables_written(self, node: ast.With | ast.AsyncWith) -> list[str]:
-        """Buffers and parameters that get a value here which could carry a gradient to where they are read below."""
+    def _variables_written(self, node: ast.With | ast.AsyncWith) -> dict[str, bool]:
+        """Buffers and parameters that get a value here which could carry a gradient to where they are read below.
+
+        Each with whether it is a parameter.
+        """
         assert self.ctx.scope.function is not None
         read = _attributes_after(self.ctx.scope.function.node, node)
-        found: dict[str, None] = {}
+        found: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
                 variable = self.variables.parameter(target) if ast.unparse(target) in read else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and any(map(_differentiable, values)):
-                    found[variable[0]] = None
-        return list(found)
+                    found[variable[0]] = self._is_trained(target)
+        return found
+
+    def _is_trained(self, target: ast.expr) -> bool:
+        """Whether a variable is a parameter: it is assigned one in the class."""
+        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+        if not isinstance(owner, Instance) or not isinstance(target, ast.Attribute):
+            return False
+        made = names_with(Trait.PARAMETER)
+        for inner in (n for info in owner.cls.info.ancestry() for n in ast.walk(info.node)):
+            match inner:
+                case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=func)) if name == target.attr:
+                    fact = self.ctx.fact(func)
+                    return isinstance(fact, Qual) and fact.name in made and not fact.name.endswith("Buffer")
+        return False
 
 
 def _differentiable(fact: object) -> bool:

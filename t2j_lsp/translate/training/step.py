@@ -70,12 +70,9 @@ class StepWriter:
     def write(self, update: Update, statements: StatementRewriter) -> UpdateStep:
         """Render an update; ``statements`` knows the functions and classes around it."""
         self.need = statements.renderer.need
-        items, made = update.items, update.slice
-        moved = sorted([*made.moved, *made.split])
-        parts: list[ast.AST] = [made.split.get(i) or items[i].node for i in moved]
-        parts += [loss for _, loss in update.losses]
+        moved = sorted([*update.slice.moved, *update.slice.split])
+        parts, trained = self._parts(update, moved), self._trained(update)
         finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
-        trained = list(dict.fromkeys(self.base(m) for one in update.optimized for m in one.modules))
         inputs = finder.of(parts, trained)
         optimizers = [finder.optimizer(one.text) for one in update.optimized] if update.mode != "accumulated" else []
         clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
@@ -85,6 +82,19 @@ class StepWriter:
         self._draws(body, inputs, finder)
         used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
         return _Composer(self, update, body, used, optimizers, trained, clips, inputs).step()
+
+    def check(self, update: Update) -> None:
+        """Raises Refused if what the step computes with can't be passed to a compiled function."""
+        moved = sorted([*update.slice.moved, *update.slice.split])
+        Inputs(self.ctx, self.flow, self.scope, self.objects).of(self._parts(update, moved), self._trained(update))
+
+    def _parts(self, update: Update, moved: Sequence[int]) -> list[ast.AST]:
+        """What is computed in the step, in its order."""
+        parts: list[ast.AST] = [update.slice.split.get(i) or update.items[i].node for i in moved]
+        return parts + [loss for _, loss in update.losses]
+
+    def _trained(self, update: Update) -> list[str]:
+        return list(dict.fromkeys(self.base(m) for one in update.optimized for m in one.modules))
 
     def base(self, module: str) -> str:
         """The module that is passed for ``model.head``: the variable it is in."""

@@ -234,6 +234,8 @@ class _ScopePlan:
         """Put handlers on the statements that the updates of a block replace."""
         region = Region(self.ctx, one.block, one.items, one.updates)
         changed = region.changed()
+        for update in one.updates:
+            self.writer.check(update)
         self._name(one)
         self.ctx.plan.train_steps |= region.moved()
         self._check_shared(one)

@@ -35,6 +35,7 @@ layer(
     base="nnx.Linear",
     attributes={"weight": "kernel"},
     switches={"bias": "use_bias"},
+    held=("in_features", "out_features"),
     jax="nnx.Linear(in_features, out_features, kernel_init=uniform_fan_in, bias_init=uniform_bias(in_features),"
     " rngs=rngs)",
 )
@@ -49,6 +50,8 @@ layer(
     base="nnx.Embed",
     attributes={"weight": "embedding"},
     ignore=["sparse"],
+    held=("num_embeddings",),
+    unheld=("max_norm", "norm_type", "scale_grad_by_freq", "sparse"),
 )
 layer(
     "torch.nn.EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,"

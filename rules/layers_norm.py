@@ -33,6 +33,7 @@ for rank in (1, 2, 3):
         spatial=rank,
         flax="nnx.BatchNorm",
         attributes=BATCH,
+        unheld=("momentum",),
         result=SAME,
     )
     layer(

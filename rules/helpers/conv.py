@@ -122,12 +122,13 @@ class ConvNd(nnx.Conv):
     ):
         kernel_size, dilation = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
         pads = conv_padding(padding, kernel_size, dilation)
+        amounts = pads if isinstance(padding, str) else per_axis(padding, self.rank)
         super().__init__(
             in_channels,
             out_channels,
             kernel_size,
             strides=per_axis(stride, self.rank),
-            padding=pads if padding_mode == "zeros" else "VALID",
+            padding=amounts if padding_mode == "zeros" else "VALID",
             kernel_dilation=dilation,
             feature_group_count=groups,
             use_bias=bias,

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+from flax import nnx
 
 import pytest
 
@@ -191,3 +196,29 @@ def test_a_loss_of_a_nested_function_is_left_before_anything_is_written() -> Non
     )
     (gap,) = convert(text).gaps
     assert "loss_fn, a function that is defined inside another" in gap.reason
+
+
+def test_an_attribute_that_first_is_a_plain_value_may_become_a_module() -> None:
+    text = (
+        HEAD + "class Net(nn.Module):\n"
+        "    def __init__(self, dropout=0.0, norm=True):\n        super().__init__()\n"
+        "        self.dropout = dropout\n        self.norm = norm\n        self.dropout = nn.Dropout(dropout)\n"
+        "        if norm:\n            self.norm = nn.LayerNorm(5)\n\n"
+        "    def forward(self, x):\n        return self.dropout(self.norm(x) if self.norm else x)\n"
+    )
+    translation = convert(text)
+    assert not translation.gaps
+    names: dict[str, Any] = {}
+    exec(translation.code, names)
+    x = jnp.arange(5.0)
+    with_norm, without = (names["Net"](norm=norm, rngs=nnx.Rngs(0)) for norm in (True, False))
+    assert with_norm(x).mean() == pytest.approx(0.0, abs=1e-6) and without(x).mean() == 2.0
+
+
+def test_a_condition_on_what_may_be_a_tensor_is_said() -> None:
+    text = (
+        HEAD + "def any_left(labels) -> bool | torch.Tensor:\n    return (labels >= 0).any()\n\n\n"
+        "class Net(nn.Module):\n    def forward(self, x, y):\n"
+        "        if any_left(y):\n            x = x + 1\n        return x\n"
+    )
+    assert [f.code for f in convert(text).findings] == ["tensor-branch"]

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
     layer_names,
 )
-from t2j_lsp.translate.rule.layer import flax_names
+from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
@@ -119,6 +119,8 @@ class Attributes:
             reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
             return self._unsure(node, reason)
         forms = flax_names(owner, node.attr)
+        if forms and any(node.attr in LAYERS[name].unheld for name in names if name in LAYERS):
+            return self._unsure(node, f"the layer in Flax has no .{node.attr} as PyTorch's has")
         if forms <= {node.attr}:
             return None
         if len(forms) > 1 and self.variables.is_initialised(node):

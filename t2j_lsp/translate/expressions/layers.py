@@ -53,7 +53,7 @@ class Layers:
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         asked = self.ctx.inference.isinstance_classes
-        if layer.function and layer.name in asked:
+        if layer.function and layer.name in asked or self.ctx.inference.settings.of(node, layer.name):
             return None
         build = layer.direct
         if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:

@@ -101,6 +101,10 @@ class Variables:
         owner = self.ctx.fact(node.value)
         if isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
             return piece
+        if isinstance(owner, Instance) and any(
+            node.attr in LAYERS[n].switches for n in layer_names(owner) & LAYERS.keys()
+        ):
+            return piece  # A class that derives from a layer may be built without its bias.
         if node in self.unsure or piece.text.endswith((".T", "]", ")")):
             return piece
         return Piece(f"{bracket(piece, ATOM)}[...]")

@@ -39,6 +39,7 @@ from .methods import Methods
 from .module_methods import ModuleMethodFacts
 from .narrowing import Narrowing
 from .operators import OperatorFacts
+from .settings import ReadSettings, read_settings
 from .subscripts import SubscriptFacts
 
 MAX_IMPORT_DEPTH = 8
@@ -246,6 +247,11 @@ class Inference:
     def indexes_any(self) -> bool:
         """Whether a module of unknown class is indexed somewhere."""
         return self.state.indexes_any
+
+    @cached_property
+    def settings(self) -> ReadSettings:
+        """The layers whose settings are read."""
+        return read_settings(self.source.nodes, self.fact)
 
     def ask(self, name: str) -> Fact | None:
         """What the module level binds to a name, if it binds it."""

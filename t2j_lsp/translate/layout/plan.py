@@ -84,7 +84,7 @@ def buildable_calls(inference: Inference) -> set[ast.Call]:
             layer = LAYERS[fact.name]
             bound = bind(layer.signature, node, None)
             asked = layer.flax is None and layer.name in inference.isinstance_classes
-            if bound is None or layer.channels_last is None or asked:
+            if bound is None or layer.channels_last is None or asked or inference.settings.of(node, layer.name):
                 continue
             arguments = arguments_of(
                 layer.signature,

@@ -11,7 +11,7 @@ where it can move the axes at the call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from t2j_lsp.contract import Fidelity, RuleDoc
@@ -38,6 +38,10 @@ class LayerRule:
     """torch attribute to nnx attribute: ``{"weight": "kernel"}``."""
     switches: Mapping[str, str]
     """Flags of the nnx layer that say whether it has a parameter: ``{"bias": "use_bias"}``."""
+    held: frozenset[str]
+    """Settings that the nnx layer has under PyTorch's name, and as PyTorch's are."""
+    unheld: frozenset[str]
+    """Settings that not even the helper has, or has otherwise."""
     result: Fact
     random: bool
     """Whether its helper takes ``rngs`` because it has parameters or draws."""
@@ -102,6 +106,8 @@ def layer(
     base: str | None = None,
     attributes: Mapping[str, str] | None = None,
     switches: Mapping[str, str] | None = None,
+    held: Collection[str] = (),
+    unheld: Collection[str] = (),
     result: Fact = TENSOR,
     random: bool = True,
     function: bool = False,
@@ -131,6 +137,8 @@ def layer(
         base=base or name,
         attributes=attributes or {},
         switches=switches or {},
+        held=frozenset(held),
+        unheld=frozenset(unheld),
         result=result,
         random=random,
         function=function,

@@ -84,6 +84,22 @@ class AttributeStores:
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             return self._container_attribute(node, target, element(value))
+        if (is_module(value) or is_tensor(value)) and owner.cls.info.is_module and self._plain_before(node, target):
+            text = self.renderer.render(node.value).text
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
+            return True
+        return False
+
+    def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
+        """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""
+        function = self.ctx.scope.function
+        for other in ast.walk(function.node) if function is not None else ():
+            if isinstance(other, ast.Assign) and other.lineno < node.lineno:
+                fact = self.ctx.fact(other.value)
+                plain = not is_module(fact) and not is_tensor(fact) and not isinstance(fact, Tuple | ListOf)
+                none = isinstance(other.value, ast.Constant) and other.value.value is None
+                if plain and not none and ast.unparse(target) in map(ast.unparse, other.targets):
+                    return True
         return False
 
     def _child_of_container(self, node: ast.Assign, target: ast.Attribute, base: str) -> bool:

@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
-from t2j_lsp.translate.rule.facts import Qual, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .module_loops import ModuleLoops
@@ -126,7 +126,13 @@ class ControlFlow:
             case ast.BoolOp():
                 return any(map(self._asks_tensor, test.values))
             case _:
-                return is_tensor(self.ctx.fact(test))
+                return is_tensor(self.ctx.fact(test)) or self._may_be_tensor(test)
+
+    def _may_be_tensor(self, test: ast.expr) -> bool:
+        """Whether it is the value of a function that says that it may return a tensor: ``-> bool | Tensor``."""
+        called = self.ctx.fact(test.func) if isinstance(test, ast.Call) else None
+        returns = called.info.node.returns if isinstance(called, Function) else None
+        return self.ctx.fact(test) == UNKNOWN and returns is not None and "Tensor" in ast.unparse(returns)
 
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr

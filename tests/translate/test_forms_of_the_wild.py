@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-import pytest
-
 from t2j_lsp import convert
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"

@@ -33,7 +33,7 @@ def _svd(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = original(*args, **kwargs)
-        if not isinstance(found, tuple):
+        if not hasattr(found, "_fields"):
             return found  # Only the values.
         left, values, right = found
         count = values.shape[-1]
@@ -47,5 +47,6 @@ def _svd(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Replaces the functions of ``jnp.linalg``. Called once, before user code is loaded."""
-    jnp.linalg.eigh = _eigh(jnp.linalg.eigh)
-    jnp.linalg.svd = _svd(jnp.linalg.svd)
+    namespace: Any = jnp.linalg
+    namespace.eigh = _eigh(jnp.linalg.eigh)
+    namespace.svd = _svd(jnp.linalg.svd)

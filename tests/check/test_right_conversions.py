@@ -146,7 +146,7 @@ class Table({base}):
     def {call}(self, x):
         return {softmax}(x + self.table(self.index{value}), {axis}=-1)
 """
-ITS_TABLE = "nnx.Embed(7, 5, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)"
+ITS_EMBEDDING = "nnx.Embed(7, 5, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)"
 
 
 def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest(check: Check) -> None:
@@ -158,7 +158,7 @@ def test_a_table_beside_a_buffer_that_no_state_dict_holds_is_as_wide_as_the_rest
             value="", axis="dim",
         ),
         EMBEDDED.format(
-            base="nnx.Module", rngs=", *, rngs", start="", table=ITS_TABLE, call="__call__",
+            base="nnx.Module", rngs=", *, rngs", start="", table=ITS_EMBEDDING, call="__call__",
             buffer="self.index = nnx.Variable(jnp.arange(6), persistent=False)", softmax="jax.nn.softmax",
             value="[...]", axis="axis",
         ),

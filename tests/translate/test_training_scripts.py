@@ -36,6 +36,7 @@ COMPARED = {
     "polynomial": (("model",), ("losses", "values")),
     "regression": (("model",), ("losses", "values")),
     "trainer": (("model",), ("trainer.losses", "trainer.accuracies")),
+    "trainer_given": (("m",), ("losses", "scores")),
     "transfer": (("model_ft",), ("history",)),
     "vae": (("model",), ("losses",)),
 }

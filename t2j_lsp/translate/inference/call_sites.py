@@ -23,8 +23,10 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Tuple,
     is_module,
+    layer_names,
 )
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
+from t2j_lsp.translate.rule.library import is_loss
 
 from .file import Inference
 from .forward_pass import UnknownParameter
@@ -153,7 +155,8 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
 def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     """The parameters for which every call of the file passes a module.
 
-    A constructor is for others to call as well, with modules of classes that this file doesn't know.
+    A constructor is for others to call as well, with modules of classes that this file doesn't know; but where it is
+    given a loss, it will be given a loss.
     """
     seen: dict[ast.arg, Fact] = {}
     for node in inference.source.nodes:
@@ -168,7 +171,8 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
             if parameter.annotation is None and fact != UnknownParameter(parameter.arg):
                 seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
     constructed = {a for info in inference.functions.values() if info.name == "__init__" for a in info.node.args.args}
-    return {a: AnyModule() if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+    some = {a: AnyModule(layer_names(fact)) if is_loss(fact) else AnyModule() for a, fact in seen.items()}
+    return {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
 
 
 def _is_through_class(inference: Inference, node: ast.Call) -> bool:

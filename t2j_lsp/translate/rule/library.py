@@ -12,7 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 
-from .facts import Fact
+from .facts import AnyModule, Fact, Layer, layer_names
 from .signature import RuleError
 
 
@@ -113,6 +113,13 @@ def trait(which: Trait, *names: str) -> None:
 def names_with(which: Trait) -> Set[str]:
     """The names that have a trait. It fills while the rules load, so it may be kept."""
     return _NAMES[which]
+
+
+def is_loss(fact: Fact) -> bool:
+    """Whether a module can only be a loss function of PyTorch's: it has no parameters and no state."""
+    names = layer_names(fact) if isinstance(fact, Layer | AnyModule) else frozenset()
+    losses = names_with(Trait.LOSS)
+    return bool(names) and all(name.endswith("Loss") or name in losses for name in names)
 
 
 FURTHER_TENSORS: dict[str, int | None] = {}

@@ -23,9 +23,10 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
+from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow
-from .jittable import is_loss, must_be_static
+from .jittable import must_be_static
 from .objects import Objects, VariableScope
 from .step_calls import Refused
 

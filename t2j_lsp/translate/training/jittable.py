@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -217,11 +217,6 @@ class Jittable:
                 if found is not None:
                     return f"in {info.name}, {found}"
         return None
-
-
-def is_loss(fact: object) -> bool:
-    """Whether a module is a loss function of PyTorch's: it has no parameters and no state."""
-    return isinstance(fact, Layer) and (fact.name.endswith("Loss") or fact.name in names_with(Trait.LOSS))
 
 
 def _is_builtin(name: str) -> bool:

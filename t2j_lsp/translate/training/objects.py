@@ -223,17 +223,24 @@ class Objects:
         for name, place in receivers:
             if place == scope and place.function is not None and place.function is not where.function:
                 return name + suffix
-        if isinstance(base, ast.Name) and base.id != "self":
-            home = self.home(base.id, where)
-            if self.home(base.id, scope) == home:
-                return text
+        visible = isinstance(base, ast.Name) and base.id != "self" and self._sees(base.id, where, scope)
+        if visible and self._mentions(scope, ast.unparse(base)):
+            return text
         if self._same_self(base, where, scope):
             return text
         for name, place in receivers:
             local_name = self.seen_from(name, place, scope, depth + 1)
             if local_name is not None:
                 return local_name + suffix
-        return None
+        return text if visible else None
+
+    def _sees(self, name: str, where: VariableScope, scope: VariableScope) -> bool:
+        """Whether a name is the same variable in both scopes."""
+        return self.home(name, scope) == self.home(name, where)
+
+    def _mentions(self, scope: VariableScope, name: str) -> bool:
+        """Whether a name stands in a scope."""
+        return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(scope.node or self.tree))
 
     def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:
         """``self.model`` is the same in every method of a class."""
@@ -245,10 +252,10 @@ class Objects:
         """Other names of a value: ``self.x`` that it is assigned to, parameters that it is passed for."""
         text = ast.unparse(base)
         for node in self.statements(where):
-            if isinstance(node, ast.Assign) and ast.unparse(node.value) == text:
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                        yield ast.unparse(target), where
+            for target, value in _assigned_pairs(node):
+                of_self = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+                if of_self and ast.unparse(_same_module(value)) == text:
+                    yield ast.unparse(target), where
         for call in ast.walk(where.node or self.tree):
             if not isinstance(call, ast.Call) or self.scope(call) != where:
                 continue
@@ -267,6 +274,28 @@ def targets(text: str) -> list[str]:
     """The modules of a target: ``(encoder, decoder)`` names two."""
     node = ast.parse(text, mode="eval").body
     return [ast.unparse(e) for e in node.elts] if isinstance(node, ast.Tuple) else [text]
+
+
+_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "requires_grad_"})
+"""Methods of modules that give the module itself."""
+
+
+def _same_module(node: ast.expr) -> ast.expr:
+    """``model`` of ``model.to(device)``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        node = node.func.value
+    return node
+
+
+def _assigned_pairs(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment with their values, those of a tuple one by one."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            match target, node.value:
+                case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                    yield from zip(names, values, strict=True)
+                case _:
+                    yield target, node.value
 
 
 def _base(node: ast.expr) -> ast.expr | None:

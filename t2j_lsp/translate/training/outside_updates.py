@@ -7,10 +7,10 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .batches import Batches
-from .jittable import is_loss
 from .objects import Objects
 from .optimizers import Optimizers
 from .region import AUTOCAST

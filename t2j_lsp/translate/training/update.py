@@ -10,10 +10,11 @@ from typing import Literal
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object, is_module
+from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow, Liveness
 from .groups import updated
-from .jittable import Jittable, is_loss
+from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
 from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Reader, Refused, StepCall, clip_of

@@ -5,11 +5,11 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import ListOf, Tensor, is_tensor
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, is_tensor
+from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Row, refuse, rule
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
-from ._facts import is_integer
+from ._facts import is_bool, is_integer
 
 REQUIRES_GRAD = "JAX arrays carry no requires_grad flag: differentiate a function with respect to this argument."
 
@@ -40,9 +40,15 @@ for name in ("zeros", "ones", "empty"):
         return fill(call, f"jnp.{name}_like({{input}}, dtype={{dtype?}})", floats=False)
 
 
+def _kind(value: Argument) -> str | None:
+    """The kind of dtype that PyTorch takes from a value, where it is known."""
+    if is_bool(value.fact) or isinstance(value.fact, Scalar) and value.fact.kind == "bool":
+        return "bool"
+    return "int" if is_integer(value.fact) else "float" if has_float(value) else None
+
+
 def _full(call: Call) -> Tensor:
-    value = call["fill_value"]
-    return made(call, "int" if is_integer(value.fact) else "float" if has_float(value) else None)
+    return made(call, _kind(call["fill_value"]))
 
 
 @rule(f"torch.full(size, fill_value, *, {FACTORY})", jax="jnp.full(shape, fill_value, dtype)", result=_full)
@@ -79,7 +85,15 @@ def arange(call: Call) -> Piece:
     return fill(call, f"jnp.arange({{start}}, {{end}}{step}, dtype={{dtype?}})", floats)
 
 
-@rule(f"torch.linspace(start, end, steps, *, {FACTORY})", jax="jnp.linspace(start, end, steps, dtype)", result=_arange)
+def _linspace(call: Call) -> Tensor:
+    return Tensor(1, dtype_kind(call["dtype"]) if call.given("dtype") else "float")
+
+
+@rule(
+    f"torch.linspace(start, end, steps, *, {FACTORY})",
+    jax="jnp.linspace(start, end, steps, dtype)",
+    result=_linspace,
+)
 def linspace(call: Call) -> Piece:
     return fill(call, "jnp.linspace({start}, {end}, {steps}, dtype={dtype?})")
 
@@ -137,7 +151,7 @@ Row("torch.vander(x, N=None, increasing=False)", "jnp.vander({x}, N={N?}, increa
 
 def _data(call: Call) -> Tensor:
     data = call["data"]
-    kind = dtype_of(data) or ("float" if has_float(data) else "int" if is_integer(data.fact) else None)
+    kind = dtype_of(data) or _kind(data)
     rank = 0 if is_number(data) else rank_of(data)
     return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
 

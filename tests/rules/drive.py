@@ -20,7 +20,10 @@ from jax.extend.core import jaxpr_as_fun
 
 from t2j_lsp.contract import Finding, Options
 from t2j_lsp.translate import translate
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Fact, Tensor, Tuple
 from t2j_lsp.translate.rule.record import Rule
+from t2j_lsp.translate.source.text import Source
 
 from .samples import Sample
 from .spellings import Case, cases
@@ -42,7 +45,7 @@ class Outcome:
     """What driving one rule showed. Problems are sentences; none means that everything agreed."""
 
     problems: dict[str, list[str]] = field(default_factory=dict)
-    """By what was observed: ``torch``, ``values``, ``gradients``, ``jit``."""
+    """By what was observed: ``torch``, ``facts``, ``values``, ``gradients``, ``jit``."""
     agreed: int = 0
     gaps: list[str] = field(default_factory=list)
     code: str = ""
@@ -69,6 +72,7 @@ def _prepare(rule: Rule, found: list[Sample], outcome: Outcome) -> Iterator[Trac
     if not runnable:
         return
     source = HEADER + "\n\n".join(case.text for case in runnable)
+    _compare_facts(source, runnable, {name: found.outputs for name, (_, found) in wanted.items()}, outcome)
     translation = translate(source, Options(x64=True))
     outcome.code = translation.code
     marked = _functions_with_gaps(source, translation.gaps)
@@ -86,6 +90,36 @@ def _prepare(rule: Rule, found: list[Sample], outcome: Outcome) -> Iterator[Trac
             trace = _trace(namespace[case.name], case, wanted[case.name][1], outcome)
             if trace is not None:
                 yield trace
+
+
+def _compare_facts(source: str, every: list[Case], outputs: dict[str, list[Any]], outcome: Outcome) -> None:
+    """What is known of a call's result before it runs is true of what PyTorch gives."""
+    inferred = {info.name: info.returns for info in Inference(Source(source), None).functions.values()}
+    for case in every:
+        facts = _flat_facts(inferred[case.name])
+        given = outputs[case.name]
+        if len(facts) == len(given):
+            for fact, value in zip(facts, given, strict=True):
+                if (problem := untrue(fact, value)) is not None:
+                    outcome.add("facts", case, problem)
+        elif len(facts) > 1:
+            outcome.add("facts", case, f"{len(facts)} values are expected, PyTorch has {len(given)}")
+
+
+def _flat_facts(fact: Fact | None) -> list[Fact | None]:
+    return [one for item in fact.items for one in _flat_facts(item)] if isinstance(fact, Tuple) else [fact]
+
+
+def untrue(fact: Fact | None, value: Any) -> str | None:
+    """What a fact says of a tensor that isn't so; Python's numbers are arrays in JAX, and facts say that."""
+    if not isinstance(fact, Tensor) or not isinstance(value, np.ndarray):
+        return None
+    kind = {"f": "float", "i": "int", "u": "int", "b": "bool", "c": "complex"}[value.dtype.kind]
+    if fact.rank not in (None, value.ndim):
+        return f"{fact.rank} axes are expected, PyTorch has {value.ndim}"
+    if fact.dtype in ("float", "int", "bool", "complex") and fact.dtype != kind:
+        return f"{fact.dtype} is expected, PyTorch has {kind}"
+    return None
 
 
 def _wanted(rule: Rule, every: list[Case], outcome: Outcome) -> dict[str, tuple[Case, Wanted]]:

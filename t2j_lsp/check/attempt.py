@@ -22,14 +22,14 @@ from t2j_lsp.check.training.comparison import OwnTraining
 from t2j_lsp.check.verdict.compare import Comparison, arrays_of, compare, kind_of
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
-from t2j_lsp.check.verdict.judge import FORM, Evidence, Judgement, cannot_say, judge
+from t2j_lsp.check.verdict.judge import Evidence, Judgement, cannot_say, judge
 from t2j_lsp.check.verdict.obstacles import failed_at_gap, obstacle
 from t2j_lsp.check.verdict.refusals import refusal
-from t2j_lsp.check.verdict.stages import perturbed
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .inputs import OWN_TRAINING
 from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_names
+from .rounding import Rounding
 from .session import CheckSession
 
 STEPS = 3
@@ -144,10 +144,11 @@ class Attempt:
         self._judge()
 
     def ask_torch_what_rounding_does(self) -> None:
-        """Where steps part: torch once more from a perturbed state. It tells sooner than XLA compiles again."""
+        """Where steps or values part: torch a few times more. It tells sooner than XLA compiles again."""
         if self.judgement.steps_part and self.evidence.moved is None:
-            self.evidence.moved = self._moved()
+            self.evidence.moved = self._rounding().moved(self.evidence.torch[64], self.optimizer_steps)
             self._judge()
+        self._round_otherwise(64)
 
     def compile_with_care(self) -> None:
         """Where XLA alone may be why the two differ, JAX once more."""
@@ -164,6 +165,7 @@ class Attempt:
         self.evidence.jax[32] = found = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
         self._leave_out(found)
         self._judge()
+        self._round_otherwise(32)
 
     def compare_initial_values(self) -> None:
         """The distributions of initial values, where parameters have names."""
@@ -234,20 +236,19 @@ class Attempt:
         part = self.preparation.torch_slice
         return self.requests.observe_torch(slice=part, wide=True, seconds=seconds, **given, **self.call)
 
-    def _moved(self) -> Observations:
-        """What torch observes from a perturbed state, in float64."""
-        torch = self.evidence.torch[64]
-        given = {"state": perturbed(torch.state), "cotangents": torch.cotangents, "steps": self.optimizer_steps}
-        moved = self._observe_torch(given | {"generate": calls_of(torch)})
-        return moved.observed | (moved.generate.observed if moved.generate else {})
+    def _rounding(self) -> Rounding:
+        return Rounding(self.requests, self.preparation.torch_slice, self.call)
+
+    def _round_otherwise(self, bits: int) -> None:
+        """Asks whether torch's own rounding makes values part."""
+        if bits not in self.evidence.rounded and self.judgement.values_part:
+            self.evidence.rounded[bits] = self._rounding().otherwise(self.evidence.torch[64], wide=bits == 64)
+            self._judge()
 
     def _doubtful(self, bits: int) -> bool:
         """Whether XLA alone may be why values differ: on the CPU, unless they do so without ``jit``, too."""
         torch, jax = self.evidence.torch[bits], self.evidence.jax[bits]
-        difference = self.judgement.difference
-        if not self.differs or jax.errors or difference is None or difference.kind in FORM:
-            return False
-        if self.session.pool.device_name != "cpu":
+        if not self.judgement.values_part or jax.errors or self.session.pool.device_name != "cpu":
             return False
         if bits == 32:
             return True

@@ -201,3 +201,32 @@ def test_vectors_whose_signs_both_libraries_leave_open_accuse_nobody(torch: str,
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     wrong = check(f"{head} {torch}\n", f"def f(x):\n    return -{jax}\n")
     assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+QUANTIZED = """
+def f(x: {array}):
+    scale = {scale} / {abs}(x).max()
+    return {cast} / scale
+"""
+STEP = {
+    "torch": {"array": "torch.Tensor", "abs": "torch.abs", "cast": "(x * scale).to(torch.int32)", "scale": "127"},
+    "jax": {"array": "jax.Array", "abs": "jnp.abs", "cast": "(x / (1 / scale)).astype(jnp.int32)", "scale": "127"},
+}
+
+
+def test_a_value_on_the_edge_of_a_step_is_no_difference(check: Check) -> None:
+    """The largest element is 127 times itself by itself: rounding decides whether that is cast to 126."""
+    torch = QUANTIZED.format(**STEP["torch"])
+    verdict = check(torch, QUANTIZED.format(**STEP["jax"]))
+    assert verdict.verdict is not VerdictKind.DIFFERENT, verdict.reason
+    wrong = ({"scale": "255"}, {"cast": "jnp.round(x * scale)"}, {"cast": "jnp.floor(x * scale)"})
+    for mistake in wrong:
+        assert check(torch, QUANTIZED.format(**STEP["jax"] | mistake)).verdict is VerdictKind.DIFFERENT, mistake
+
+
+@pytest.mark.parametrize("wrong", ["x > 0.5", "x * 2 > 1", "x >= 0.25"])
+def test_a_tie_that_no_rounding_makes_is_compared(check: Check, wrong: str) -> None:
+    text = "# t2j: x=torch.tensor([[0.5, -0.5, 0.25, 1.0]])\ndef f(x):\n    return {}({}, x, 0.0)\n"
+    torch = text.format("torch.where", "x >= 0.5")
+    assert check(torch, text.format("jnp.where", "x >= 0.5")).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, text.format("jnp.where", wrong)).verdict is VerdictKind.DIFFERENT

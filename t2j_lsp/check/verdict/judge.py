@@ -17,6 +17,7 @@ from .stages import (  # fmt: skip
     compare_all,
     compare_dtypes,
     describe,
+    is_rounding,
     is_variant,
     merge,
     mode_of,
@@ -26,6 +27,9 @@ from .stages import (  # fmt: skip
     trajectory,
 )
 
+IN_FLOAT32 = "in float32, "
+"""How the names of differences begin that are in the user's precision only."""
+_NO_PHASES = ("construct", "draws")
 FORM = ("structure", "shape", "dtype")
 """Kinds of differences that values have no part in."""
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
@@ -43,6 +47,12 @@ class Judgement:
     """Why these inputs decide nothing: other inputs may."""
     steps_part: bool = False
     """Whether the optimizer's steps part, by more than is known to be rounding's doing."""
+
+    @property
+    def values_part(self) -> bool:
+        """Whether the verdict is `different` because values are, in a form that agrees."""
+        different = self.verdict.verdict is VerdictKind.DIFFERENT
+        return different and self.difference is not None and self.difference.kind not in FORM
 
 
 def cannot_say(error: Failure) -> str | None:
@@ -70,6 +80,8 @@ class Evidence:
     """Differences between initial values; None where these were not compared."""
     moved: Observations | None = None
     """What torch observed from a perturbed state, which says how far optimizer steps carry rounding."""
+    rounded: dict[int, list[Observations]] = field(default_factory=dict)
+    """By precision, what torch observed rounding otherwise, which says where rounding alone decides."""
 
 
 def judge(name: str, last: str, evidence: Evidence) -> Judgement:
@@ -92,6 +104,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     behavioral = _compared("behavioral", torch[64], result, skip, allowed)
     numeric.differences[:0] = _not_trained(torch[64], result.observed)
     _set_aside(judgement, numeric, conditioning)
+    _set_aside_rounding(judgement, numeric, torch[64], [result], evidence.rounded.get(64, []))
     form = [d for d in numeric.differences if d.kind in FORM]
     _spec(verdict, form, initial)
     if form:
@@ -101,7 +114,9 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     if not errors and 32 in jax:
         errors = [(f"{phase} in float32", error) for phase, error in jax[32].errors.items()]
     if 32 in jax and not numeric.differences and not unpaired:
-        numeric.differences += _precision(torch, jax, skip | conditioning.ill, conditioning)
+        narrowed = Comparison(differences=_precision(torch, jax, skip | conditioning.ill, conditioning))
+        _set_aside_rounding(judgement, narrowed, torch[32], [jax[32]], evidence.rounded.get(32, []), IN_FLOAT32)
+        numeric.differences += narrowed.differences
     verdict.stages["numeric"] = stage_result(numeric)
     if last == "spec":
         verdict.stages["numeric"] = StageResult(reason="not asked for")
@@ -194,6 +209,29 @@ def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Condi
         judgement.undecided.append(f"torch's own float32 and float64 part on these inputs, where {describe(doubtful)}")
 
 
+def _set_aside_rounding(
+    judgement: Judgement,
+    comparison: Comparison,
+    torch: TorchObserved,
+    jax: list[JaxObserved],
+    rounded: list[Observations],
+    prefix: str = "",
+) -> None:
+    """Takes away differences that are no larger than what torch's own rounding makes: a value on a step's edge."""
+    if not rounded:
+        return
+    phases = [observed for found in jax for phase, observed in found.observed.items() if phase not in _NO_PHASES]
+    steps = [
+        d for d in comparison.differences
+        if d.kind in ("value", "integer")
+        and is_rounding(d.name.removeprefix(prefix), torch.observed, phases, rounded)
+    ]  # fmt: skip
+    comparison.differences = [d for d in comparison.differences if d not in steps]
+    telling = [d for d in steps if not is_variant(d.name.removeprefix(prefix))]
+    if telling:
+        judgement.undecided.append(f"rounding alone moves a value across a step, where {describe(telling)}")
+
+
 def _precision(
     torch: dict[int, TorchObserved], jax: dict[int, JaxObserved], skip: set[str], conditioning: Conditioning
 ) -> list[Difference]:
@@ -205,7 +243,7 @@ def _precision(
         found += compare_dtypes(torch[32].observed, observed, jax[32].x64)
         numeric = {n: v for n, v in torch[64].observed.items() if stage_of(n) == "numeric"}
         found += compare_all(numeric, observed, skip, conditioning.precision).differences
-    return [Difference(f"in float32, {d.name}", d.what, d.kind) for d in found]
+    return [Difference(f"{IN_FLOAT32}{d.name}", d.what, d.kind) for d in found]
 
 
 def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -> None:

@@ -160,6 +160,34 @@ def trajectory(
     return allowed
 
 
+_AS_FAR = 2
+"""How much farther JAX may be than torch's own rounding moved a value."""
+
+
+def is_rounding(
+    name: str, torch: Mapping[str, Any], jax: Iterable[Mapping[str, Any]], rounded: Iterable[Mapping[str, Any]]
+) -> bool:
+    """Whether torch, rounding otherwise, parts from itself as far as JAX does from it."""
+    observation = next((n for n in torch if name == n or name.startswith((f"{n}[", f"{n}."))), None)
+    if observation is None or (held := arrays_of(torch[observation]).get(name.removeprefix(observation))) is None:
+        return False
+
+    def apart(others: Iterable[Mapping[str, Any]]) -> float:
+        """The largest distance of any element; for integers, the number of elements that differ."""
+        found = 0.0
+        for other in others:
+            array = arrays_of(other.get(observation)).get(name.removeprefix(observation))
+            if array is None or tuple(array.shape) != tuple(held.shape):
+                continue
+            distances = np.abs(as_float64(held) - as_float64(array))
+            whole = kind_of(held) in ("bool", "integer")
+            found = max(found, float((distances > 0).sum() if whole else np.nanmax(distances, initial=0.0)))
+        return found
+
+    moved = apart(rounded)
+    return moved > 0 and apart(jax) <= _AS_FAR * moved
+
+
 def is_float(array: Any) -> bool:
     """Whether an array holds floats of 32 or 64 bits."""
     return array.dtype in (np.float32, np.float64)

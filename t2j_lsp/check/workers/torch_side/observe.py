@@ -14,6 +14,7 @@ from t2j_lsp.check.program.marks import RAN
 
 from .build import build, program
 from .generate import generation
+from .rounding import rounded_otherwise
 from .runs import Runs, set_state, state_of
 
 _HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
@@ -24,8 +25,8 @@ def observe(request: dict[str, Any]) -> TorchObserved:
 
     The request holds ``slice``, ``init``, ``inputs`` (drawn), ``variants`` (other inputs by the name of the
     observation), ``wide``, ``seed``, ``steps``, and ``state`` and ``cotangents`` from an earlier run, or None; maybe
-    ``generate`` (see `generation`). Other inputs are left out where not all is done within ``seconds``, as ``left_out``
-    says.
+    ``generate`` (see `generation`) and ``rounding``, the seed with which results are rounded otherwise. Other inputs
+    are left out where not all is done within ``seconds``, as ``left_out`` says.
     """
     rng = np.random.default_rng(request["seed"])
     with program(request) as (module, target):
@@ -36,12 +37,13 @@ def observe(request: dict[str, Any]) -> TorchObserved:
         state, parameters = state_of(model), _parameters(model)
         # Before any call: a module that keeps what it computed can't be copied.
         generated = generation(runs, request)
-        observed = runs.forward() | runs.others(request["variants"])
-        if isinstance(model, nn.Module):
-            runs.check_control("train")
-            observed |= runs.steps(request["steps"])
-        else:
-            observed |= runs.function_gradients()
+        with rounded_otherwise(request.get("rounding")):
+            observed = runs.forward() | runs.others(request["variants"])
+            if isinstance(model, nn.Module):
+                runs.check_control("train")
+                observed |= runs.steps(request["steps"])
+            else:
+                observed |= runs.function_gradients()
         return TorchObserved(
             state=state,
             parameters=parameters,

@@ -1,0 +1,32 @@
+"""What rounding makes of a program's values: torch once more from a perturbed state, and rounding otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .messages import Observations, TorchObserved
+from .process.requests import WorkerRequests
+from .verdict.generation import calls_of
+from .verdict.stages import perturbed
+
+ROUNDINGS = 5
+"""How often torch rounds otherwise: each run leaves a value on its side of a step in half of all cases."""
+
+
+class Rounding:
+    """Asks torch what rounding does to one object, called with the same arguments."""
+
+    def __init__(self, requests: WorkerRequests, part: Any, call: dict[str, Any]) -> None:
+        self.requests = requests
+        self.call = {"slice": part, **call}
+
+    def moved(self, torch: TorchObserved, steps: int) -> Observations:
+        """What torch observes from a perturbed state, in float64."""
+        given = {"state": perturbed(torch.state), "cotangents": torch.cotangents, "steps": steps}
+        moved = self.requests.observe_torch(wide=True, seconds=None, **given, generate=calls_of(torch), **self.call)
+        return moved.observed | (moved.generate.observed if moved.generate else {})
+
+    def otherwise(self, torch: TorchObserved, wide: bool) -> list[Observations]:
+        """What torch observes rounding otherwise: a value on the edge of a step falls on either side."""
+        given = {"state": torch.state, "cotangents": torch.cotangents, "steps": 0, "generate": None, **self.call}
+        return [self.requests.observe_torch(wide=wide, rounding=seed, **given).observed for seed in range(ROUNDINGS)]

@@ -5,7 +5,9 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, is_tensor
+import ast
+
+from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Row, refuse, rule
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
@@ -163,9 +165,15 @@ def tensor(call: Call) -> Piece:
     if is_tensor(data.fact):
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
-    if any(map(is_tensor, getattr(data.fact, "items", ()))):
+    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data) and not call.given("requires_grad"):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
+
+
+def _is_passed(argument: Argument) -> bool:
+    """Whether it is a parameter of which nothing is known, which may be a tensor."""
+    known = Scalar | ListOf | Tuple | Shape | Object | Qual
+    return isinstance(argument.node, ast.Name) and argument.fact != UNKNOWN and not isinstance(argument.fact, known)
 
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)

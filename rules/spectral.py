@@ -112,7 +112,7 @@ def kaiser_window(call: Call) -> Piece | Refusal:
 
 # Complex numbers ------------------------------------------------------------------------------------------------
 
-Row("torch.angle(input)", "angle({input})", method=True, result=as_float)
+Row("torch.angle(input)", "angle_of({input})", method=True, result=as_float)
 Row(
     "torch.conj(input)",
     "{input}.conj()",

@@ -56,6 +56,7 @@ METHOD_TABLES = {
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
     ("rule/binding.py", "_RESULTS"): "the words of a record's result=",
+    ("expressions/library_objects.py", "_WIDE"): "dtypes, by their short names",
     ("rule/record.py", "IGNORED"): "names of arguments",
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",
     ("training/gate.py", "TRAINING"): "attributes that only training code has: words of its protocol",

@@ -14,7 +14,7 @@ def absolute(x: jax.Array) -> jax.Array:
     return jnp.where(x == 0, 0, jnp.abs(x))
 
 
-def angle(z: jax.Array) -> jax.Array:
+def angle_of(z: jax.Array) -> jax.Array:
     """Angle of complex numbers as `torch.angle`: the gradient at 0 is 0, where that of jnp.angle is NaN."""
     zero = z == 0
     at_zero = lax.stop_gradient(jnp.angle(z)) if jnp.iscomplexobj(z) else 0.0

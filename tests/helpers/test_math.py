@@ -13,7 +13,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.math import (
     absolute,
-    angle,
+    angle_of,
     cdist,
     clamp,
     euclidean_norm,
@@ -36,8 +36,8 @@ def test_absolute_has_gradient_zero_at_zero() -> None:
 
 
 def test_angle_has_gradient_zero_at_zero() -> None:
-    same_function(angle, torch.angle, ZEROS_AND_TIES)
-    same_function(angle, torch.angle, np.array([0j, 1 + 1j, -2 + 0j, 3j, -1 - 2j]))
+    same_function(angle_of, torch.angle, ZEROS_AND_TIES)
+    same_function(angle_of, torch.angle, np.array([0j, 1 + 1j, -2 + 0j, 3j, -1 - 2j]))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (None, 2.0), (0.0, None)])

@@ -220,3 +220,33 @@ def test_a_condition_on_what_may_be_a_tensor_is_said() -> None:
         "        if any_left(y):\n            x = x + 1\n        return x\n"
     )
     assert [f.code for f in convert(text).findings] == ["tensor-branch"]
+
+
+def test_a_dict_that_is_asked_for_an_array_s_dtype_has_dtypes_as_keys() -> None:
+    text = (
+        "import torch\n\nEPS = {torch.float32: 1, torch.float64: 2}\n\n\n"
+        "def f(x: torch.Tensor):\n    return EPS[x.dtype] + {torch.half: 3, torch.float: 4}[x.dtype]\n"
+    )
+    found: dict[str, object] = {}
+    exec(compile(convert(text).code, "<converted>", "exec"), found)
+    assert found["f"](jnp.ones(2)) == 5  # type: ignore[operator]
+
+
+def test_a_parameter_that_a_tensor_is_made_of_may_be_one() -> None:
+    code = convert("import torch\n\n\ndef f(x, m, n=3):\n    return x[:, 0] * torch.tensor(m) + torch.tensor(n)\n").code
+    assert "return x[:, 0] * lax.stop_gradient(jnp.array(m)) + jnp.array(n)\n" in code
+
+
+def test_methods_of_parameters_that_arrays_lack_are_converted_or_gaps() -> None:
+    text = "import torch\n\n\ndef f(x):\n    return x.abs().max()\n\n\ndef g(x):\n    return x.norm()\n"
+    translation = convert(text)
+    assert "return absolute(x).max()" in translation.code
+    assert [gap.name for gap in translation.gaps] == ["torch.Tensor.norm"]
+    frames = convert(text.replace("import torch\n", "import pandas as pd\nimport torch\n", 1))
+    assert "return x.abs().max()" in frames.code
+    assert not frames.gaps
+
+
+def test_what_is_masked_by_a_comparison_of_itself_is_a_tensor() -> None:
+    translation = convert("import torch\n\n\ndef f(t, start):\n    t = t[t >= start]\n    return t\n")
+    assert [note.code for note in translation.notes] == ["value-needed"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.layout.plan import shared_base
-from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.rule.facts import Function, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -17,6 +17,13 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
+
+_WIDE = {
+    "float64": ({"float64", "double"}, {"float32", "float"}),
+    "complex128": ({"complex128", "cdouble"}, {"complex64", "cfloat"}),
+    "int64": ({"int64", "long"}, {"int32", "int"}),
+}
+"""Dtypes that become narrower ones, which stay what they are as keys beside those."""
 
 
 class LibraryObjects:
@@ -53,7 +60,11 @@ class LibraryObjects:
             return Piece(self.renderer.need((shared or layer.base) if asked else layer.helper))
         rule = REGISTRY.get(name)
         if rule is not None and rule.signatures[0].parameters is None and rule.emit is not None:
-            return self.rules.apply_value(rule, node)
+            piece = self.rules.apply_value(rule, node)
+            table = self.ctx.source.parents.get(node)
+            if piece is not None and is_dtype(name) and isinstance(table, ast.Dict) and node in table.keys:
+                return self._key(name, table, piece)
+            return piece
         if rule is not None and rule.emit is not None:
             return self.rules.function_value(rule, node)
         if self._is_namespace(node):
@@ -77,6 +88,34 @@ class LibraryObjects:
             return None  # an earlier conversion wrote this partial
         text = self.copier.generic(node).text
         return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
+
+    def _key(self, name: str, table: ast.Dict, piece: Piece) -> Piece:
+        """A dtype as a key of a dict: jnp.float32 has another hash than the dtype of an array."""
+        jnp = self.renderer.need("jnp")
+        facts = [self.ctx.fact(key) for key in table.keys if key is not None]
+        keys = {fact.name.removeprefix("torch.") for fact in facts if isinstance(fact, Qual)}
+        wide = next(
+            (w for w, names in _WIDE.items() if name.removeprefix("torch.") in names[0] and keys & names[1]), ""
+        )
+        text = f"{jnp}.{wide}" if wide else piece.text
+        return Piece(f"{jnp}.dtype({text})") if self._is_asked_by_arrays(table) else Piece(text)
+
+    def _is_asked_by_arrays(self, table: ast.Dict) -> bool:
+        """Whether a dict is asked for an array's dtype: ``{torch.float32: 1e-6}[x.dtype]``."""
+        source = self.ctx.source
+        match source.parents.get(table):
+            case ast.Subscript(slice=index):
+                return self._is_arrays_dtype(index)
+            case ast.Assign(targets=[target]):
+                name = ast.unparse(target)
+                asked = (n for n in source.nodes if isinstance(n, ast.Subscript) and self._is_arrays_dtype(n.slice))
+                return any(ast.unparse(n.value) == name for n in asked)
+            case _:
+                return False
+
+    def _is_arrays_dtype(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return isinstance(fact, Object) and fact.kind == "dtype"
 
     def _is_namespace(self, node: ast.expr) -> bool:
         """Whether this is the ``torch.nn`` of ``torch.nn.Linear``: the whole chain is looked at, not its parts."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
 
 from .copying import Copier
 from .fold import fold
 from .handlers import ExpressionRenderer
-
-_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
 
 KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
@@ -67,7 +65,7 @@ class Operators:
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""
         facts = [self.inference.fact(part) for part in node.comparators]
-        if len(facts) != 1 or not isinstance(facts[0], Qual) or not _DTYPE.fullmatch(facts[0].name):
+        if len(facts) != 1 or not isinstance(facts[0], Qual) or not is_dtype(facts[0].name):
             return None
         if not isinstance(node.ops[0], ast.Is | ast.IsNot):
             return None

@@ -75,7 +75,7 @@ class TensorMethods:
             reason = f"{receiver} is taken for a tensor, because {why}"
             self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
             return piece
-        if name in AMBIGUOUS and self.code.among_tensors:
+        if name in AMBIGUOUS and (self.code.among_tensors or self._is_passed(node)):
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         elif other and (isinstance(owner, UnknownParameter) or self.code.among_tensors):
@@ -87,13 +87,18 @@ class TensorMethods:
         """Whether a receiver is a tensor because of where the call stands."""
         if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args)):
             return True
+        if name in OPERATOR_METHODS and (self.code.among_tensors or self._is_passed(node)):
+            return len(node.args) < 2 and not node.keywords and self._used(node)
         if not self.code.among_tensors:
             return False
-        if name in OPERATOR_METHODS:
-            return len(node.args) < 2 and not node.keywords and self._used(node)
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
         return name in HARMLESS and other or name == "to" and bool(node.args)
+
+    def _is_passed(self, node: ast.Call) -> bool:
+        """Whether the receiver is a parameter, in a file without other values that have methods which arrays lack."""
+        owner = self.ctx.fact(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        return isinstance(owner, UnknownParameter) and self.ctx.inference.state.array_libraries <= {"numpy"}
 
     def _used(self, node: ast.Call) -> bool:
         """Whether the value of a call is read: ``seen.add(x)`` is a set's."""

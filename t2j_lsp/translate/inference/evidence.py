@@ -64,7 +64,10 @@ class ParameterEvidence:
     def indexed(self, owner: Fact, index: ast.expr) -> None:
         """``x[:, None]`` and ``x[..., 0]``: tensors, unless the file has other arrays too."""
         parts = index.elts if isinstance(index, ast.Tuple) else []
-        if not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts):
+        compared = isinstance(owner, UnknownParameter) and _compares(index, owner.name)
+        if not compared and not any(
+            isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts
+        ):
             return
         if isinstance(owner, UnknownParameter):
             if self.state.in_module() or not self.state.other_arrays:
@@ -108,3 +111,9 @@ class ParameterEvidence:
         """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
         building = self.state.function is not None and self.state.function.name == "__init__" and self.state.in_module()
         return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None
+
+
+def _compares(index: ast.expr, name: str) -> bool:
+    """``x[x > 0]``: a mask of the value itself."""
+    named = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(index))
+    return named and isinstance(index, ast.Compare) and not isinstance(index.ops[0], ast.In | ast.NotIn | ast.Is)

@@ -142,10 +142,14 @@ class State:
         return self.calls_unknown or self.hands_modules or self.asks_callers
 
     @cached_property
+    def array_libraries(self) -> frozenset[str]:
+        """Packages that the file imports and that have arrays of their own."""
+        return ARRAY_LIBRARIES & {fact.name.partition(".")[0] for fact in self.env.values() if isinstance(fact, Qual)}
+
+    @property
     def other_arrays(self) -> bool:
-        """Whether the file imports a package with arrays of its own, whose methods have the names of tensors'."""
-        roots = {fact.name.partition(".")[0] for fact in self.env.values() if isinstance(fact, Qual)}
-        return bool(roots & ARRAY_LIBRARIES)
+        """Whether there are arrays beside tensors in the file, whose methods have the same names."""
+        return bool(self.array_libraries)
 
     def in_module(self) -> bool:
         """Whether the code here is a method of a module."""

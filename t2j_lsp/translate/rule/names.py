@@ -57,6 +57,14 @@ def is_torch(name: str) -> bool:
     return name == "torch" or name.startswith(("torch.", "einops.layers.torch"))
 
 
+_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
+
+
+def is_dtype(name: str) -> bool:
+    """Whether a qualified name is one of torch's dtypes."""
+    return _DTYPE.fullmatch(name) is not None
+
+
 TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
 TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)

@@ -90,6 +90,13 @@ def f(model):
             m.kernel[...] = jnp.zeros_like(m.kernel[...])
     torch.jit.save(model)
 """,
+    "a parameter that is written to": """
+def f(model, path):
+    for _, p in nnx.to_flat_state(nnx.state(model, nnx.Param)):
+        if p.ndim > 1:
+            p[...] = jnp.zeros(p.shape, p.dtype)
+    return torch.jit.load(path)
+""",
     "a transpose of all axes": """
 def f(x: jax.Array):
     x = torch.jit.load('x')(x).abs()

@@ -218,3 +218,25 @@ def test_rates_of_all_groups_are_set_from_what_they_were(assigned: str) -> None:
 
 def test_torch_is_the_reference() -> None:
     assert torch.optim.AdamW([torch.zeros(1)]).defaults["weight_decay"] == 1e-2
+
+
+NAMED = """import torch
+from torch import nn
+
+model = nn.Linear(2, 1)
+scheduler = torch.optim.lr_scheduler.StepLR((optimizer := torch.optim.SGD(model.parameters(), lr=0.1)), 3)
+x = torch.ones(4, 2)
+for _ in range(9):
+    optimizer.zero_grad()
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+"""
+
+
+def test_an_optimizer_that_is_named_inside_its_scheduler_is_followed() -> None:
+    result = translate(NAMED)
+    assert not result.gaps
+    code = " ".join(result.code.split())
+    assert "optimizer := nnx.Optimizer(" in code and "train_step(model, optimizer, x)" in code

@@ -96,6 +96,8 @@ class Stores:
 
     def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, operator: ast.operator | None) -> bool:
         """``x[i] = v`` and ``x[i] += v`` on an array: ``x = x.at[i].set(v)``."""
+        if self.code.function is not None and self.inference.names_jax(self.code.function):
+            return False  # converted before: what is written to is an nnx.Variable, or no array
         base = self.inference.fact(target.value)
         if not isinstance(base, Tensor):
             self._may_be_array(node, target, value, base)
@@ -142,8 +144,6 @@ class Stores:
         function = self.code.function
         if base != UNKNOWN and not isinstance(base, UnknownParameter) or not self.code.among_tensors:
             return
-        if function is not None and self.inference.names_jax(function):
-            return  # converted before: what is written to is an nnx.Variable, or no array
         fact, facts = self.inference.fact(value), self.inference.facts
         if function is not None and (
             only_arrays_take(target, fact, facts) or may_be_array(target, fact, facts, function.node)

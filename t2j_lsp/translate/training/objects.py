@@ -118,6 +118,8 @@ class Objects:
         """The constructor calls that an expression's optimizer comes from; None if one of them can't be found."""
         if depth > DEPTH:
             return None
+        if isinstance(node, ast.NamedExpr):
+            return self.constructors(node.value, scope, depth + 1)
         if isinstance(node, ast.Call):
             return self._made(node, depth)
         found: list[ast.Call] = []

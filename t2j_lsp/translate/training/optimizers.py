@@ -112,6 +112,8 @@ class Optimizers:
             return OptimizerPlan(reason="Its optimizer's parameter groups have learning rates of their own.")
         if outer is None and self._competes(call, made):
             return OptimizerPlan(reason=SEVERAL)
+        if isinstance(owner, ast.NamedExpr):
+            owner = owner.target  # a name from here on
         if outer is not None and self.name(outer) == "ChainedScheduler":
             return OptimizerPlan(rate="1.0", alone=True)
         cycled = {self._momentum(m) for m in made}

@@ -25,6 +25,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -34,7 +35,7 @@ from benchmarks.torchvision_sources import SourcesNotFound, find_sources
 
 from .change import CHANGES
 from .corpora import Program, own, torchvision, vit_pytorch
-from .tasks import Task, run
+from .tasks import Task, run, set_cache
 from .trial import (
     DIFFERENT,
     EQUIVALENT,
@@ -173,7 +174,8 @@ def main(arguments: list[str] | None = None) -> int:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with (
         open(options.out or os.devnull, "a", encoding="utf-8") as out,
-        ProcessPoolExecutor(options.jobs, get_context("spawn")) as processes,
+        TemporaryDirectory() as cache,
+        ProcessPoolExecutor(options.jobs, get_context("spawn"), set_cache, [cache]) as processes,
         Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar,
     ):
         for name, work in (

@@ -25,6 +25,11 @@ class Task:
 _pools: list[Pool] = []
 
 
+def set_cache(folder: str) -> None:
+    """Where the workers of a process keep what they can make anew, if nothing says so."""
+    os.environ.setdefault("T2J_CACHE", folder)
+
+
 def run(task: Task) -> list[Outcome]:
     """One task, in workers of this process, which end when its pipes close."""
     if task.checked and not _pools:

@@ -97,6 +97,11 @@ def f(model, path):
             p[...] = jnp.zeros(p.shape, p.dtype)
     return torch.jit.load(path)
 """,
+    "a variable of a module of PyTorch": """
+class Net(torch.nn.Module):
+    def reset(self):
+        self.layer.embedding[...] = self.start[...]
+""",
     "a transpose of all axes": """
 def f(x: jax.Array):
     x = torch.jit.load('x')(x).abs()

@@ -96,8 +96,8 @@ class Stores:
 
     def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, operator: ast.operator | None) -> bool:
         """``x[i] = v`` and ``x[i] += v`` on an array: ``x = x.at[i].set(v)``."""
-        if self.code.function is not None and self.inference.names_jax(self.code.function):
-            return False  # converted before: what is written to is an nnx.Variable, or no array
+        if self._is_converted(target):
+            return False
         base = self.inference.fact(target.value)
         if not isinstance(base, Tensor):
             self._may_be_array(node, target, value, base)
@@ -138,6 +138,13 @@ class Stores:
         self.edits.replace(node, f"{holder} = {new}")
         self.report.converted += 1
         return True
+
+    def _is_converted(self, target: ast.Subscript) -> bool:
+        """Whether it is JAX code already: what is written to is an nnx.Variable, or no array."""
+        if not self.inference.has_jax:
+            return False
+        whole = isinstance(target.slice, ast.Constant) and target.slice.value is ...
+        return whole or self.code.function is not None and self.inference.names_jax(self.code.function)
 
     def _may_be_array(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, base: Fact) -> None:
         """A write into something of unknown type, which fails if that is an array."""

@@ -69,7 +69,9 @@ def scaled(call: Call, drawn: str, mean: str = "mean", std: str = "std") -> str:
 for name, jax in {"rand": "uniform", "randn": "normal"}.items():
 
     @rule(f"torch.{name}(*size, generator=None, {FACTORY})", jax=f"rngs.{jax}(size, dtype)", random=True, result=made)
-    def drawn(call: Call, jax: str = jax) -> Piece:
+    def drawn(call: Call, jax: str = jax) -> Piece | Refusal:
+        if jax == "uniform" and str(dtype_kind(call["dtype"])).startswith("torch.complex"):
+            return call.refuse("JAX draws no uniform complex numbers: draw the real and the imaginary part.")
         return draw(call, f"{{rngs}}.{jax}({{size}})", size=size_and_dtype(call))
 
     @rule(

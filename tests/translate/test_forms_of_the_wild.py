@@ -250,3 +250,9 @@ def test_methods_of_parameters_that_arrays_lack_are_converted_or_gaps() -> None:
 def test_what_is_masked_by_a_comparison_of_itself_is_a_tensor() -> None:
     translation = convert("import torch\n\n\ndef f(t, start):\n    t = t[t >= start]\n    return t\n")
     assert [note.code for note in translation.notes] == ["value-needed"]
+
+
+def test_uniform_complex_numbers_are_a_gap() -> None:
+    (gap,) = convert("import torch\n\nx = torch.rand(2, 3, dtype=torch.cfloat)\n").gaps
+    assert "complex" in gap.reason
+    assert not convert("import torch\n\nx = torch.randn(2, 3, dtype=torch.cfloat)\n").gaps

@@ -142,3 +142,14 @@ def _function(text: str) -> Any:
     namespace: dict[str, Any] = {}
     exec(compile(text, "<program>", "exec"), namespace)
     return namespace["f"]
+
+
+def test_slices_that_values_bound_are_said_to_fail_under_jit() -> None:
+    text = HEAD + "def f(x: torch.Tensor):\n    n = torch.ceil(x.max()).long()\n    return x[..., :n]\n"
+    (note,) = (n for n in convert(text).notes if n.code == "value-needed")
+    assert note.reason.startswith("a slice whose bounds are array values fails under jit")
+
+
+def test_a_parameter_that_a_module_masks_by_a_comparison_is_a_tensor() -> None:
+    text = HEAD + "class Net(nn.Module):\n    def forward(self, x, y):\n        return x[y == 1].sum()\n"
+    assert [note.code for note in convert(text).notes] == ["value-needed"]

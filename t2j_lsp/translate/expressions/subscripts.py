@@ -13,6 +13,7 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 from .tensor_code import TensorCode
 
+CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use lax.dynamic_slice, or a mask"
 PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
 
 
@@ -34,6 +35,9 @@ class Subscripts:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(is_mask(p, self.ctx.inference.facts) for p in parts) and self.code.is_traced:
             self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
+        bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
+        if any(isinstance(self.ctx.fact(bound), Tensor) for bound in bounds) and self.code.is_traced:
+            self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", CUT_BY_VALUES)
         lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
         if not lists:
             return None

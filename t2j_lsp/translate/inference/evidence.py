@@ -64,7 +64,9 @@ class ParameterEvidence:
     def indexed(self, owner: Fact, index: ast.expr) -> None:
         """``x[:, None]`` and ``x[..., 0]``: tensors, unless the file has other arrays too."""
         parts = index.elts if isinstance(index, ast.Tuple) else []
-        compared = isinstance(owner, UnknownParameter) and _compares(index, owner.name)
+        compared = isinstance(owner, UnknownParameter) and (
+            _compares(index, owner.name) or self.state.in_module() and isinstance(index, ast.Compare)
+        )
         if not compared and not any(
             isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and p.value in (None, ...) for p in parts
         ):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import array_text, without_stop_gradient
@@ -38,6 +39,9 @@ def detach(call: Call) -> Piece:
 def detach_copy(call: Call) -> Piece:
     return _array(call, "input", "lax.stop_gradient({array})")
 
+
+trait(Trait.SAME_VALUES, "clone", "contiguous", "cpu", "cuda", "detach")
+trait(Trait.COPIES, "clone")
 
 # New values -----------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,8 @@ KNOWN = {
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
 METHOD_TABLES = {
+    ("rule/facts.py", "_DATA"): "the words of annotations that name no class of the file",
+    ("training/objects.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",

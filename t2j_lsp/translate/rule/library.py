@@ -94,6 +94,8 @@ class Trait(Enum):
     OTHER_WITH_TWO = "such a method if it is given two arguments by place"
     HARMLESS = "such a method whose conversion does the same for arrays of other libraries"
     MODULE_ONLY = "a method without arguments that only modules have"
+    SAME_VALUES = "a tensor's method that gives the same values"
+    COPIES = "such a method whose result shares no storage with its tensor"
     VALUE = "a method whose result is no array, so that it fails while a program is traced"
     SAME_IN_JAX = "a method that JAX arrays have too, with the same meaning"
 

@@ -13,11 +13,11 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
 NEEDS = Gate(words=frozenset({"load_state_dict"}))
-_SAME_VALUES = frozenset({"clone", "detach", "cpu", "contiguous"})
-"""Methods that leave the values of a tensor as they are."""
+_SAME_VALUES, _COPIES = names_with(Trait.SAME_VALUES), names_with(Trait.COPIES)
 _UNCHECKED = "nnx.update doesn't compare names and shapes; load_state_dict fails where they differ"
 
 
@@ -126,7 +126,7 @@ def _is_copy(context: Context, node: ast.expr, name: str) -> bool:
     while True:
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=method), args=[], keywords=[]) if method in _SAME_VALUES:
-                copies |= method == "clone"
+                copies |= method in _COPIES
                 node = inner
             case ast.Call(func=func, args=[inner], keywords=[]) if context.fact(func) == Qual("copy.deepcopy"):
                 copies, node = True, inner
@@ -161,9 +161,10 @@ def _plan_load(
     """``source``: the module whose state is loaded; None where the argument is a copy."""
 
     def handler(renderer: ExpressionRenderer) -> Piece:
+        assert isinstance(node.func, ast.Attribute)
         nnx = renderer.need("nnx")
         if not one_module:
-            context.report.note(node, "torch.nn.Module.load_state_dict", "note", _UNCHECKED)
+            context.report.note(node, f"torch.nn.Module.{node.func.attr}", "note", _UNCHECKED)
         context.report.converted += 1
         state = renderer.render(node.args[0]).text if source is None else f"{nnx}.state({renderer.render(source).text})"
         return Piece(f"{nnx}.update({renderer.render(module).text}, {state})")

@@ -31,6 +31,28 @@ def test_writes_rebind(statement: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "gaps"),
+    [
+        ("def f(x: Tensor, v):\n    x[:] = v\n", 1),
+        ("def f(x: Tensor):\n    x -= x.mean()\n    x /= x.std()\n", 1),
+        ("def f(x: Tensor, n):\n    for i in range(n):\n        x[i] = n\n", 1),
+        ("def f(x: Tensor, cache: Tensor):\n    cache[:, 0] = x\n    return x\n", 1),
+        ("def f(x: Tensor):\n    y = x[0]\n    y.zero_()\n", 1),
+        ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    f(y)\n    return y\n", 1),
+        ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    return f(y)\n", 0),
+        ("def f(x: Tensor):\n    x = x.clone()\n    x[0] = 1\n", 0),
+        ("def f(x: Tensor, n):\n    for i in range(n):\n        print(x.sum())\n        x += 1\n    return n\n", 0),
+        ("def f(d: dict, v):\n    d['a'] = v\n", 0),
+        ("def f(n: int):\n    n += 1\n", 0),
+    ],
+)  # fmt: skip
+def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
+    found = run(code).gaps
+    assert [gap.code for gap in found] == ["in-place-shared"] * gaps
+    assert all("caller" in gap.reason for gap in found)
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         ("y = x", "y.add_(1)", "return x"),

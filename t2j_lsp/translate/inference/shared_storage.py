@@ -1,7 +1,8 @@
-"""In-place writes that another name can see.
+"""In-place writes that another name can see, here or where the function was called.
 
 ``y = x[0]; y += 1`` changes ``x`` in PyTorch and leaves it alone in JAX. This pass follows, in source order, which
-names of a function share storage, and finds the writes after which a sharing name is read.
+names of a function share storage, and finds the writes after which a sharing name is read. A write into a parameter
+whose value is never read afterwards is for the caller, who doesn't see it in JAX.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
+from .call_sites import bound_arguments, called_function
 from .file import Inference
 from .forward_pass import UnknownParameter
 from .gates import Gate
@@ -23,31 +25,60 @@ from .gates import Gate
 NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
 """Writes; a layer may have been built to write in place."""
 VIEWS = names_with(Trait.VIEW)
+_READ = "PyTorch writes in place here, and {!r}, read later, shares the memory; in JAX it keeps its value"
+_LOST = (
+    "PyTorch writes into the caller's {!r} here, which JAX can't: return the new array, and use it where it is called"
+)
 
 
 def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
-    """Statements that write into storage which another, later read name shares, with that name.
+    """Statements that write into storage which another, later read name or the caller shares, and why they can't be.
 
     Where a function names JAX, it was converted before: what it writes to are arrays.
     """
     found: dict[ast.stmt, str] = {}
+    written_for = _written_for(inference)
     for info in inference.functions.values():
         if not inference.names_jax(info):
-            found.update(_Function(inference, info.node).find())
+            found.update(_Function(inference, info.node, written_for.get(info, set())).find())
+    return found
+
+
+def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
+    """The parameters that functions are called to write: the result is dropped, and what is passed is read later."""
+    found: dict[FunctionInfo, set[str]] = {}
+    names = [n for n in inference.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    for node in inference.source.nodes:
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            continue
+        info = called_function(inference.fact(node.value.func))
+        if info is None:
+            continue
+        for parameter, value in bound_arguments(node.value, info):
+            read = isinstance(value, ast.Name) and any(n.id == value.id and n.lineno > node.lineno for n in names)
+            if read or isinstance(value, ast.Attribute | ast.Subscript):
+                found.setdefault(info, set()).add(parameter.arg)
     return found
 
 
 class _Function:
     """The sharing of names in one function."""
 
-    def __init__(self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def __init__(
+        self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef, written_for: set[str]
+    ) -> None:
         self.inference = inference
+        self.written_for = written_for
+        """The parameters that somebody calls it to have written."""
         self.ids = count()
         self.group: dict[str, int] = {}
         self.statements = list(_flatten(node.body))
+        self.loops = [n for n in self.statements if isinstance(n, ast.For | ast.While)]
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
                 self.group[argument.arg] = next(self.ids)
+        self.given = {self.group[name]: name for name in self.group}
+        """The parameters by their storage."""
 
     def find(self) -> dict[ast.stmt, str]:
         found: dict[ast.stmt, str] = {}
@@ -55,9 +86,41 @@ class _Function:
             for written in self._written(node):
                 shared = self._read_later(written, node, self.statements[index + 1 :])
                 if shared is not None:
-                    found[node] = shared
+                    found[node] = _READ.format(shared)
+                elif (parameter := self._of_caller(written, node, self.statements[index + 1 :])) is not None:
+                    found[node] = _LOST.format(parameter)
             self._bind(node)
         return found
+
+    def _of_caller(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
+        """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
+        group = self.group.get(written, -1)
+        if group not in self.given:
+            return None
+        if self.given[group] in self.written_for:
+            return self.given[group]
+        if isinstance(node, ast.Return) or isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            return None
+        around = [loop for loop in self.loops if any(inner is node for inner in ast.walk(loop))]
+        readers = [n for loop in around for n in ast.walk(loop) if n is not node] + list(rest)
+        names = [name for name, other in self.group.items() if other == group]
+        within = set(ast.walk(node))
+        for reader in readers:
+            for inner in ast.walk(reader):
+                loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
+                if loaded and inner not in within and not self._only_written(inner):
+                    return None
+        return self.given[group]
+
+    def _only_written(self, node: ast.AST) -> bool:
+        """Whether a name is read to write into what it holds."""
+        parents = self.inference.source.parents
+        place, parent = node, parents.get(node)
+        while isinstance(parent, ast.Subscript | ast.Attribute) and parent.value is place:
+            if isinstance(parent.ctx, ast.Store):
+                return True
+            place, parent = parent, parents.get(parent)
+        return False
 
     def _bind(self, node: ast.stmt) -> None:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:

@@ -165,9 +165,8 @@ class Statements:
         unwrap(self.ctx.edits, node, body)
         self.block(body)
 
-    def _refuse_shared(self, node: ast.stmt, name: str) -> None:
+    def _refuse_shared(self, node: ast.stmt, reason: str) -> None:
         """An in-place write that another name sees is left alone, with what stands in it."""
-        reason = f"PyTorch writes in place here, and {name!r}, read later, shares the memory; in JAX it keeps its value"
         self.ctx.report.gap(node, "in-place", "in-place-shared", reason)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             self.ctx.report.quiet += 1

@@ -117,3 +117,32 @@ def test_a_test_of_the_class_name_tells_the_layer(test: str) -> None:
 def test_what_depends_on_the_layer_is_left_and_marked(test: str, statement: str) -> None:
     translation = translate(INIT.format(test=test, statement=statement), Options())
     assert len(translation.gaps) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def init(m):\n    nn.init.zeros_(m.weight)\n",
+        "def init(m):\n    m.bias.data.zero_()\n",
+        "def init(layers):\n    for layer in nn.ModuleList(layers):\n        nn.init.ones_(layer.weight)\n",
+    ],
+)
+def test_parameters_of_modules_of_unknown_class_are_not_written_under_a_guessed_name(code: str) -> None:
+    done = translate("import torch\nfrom torch import nn\n\n\n" + code, Options())
+    assert len(done.gaps) == 1
+    assert "[...] = " not in done.code
+
+
+def test_a_module_that_a_passed_class_made_has_its_parameters_under_pytorchs_names() -> None:
+    code = """
+class Block(nn.Module):
+    def __init__(self, dim, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.norm = norm_layer(dim)
+        nn.init.zeros_(self.norm.weight)
+
+    def forward(self, x):
+        return self.norm(x)
+"""
+    done = translate("import torch\nfrom torch import nn\n\n" + code, Options())
+    assert not done.gaps

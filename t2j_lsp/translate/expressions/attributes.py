@@ -30,7 +30,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
 from .rule_application import RuleApplication
-from .variables import Variables
+from .variables import RENAMED, Variables
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
@@ -115,7 +115,7 @@ class Attributes:
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
-        if owner == AnyModule() and node.attr in _RENAMED and not self._answers_to_torch_names(node):
+        if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
             reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
             return self._unsure(node, reason)
         forms = flax_names(owner, node.attr)
@@ -153,7 +153,7 @@ class Attributes:
                 return None
         fact = self.ctx.fact(owner)
         forms = flax_names(fact, name)
-        if not forms and fact == AnyModule() and name in _RENAMED or len(forms) > 1:
+        if not forms and fact == AnyModule() and name in RENAMED or len(forms) > 1:
             reason = f"the class of {ast.unparse(owner)} isn't known here, and Flax's layers call .{name} otherwise"
             self.ctx.report.gap(node, f"torch.nn.Module.{name}", "unsure", reason)
             return Piece(self.ctx.source.segment(node))
@@ -180,10 +180,6 @@ class Attributes:
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
         return isinstance(node.value, ast.Attribute) or self.variables.is_initialised(node)
-
-
-_RENAMED = frozenset({"weight", "running_mean", "running_var"})
-"""Attributes of PyTorch's layers that most of Flax's have under other names."""
 
 
 def _is_own(owner: Instance) -> bool:

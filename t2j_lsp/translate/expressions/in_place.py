@@ -79,6 +79,7 @@ class InPlace:
 
         ``raw``: the value of a kernel has Flax's layout already, and not PyTorch's.
         """
+        of_data = isinstance(target, ast.Attribute) and target.attr == "data"
         while isinstance(target, ast.Attribute) and target.attr == "data":
             target = target.value
         parameter = self.variables.parameter(target, constant=raw)
@@ -92,6 +93,11 @@ class InPlace:
         match target:
             case ast.Name():
                 return Piece(f"{target.id} = {assigned(piece)}", ANY)
+            case ast.Attribute() if of_data and not isinstance(self.ctx.fact(target), Tensor):
+                self._unseen(
+                    node, f"{ast.unparse(target)} may be a parameter, of a module whose class isn't known here"
+                )
+                return None
             case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
                 return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {assigned(piece)}", ANY)
             case ast.Subscript(value=ast.Name() | ast.Attribute()):

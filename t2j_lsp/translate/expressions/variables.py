@@ -12,6 +12,9 @@ from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from .context import Context
 from .handlers import ExpressionRenderer
 
+RENAMED = frozenset({"weight", "running_mean", "running_var"})
+"""Attributes of PyTorch's layers that most of Flax's have under other names."""
+
 
 class Variables:
     """The Variables that expressions name, and the layouts they have."""
@@ -28,8 +31,8 @@ class Variables:
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         """The text of the Variable that a node names, and whether its layout is Flax's.
 
-        With ``constant`` the layout does not matter, and a module of unknown class will do: the helper classes answer
-        to ``weight`` too.
+        With ``constant`` the layout does not matter, and a module of unknown class will do where it is an attribute: it
+        was built by a class that was passed, which is a helper, and these answer to ``weight`` too.
         """
         while isinstance(node, ast.Attribute) and node.attr == "data":
             node = node.value
@@ -49,7 +52,8 @@ class Variables:
             form = forms.pop()
             return f"{text}.{form}", form == "kernel"
         if isinstance(owner, AnyModule):
-            return (f"{text}.{node.attr}", False) if constant and not owner.names else None
+            answers = node.attr not in RENAMED or isinstance(node.value, ast.Attribute)
+            return (f"{text}.{node.attr}", False) if constant and not owner.names and answers else None
         return f"{text}.{node.attr}", False
 
     def _either(self, node: ast.Attribute, text: str, names: frozenset[str]) -> tuple[str, bool] | None:

@@ -191,3 +191,20 @@ def test_a_parameter_that_is_written_without_gradient_still_has_one() -> None:
     for name, gradient in want.gradients.items():
         np.testing.assert_allclose(got.gradients[name], gradient, rtol=1e-10, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(got.state["mean"], want.state["mean"], rtol=1e-10)
+
+
+def test_a_name_that_is_bound_anew_behind_a_block_without_gradients_is_left_alone() -> None:
+    code = """
+def f(batches: list[torch.Tensor], model, device):
+    out = []
+    with torch.no_grad():
+        for x in batches:
+            y = torch.exp(x)
+            out.append(model(y))
+    y = out[0]
+    return y
+"""
+    done = convert("import torch\n\n" + code)
+    assert not done.gaps and "stop_gradient" not in done.code
+    kept = convert("import torch\n\n" + code.replace("    y = out[0]\n", ""))
+    assert "y = lax.stop_gradient(y)" in kept.code

@@ -25,7 +25,7 @@ class NoGradient:
         """Inside a function the values computed without gradient must not carry one later."""
         if self.ctx.scope.function is None or node in self.ctx.plan.undifferentiated:
             return
-        used_later = _loads_after(self.ctx.scope.function.node, node)
+        used_later = _loads_after(self.ctx.scope.function.node, node) - self._bound_first(node)
         names: list[str] = []
         for inner in ast.walk(node):
             if (
@@ -50,6 +50,17 @@ class NoGradient:
             new = f"{stop}({text}[...]) + ({old} - {stop}({old}))"
             self.ctx.edits.insert_before(node, [f"{old} = {text}[...]"])
             self.ctx.edits.insert_after(node.body[-1], [f"{text}[...] = {new}"])
+
+    def _bound_first(self, node: ast.stmt) -> set[str]:
+        """Names that are bound anew behind a block before anything reads them."""
+        block = self.ctx.source.block_of(node) or []
+        read: set[str] = set()
+        bound: set[str] = set()
+        for later in block[block.index(node) + 1 :] if block else []:
+            read |= {n.id for n in ast.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            if isinstance(later, ast.Assign):
+                bound |= {t.id for t in later.targets if isinstance(t, ast.Name)} - read
+        return bound
 
     def wrap_return(self, node: ast.Return) -> None:
         assert node.value is not None

@@ -153,3 +153,23 @@ def test_slices_that_values_bound_are_said_to_fail_under_jit() -> None:
 def test_a_parameter_that_a_module_masks_by_a_comparison_is_a_tensor() -> None:
     text = HEAD + "class Net(nn.Module):\n    def forward(self, x, y):\n        return x[y == 1].sum()\n"
     assert [note.code for note in convert(text).notes] == ["value-needed"]
+
+
+def test_a_function_that_trains_is_not_compiled_and_may_ask_for_values() -> None:
+    code = """
+def train(model, optimizer, x: torch.Tensor, y: torch.Tensor):
+    total = 0.0
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+
+
+model = nn.Linear(3, 1)
+train(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(2, 3), torch.ones(2, 1))
+"""
+    translation = convert("import torch\nfrom torch import nn\n" + code)
+    assert not translation.gaps and "value-needed" not in {note.code for note in translation.notes}

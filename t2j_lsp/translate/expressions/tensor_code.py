@@ -43,7 +43,7 @@ class TensorCode:
 
     @property
     def is_traced(self) -> bool:
-        """Whether it is likely compiled: part of a module's call, or a function that is given tensors."""
+        """Whether it is likely compiled: part of a module's call, or a function of tensors that doesn't train."""
         function = self.function
         if function is None or function.runs_in_module:
             return function is not None
@@ -52,7 +52,8 @@ class TensorCode:
             arguments = function.node.args
             names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
             read = (node for node in ast.walk(function.node) if isinstance(node, ast.Name) and node.id in names)
-            self._given[function] = any(isinstance(facts.get(node), Tensor) for node in read)
+            trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(function.node))
+            self._given[function] = not trains and any(isinstance(facts.get(node), Tensor) for node in read)
         return self._given[function]
 
     @cached_property

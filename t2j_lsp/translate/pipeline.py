@@ -28,7 +28,7 @@ from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
-from t2j_lsp.translate.source.text import Source, parse
+from t2j_lsp.translate.source.text import MARK, Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import saved_states
@@ -226,18 +226,14 @@ def _is_main(node: ast.If) -> bool:
 
 
 def _mark_todos(context: Context) -> None:
-    """Write ``# TODO(t2j): reason`` above each gap, once."""
+    """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark."""
     for start, reasons in context.report.todos.items():
         line = context.source.line_of(start)
-        above = {context.source.line_text(n).strip() for n in range(max(1, line - len(reasons) - 4), line)}
-        indent = context.edits.indent(line)
-        newline = context.source.newline
-        text = "".join(
-            f"{indent}{mark}{newline}" for reason in reasons if (mark := f"# TODO(t2j): {reason}") not in above
-        )
+        if line > 1 and context.source.line_text(line - 1).lstrip().startswith(MARK):
+            continue
+        indent, newline = context.edits.indent(line), context.source.newline
         at = context.source.starts[line - 1]
-        if text:
-            context.edits.add(at, at, text, 1)
+        context.edits.add(at, at, "".join(f"{indent}{MARK}: {reason}{newline}" for reason in reasons), 1)
     context.report.todos.clear()
 
 

@@ -166,7 +166,7 @@ SPOTS = {
     "@torch.jit.script": ("goes", "def fused(x: jax.Array):", "torch.jit.script.html"),
     "with torch.no_grad()": ("goes", "JAX takes gradients only of", "torch.no_grad.html"),
     "x[:, None]": ("x[:, None]", "clipped", "Common_Gotchas_in_JAX.html"),
-    "x[mask] = 0": ("x = x.at[mask].set(0)", "JAX arrays never change", "jax.Array.at.html"),
+    "x[mask] = 0": ("x = set_where(x, mask, 0)", "JAX arrays never change", "works under jit"),
     "x += 1": ("stays as it is", "x += 1", "JAX arrays never change"),
     "x.add_(x)": ("x = x + x", "exact", "torch.Tensor.add"),
     "torch.manual_seed(args.seed)": ("rngs", "torch.manual", "nnx.Rngs"),

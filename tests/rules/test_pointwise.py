@@ -96,14 +96,14 @@ def test_an_argument_used_twice_is_computed_once(torch_code: str, jax_code: str,
 
 
 NOT_TORCH = [
-    "def f(numbers):\n    return numbers.add(3)",
-    "def f(frame):\n    return frame.abs().round(2)",
+    "def f(numbers):\n    numbers.add(3)\n    return numbers",
+    "import pandas as pd\n\n\ndef f(frame):\n    return frame.abs().round(2)",
     "def f(names: set[str]):\n    names.add('x')\n    return names.pop()",
     "def f(a, b):\n    return np.add(a, b)",
     "def f(value):\n    return abs(value) + round(value, 2) + pow(value, 2)",
     "def f(text: str):\n    return text.where('x')",
     "class C:\n    def clamp(self, low):\n        return max(low, 0)\n\n\ndef f(c: C):\n    return c.clamp(1)",
-    "def f(interval):\n    return interval.eq(2)",
+    "import pandas as pd\n\n\ndef f(interval):\n    return interval.eq(2)",
     "from math import exp, log\n\n\ndef f(v):\n    return exp(v) + log(v)",
     "def f(d: dict):\n    return d.where",
 ]

@@ -146,3 +146,21 @@ class Block(nn.Module):
 """
     done = translate("import torch\nfrom torch import nn\n\n" + code, Options())
     assert not done.gaps
+
+
+def test_a_parameter_that_a_second_module_is_given_is_shared() -> None:
+    code = """
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return x * self.gain
+
+
+def tie(a: Gate, b: Gate):
+    a.gain = b.gain
+"""
+    done = translate("import torch\nfrom torch import nn\n\n" + code, Options())
+    assert not done.gaps and "    a.gain = b.gain\n" in done.code

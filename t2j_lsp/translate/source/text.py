@@ -29,6 +29,10 @@ STORED, IN_PLACE = "[]=", "_()"
 TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 
 
+MARK = "# TODO(t2j)"
+"""How a comment starts that says above a statement what of it stays."""
+
+
 @dataclass(frozen=True, order=True)
 class Edit:
     """Replace ``text[start:end]`` by ``new``. Edits with an empty range insert, in order of ``priority``."""
@@ -231,7 +235,7 @@ class Source:
     def is_marked(self, statement: ast.stmt) -> bool:
         """Whether an earlier conversion said above a statement what stays."""
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
-        return first > 1 and self.line_text(first - 1).lstrip().startswith("# TODO(t2j)")
+        return first > 1 and self.line_text(first - 1).lstrip().startswith(MARK)
 
     # --- comments, brackets and edits -----------------------------------------------------------------------------
 

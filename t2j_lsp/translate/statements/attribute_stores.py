@@ -62,6 +62,10 @@ class AttributeStores:
             self.ctx.report.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
             return True
         value = self.ctx.fact(node.value)
+        is_new_variable = isinstance(value, Tensor) and value.variable
+        if is_module(owner) and is_new_variable and isinstance(node.value, ast.Attribute):
+            if self.renderer.render(node.value).text == self.ctx.source.segment(node.value):
+                return True  # both modules have the parameter, in NNX too
         if not isinstance(owner, Instance):
             return False
         if self.captured.assigned(node, target, owner):
@@ -69,7 +73,6 @@ class AttributeStores:
         if owner.cls.info.layer_base in ("torch.nn.Sequential", "torch.nn.ModuleDict") and is_module(value):
             return self._child_of_container(node, target, owner.cls.info.layer_base)
         old = owner.cls.info.attribute(target.attr)
-        is_new_variable = isinstance(value, Tensor) and value.variable
         if isinstance(old, Tensor) and old.variable and not is_new_variable and isinstance(value, Tensor):
             self.ctx.edits.replace(
                 node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"

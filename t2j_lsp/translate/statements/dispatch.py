@@ -148,6 +148,8 @@ class Statements:
             if not hasattr(node, "body") and len(ctx.edits.made) > first_edit:
                 self._undo_broken(node, first_edit)
                 self._leave_marked(node, first_edit)
+            elif isinstance(node, ast.For) and ctx.source.is_marked(node):
+                ctx.edits.drop(ctx.source.span(node)[0], ctx.source.span(node.iter)[1])
             if ctx.scope.statement.before:
                 ctx.edits.insert_before(node, ctx.scope.statement.before, priority=2)
         finally:

@@ -271,15 +271,19 @@ class Slicer:
             return False
         if name in found[0].bindings:
             return True
-        path = self.workspace.find(module)
-        package = path is not None and path.name == "__init__.py"
         for index in found[0].stars:
             statement = found[0].body[index]
             assert isinstance(statement, ast.ImportFrom)
-            target = self.workspace.absolute(module, package, statement.level, statement.module)
+            target = self._imported_module(module, statement)
             if target is not None and self.defines(target, name, depth + 1):
                 return True
         return False
+
+    def _imported_module(self, module: str, statement: ast.ImportFrom) -> str | None:
+        """The module that an import in ``module`` takes names from; None where it leads out of the workspace."""
+        path = self.workspace.find(module)
+        package = path is not None and path.name == "__init__.py"
+        return self.workspace.absolute(module, package, statement.level, statement.module)
 
     def home(self, module: str, name: str, depth: int = 0) -> tuple[str, str] | None:
         """The module of the workspace that defines what ``name`` means in ``module``, and its name there."""
@@ -290,9 +294,7 @@ class Slicer:
         statement = found[0].body[found[0].bindings[first][-1]]
         if not isinstance(statement, ast.ImportFrom):
             return None if rest or isinstance(statement, ast.Import) else (module, first)
-        path = self.workspace.find(module)
-        package = path is not None and path.name == "__init__.py"
-        target = self.workspace.absolute(module, package, statement.level, statement.module)
+        target = self._imported_module(module, statement)
         original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
         if target is None:
             return None
@@ -320,9 +322,7 @@ class Slicer:
             return ".".join(part for part in (imported, rest) if part)
         if not isinstance(statement, ast.ImportFrom):
             return None
-        path = self.workspace.find(module)
-        package = path is not None and path.name == "__init__.py"
-        target = self.workspace.absolute(module, package, statement.level, statement.module)
+        target = self._imported_module(module, statement)
         original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
         if target is None:
             return None

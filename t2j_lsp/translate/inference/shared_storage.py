@@ -47,7 +47,11 @@ def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
 def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
     """The parameters that functions are called to write: the result is dropped, and what is passed is read later."""
     found: dict[FunctionInfo, set[str]] = {}
-    names = [n for n in inference.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    last: dict[str, int] = {}
+    """The last line on which each name is read."""
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            last[node.id] = max(last.get(node.id, 0), node.lineno)
     for node in inference.source.nodes:
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
             continue
@@ -55,7 +59,7 @@ def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
         if info is None:
             continue
         for parameter, value in bound_arguments(node.value, info):
-            read = isinstance(value, ast.Name) and any(n.id == value.id and n.lineno > node.lineno for n in names)
+            read = isinstance(value, ast.Name) and last.get(value.id, 0) > node.lineno
             if read or isinstance(value, ast.Attribute | ast.Subscript):
                 found.setdefault(info, set()).add(parameter.arg)
     return found
@@ -73,7 +77,6 @@ class _Function:
         self.ids = count()
         self.group: dict[str, int] = {}
         self.statements = list(_flatten(node.body))
-        self.loops = [n for n in self.statements if isinstance(n, ast.For | ast.While)]
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
                 self.group[argument.arg] = next(self.ids)
@@ -101,16 +104,21 @@ class _Function:
             return self.given[group]
         if isinstance(node, ast.Return) or isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             return None
-        around = [loop for loop in self.loops if any(inner is node for inner in ast.walk(loop))]
-        readers = [n for loop in around for n in ast.walk(loop) if n is not node] + list(rest)
-        names = [name for name, other in self.group.items() if other == group]
+        names = {name for name, other in self.group.items() if other == group}
         within = set(ast.walk(node))
-        for reader in readers:
-            for inner in ast.walk(reader):
-                loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
-                if loaded and inner not in within and not self._only_written(inner):
-                    return None
+        for inner in (n for place in [*self._loops_around(node), *rest] for n in ast.walk(place)):
+            loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
+            if loaded and inner not in within and not self._only_written(inner):
+                return None
         return self.given[group]
+
+    def _loops_around(self, node: ast.stmt) -> Iterator[ast.For | ast.While]:
+        """The loops of this function that a statement stands in: what stands in front of it runs after it, too."""
+        place = self.inference.source.parents.get(node)
+        while place is not None and not isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(place, ast.For | ast.While):
+                yield place
+            place = self.inference.source.parents.get(place)
 
     def _only_written(self, node: ast.AST) -> bool:
         """Whether a name is read to write into what it holds."""

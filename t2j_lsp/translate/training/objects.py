@@ -66,9 +66,13 @@ class Objects:
 
     def assigned(self, name: str, scope: VariableScope) -> list[ast.expr]:
         """Every value that a scope gives a name (or ``self.x``)."""
+        return self._values(scope).get(name, [])
+
+    def _values(self, scope: VariableScope) -> dict[str, list[ast.expr]]:
+        """Every value that a scope gives names, by the names."""
         if scope.node not in self._assigned:
             self._assigned[scope.node] = self._assignments(scope)
-        return self._assigned[scope.node].get(name, [])
+        return self._assigned[scope.node]
 
     def _assignments(self, scope: VariableScope) -> dict[str, list[ast.expr]]:
         found: dict[str, list[ast.expr]] = {}
@@ -253,11 +257,10 @@ class Objects:
     def _receivers(self, base: ast.expr, where: VariableScope) -> Iterator[tuple[str, VariableScope]]:
         """Other names of a value: ``self.x`` that it is assigned to, parameters that it is passed for."""
         text = ast.unparse(base)
-        for node in self.statements(where):
-            for target, value in _assigned_pairs(node):
-                of_self = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
-                if of_self and ast.unparse(_same_module(value)) == text:
-                    yield ast.unparse(target), where
+        for name, values in self._values(where).items():
+            of_self = name.startswith("self.") and name.removeprefix("self.").isidentifier()
+            if of_self and any(ast.unparse(_same_module(value)) == text for value in values):
+                yield name, where
         for call in ast.walk(where.node or self.tree):
             if not isinstance(call, ast.Call) or self.scope(call) != where:
                 continue
@@ -287,17 +290,6 @@ def _same_module(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         node = node.func.value
     return node
-
-
-def _assigned_pairs(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment with their values, those of a tuple one by one."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            match target, node.value:
-                case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                    yield from zip(names, values, strict=True)
-                case _:
-                    yield target, node.value
 
 
 def _base(node: ast.expr) -> ast.expr | None:

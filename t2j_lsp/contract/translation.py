@@ -10,6 +10,9 @@ from typing import Any, Literal
 JSON_VERSION = 2
 """Version number in the ``--json`` output. 2: the verdict of ``check`` on a whole file has its ``coverage``."""
 
+MARK = "# TODO(t2j)"
+"""How a comment starts that says above a statement of an output what of it stays."""
+
 Target = Literal["nnx", "jax"]
 HelperPlacement = Literal["inline", "module", "import"]
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
-from t2j_lsp.contract import Finding, Needs, Options, Severity, SourceError, T2JError, Translation
+from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
@@ -28,7 +28,7 @@ from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
-from t2j_lsp.translate.source.text import MARK, Source, parse
+from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import saved_states

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from t2j_lsp.contract import (
+    MARK,
     Finding,
     Options,
     Outcome,
@@ -239,7 +240,7 @@ def pieces_of(translation: Translation, units: Iterable[Unit]) -> Iterable[UnitA
 
 def _only_marks(edit: TextEdit) -> bool:
     """Whether an edit puts a comment above what stays as it is, and converts nothing."""
-    return edit.start == edit.end and edit.new.lstrip().startswith("# TODO(t2j)")
+    return edit.start == edit.end and edit.new.lstrip().startswith(MARK)
 
 
 def line_starts(source: str) -> list[int]:

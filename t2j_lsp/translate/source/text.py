@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from t2j_lsp.contract import SourceError, SourceMapEntry, Span
+from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -27,10 +27,6 @@ STORED, IN_PLACE = "[]=", "_()"
 """Stand among the words of a text for an assignment to elements and for a method whose name ends with ``_``."""
 
 TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
-
-
-MARK = "# TODO(t2j)"
-"""How a comment starts that says above a statement what of it stays."""
 
 
 @dataclass(frozen=True, order=True)

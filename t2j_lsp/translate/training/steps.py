@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from t2j_lsp.contract import MARK
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -62,7 +63,7 @@ class Steps:
             if not isinstance(node, ast.stmt):
                 continue
             line = min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))) - 1
-            while line > 0 and (text := source.line_text(line).strip()).startswith("# TODO(t2j)"):
+            while line > 0 and (text := source.line_text(line).strip()).startswith(MARK):
                 if LEFT in text:
                     self.leave(node, text.partition(LEFT)[2])
                     self.marked.add(node)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from t2j_lsp.contract import MARK
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
@@ -25,7 +26,7 @@ def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> li
     reasons = [r for at in list(ctx.report.todos) if start <= at <= end for r in ctx.report.todos.pop(at)]
     width = len(ctx.source.indent(node.lineno))
     lines = dedented(text, width)
-    return [f"# TODO(t2j): {reason}" for reason in dict.fromkeys(reasons)] + lines
+    return [f"{MARK}: {reason}" for reason in dict.fromkeys(reasons)] + lines
 
 
 def rendered(ctx: Context, statements: StatementRewriter, node: ast.expr, place: ast.stmt) -> tuple[list[str], str]:

@@ -220,6 +220,8 @@ def in_place(files: list[Path], count: int) -> None:
     """Files in the checkout they belong to: from opening each to its first hover, to all that is known, and edits."""
     with Client() as client:
         client.initialize(Path(os.path.commonpath([f.parent for f in files])), PULL, {"trusted": True})
+        client.open("untitled:first", "import torch\n")
+        client.state("untitled:first", complete=True)  # from then on there is a process for analyses
         processes = [client.process.pid, client.command("t2j.debugInfo")["processes"]["analysis"]]
         for number, path in enumerate(files):
             session = Session(path.resolve(), client)

@@ -36,29 +36,32 @@ from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.plan import plan_training, refine
 
 
-def translate(source: str, options: Options | None = None) -> Translation:
+def translate(source: str, options: Options | None = None, project: Neighbours | None = None) -> Translation:
     """Convert PyTorch source text to Flax NNX. Pure: text to value.
 
-    A text without torch comes back unchanged. Raises SourceError if the text isn't Python.
+    A text without torch comes back unchanged. Raises SourceError if the text isn't Python. What is inferred of other
+    files is put into ``project``, for drafts of the same text.
     """
-    return _quietly(source, options or Options(), None)
+    return _quietly(source, options or Options(), None, project or Neighbours())
 
 
-def draft(source: str, options: Options, lines: Container[int]) -> Translation:
+def draft(source: str, options: Options, lines: Container[int], project: Neighbours) -> Translation:
     """Convert the statements of the module level that begin on some lines, as `translate` would, for while it is typed.
 
-    The rest of the text is only inferred, and the output is not read: it is no program.
+    The rest of the text is only inferred, and the output is not read: it is no program. What ``project`` knows of other
+    files from a translation or a draft before is not inferred again.
     """
-    return _quietly(source, options, lines)
+    project.renew()
+    return _quietly(source, options, lines, project)
 
 
-def _quietly(source: str, options: Options, lines: Container[int] | None) -> Translation:
+def _quietly(source: str, options: Options, lines: Container[int] | None, project: Neighbours) -> Translation:
     load_rules()
     with _no_garbage(), warnings.catch_warnings():
         # What the interpreter has to say of a text (invalid escapes in strings) is for its author.
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
-        return _translated(source, options, lines)
+        return _translated(source, options, lines, project)
 
 
 @contextmanager
@@ -73,15 +76,15 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def _translated(source: str, options: Options, lines: Container[int] | None) -> Translation:
+def _translated(source: str, options: Options, lines: Container[int] | None, project: Neighbours) -> Translation:
     try:
         if "torch" not in source:
             parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
-        parsed = Source(source)
+        parsed = Source(source, lines=lines)
         if options.target != "nnx":
             raise T2JError(f"target {options.target!r} is not in this version; use 'nnx'")
-        inference = Inference(parsed, options.resolve, project=Neighbours() if options.resolve is not None else None)
+        inference = Inference(parsed, options.resolve, project=project if options.resolve is not None else None)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
         if inference.state.asks_call_sites:
@@ -117,7 +120,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     plan.freeze()
     needs = NeededNames(helper_names(), known)
     renderer = Renderer(context, needs)
-    Statements(context, renderer).block(s for s in parsed.tree.body if lines is None or s.lineno in lines)
+    Statements(context, renderer).block(parsed.written)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:
@@ -240,7 +243,7 @@ def _mark_todos(context: Context) -> None:
 def _keep_comments(edits: Edits) -> None:
     """Comments inside replaced code that the new code doesn't have go above the statement."""
     source = edits.source
-    starts = sorted({s.lineno for s in source.nodes if isinstance(s, ast.stmt)})
+    starts = sorted({s.lineno for s in source.written_nodes if isinstance(s, ast.stmt)})
     lost: dict[int, list[str]] = {}
     for edit in list(edits.made):
         if edit.end <= edit.start:

@@ -14,7 +14,8 @@ from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, Conve
 from t2j_lsp.lsp.analysis.partial import convert_part, restore
 from t2j_lsp.lsp.analysis.units import closure, cut, groups
 from t2j_lsp.lsp.positions import split_lines
-from t2j_lsp.translate import draft
+from t2j_lsp.translate import Neighbours, draft
+from t2j_lsp.translate.inference.neighbours import Neighbour
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SETTINGS = ConversionSettings()
@@ -102,10 +103,81 @@ def test_an_analysis_of_the_edited_part_is_that_of_the_whole_file(name: str) -> 
 
 def test_a_draft_converts_its_lines_as_the_whole_conversion_does_and_no_others() -> None:
     first = line_of(PROGRAM, "def join")
-    done, whole = draft(PROGRAM, Options(), range(first, first + 2)), convert(PROGRAM)
+    done, whole = draft(PROGRAM, Options(), range(first, first + 2), Neighbours()), convert(PROGRAM)
     assert [r for r in whole.rewrites if r.span.line >= first] == list(done.rewrites)
     assert "jnp.concatenate([x, y], axis=1)" in done.code
     assert "return F.gelu(self.fc(x))" in done.code and "nnx" not in done.code
+
+
+LAYERS = """import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * self.scale
+"""
+USER = """import torch
+from torch import nn
+
+from layers import Norm
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm(4)
+
+    def forward(self, x):
+        return torch.relu(self.norm(x))
+"""
+
+
+def test_edits_infer_nothing_of_other_files_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "layers.py").write_text(LAYERS)
+    made: list[Neighbour] = []
+    run = Neighbour._run
+    monkeypatch.setattr(Neighbour, "_run", lambda self: made.append(self) or run(self))
+    analyst, path = Analyst(), str(tmp_path / "net.py")
+    analyst.full("a", USER, SETTINGS, path)
+    edited = USER.replace("torch.relu(", "torch.relu(2 * ")
+    quick = analyst.quick("a", edited, SETTINGS, path)
+    assert len(made) == 1 and any(info.returns is not None for info in made[0].functions.values())
+    full = Analyst().full("a", edited, SETTINGS, path)
+    assert len(made) == 2 and quick is not None
+    assert quick.rewrites == full.rewrites and quick.findings == full.findings
+
+
+def test_an_edit_sees_what_changed_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "layers.py").write_text(LAYERS)
+    analyst, path = Analyst(), str(tmp_path / "net.py")
+    analyst.full("a", USER, SETTINGS, path)
+    (tmp_path / "layers.py").write_text(LAYERS.replace("nn.Module", "object").replace("super().__init__()", "pass"))
+    edited = USER.replace("torch.relu(", "torch.relu(2 * ")
+    quick = analyst.quick("a", edited, SETTINGS, path)
+    full = Analyst().full("a", edited, SETTINGS, path)
+    assert quick is not None and quick.rewrites == full.rewrites and quick.findings == full.findings
+
+
+def test_what_an_analysis_given_up_halfway_knows_of_other_files_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "layers.py").write_text(LAYERS)
+    analyst, path = Analyst(), str(tmp_path / "net.py")
+    analyst.full("a", USER, SETTINGS, path)
+    assert analyst._project is not None
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("t2j_lsp.lsp.analysis.intact.draft", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        analyst.quick("a", USER.replace("torch.relu(", "torch.relu(2 * "), SETTINGS, path)
+    assert analyst._project is None
 
 
 def test_there_is_no_quick_analysis_without_a_full_one_or_with_other_settings() -> None:

@@ -29,6 +29,7 @@ from t2j_lsp.contract import (
 from t2j_lsp.files import helper_modules
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.lsp.positions import split_lines
+from t2j_lsp.translate import Neighbours
 
 from .intact import BOM, Intact, LeftOut, intact, translated, tree_of
 from .model import IGNORE_FILE, AnalysedDefinition, Analysis, ConversionSettings, shifted
@@ -83,9 +84,13 @@ class Analyst:
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, ProgramState] = OrderedDict()
+        self._project: tuple[str, Neighbours] | None = None
+        """The program that was analysed last, and what is known of the files that it imports."""
 
     def forget(self, key: str) -> None:
         self._states.pop(key, None)
+        if self._project is not None and self._project[0] == key:
+            self._project = None
 
     def quick(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis | None:
         """The analysis of a text from the last one and its edited units; None where a full one is needed first.
@@ -112,7 +117,9 @@ class Analyst:
             new_pieces: dict[int, UnitAnalysis] = {}
             try:
                 edited = {line for i in changed for line in range(units[i].first, units[i].last + 1)}
-                done, translation = translated(Intact(part, tree_of(part)), options(settings, path), edited)
+                project = self._known_project(key)
+                done, translation = translated(Intact(part, tree_of(part)), options(settings, path), project, edited)
+                self._project = key, project
             except SourceError as error:
                 problem = str(error)
             else:
@@ -140,8 +147,11 @@ class Analyst:
             return state
         made = intact(text, self._may_be_broken(key))
         problem = None
+        self._project = None
+        project = Neighbours()
         try:
-            made, translation = translated(made, options(settings, path))
+            made, translation = translated(made, options(settings, path), project)
+            self._project = key, project
         except SourceError as error:
             translation, problem = Translation(made.text, made.text), str(error)
         lines = split_lines(made.text.removeprefix(BOM))
@@ -149,6 +159,11 @@ class Analyst:
         new = ProgramState(text, settings, made, units, list(pieces_of(translation, units)), translation, problem)
         self._keep(key, new)
         return new
+
+    def _known_project(self, key: str) -> Neighbours:
+        """What is known of the files that a program imports: not kept if an analysis with it is given up halfway."""
+        known, self._project = self._project, None
+        return known[1] if known is not None and known[0] == key else Neighbours()
 
     def last(self, key: str) -> ProgramState | None:
         return self._states.get(key)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from t2j_lsp.contract import Finding, Options, Severity, SourceError, Span, Translation
 from t2j_lsp.lsp.positions import split_lines
-from t2j_lsp.translate import draft, translate
+from t2j_lsp.translate import Neighbours, draft, translate
 
 SYNTAX, TOO_LARGE = "syntax", "too-large"
 LONG_LINE = 10_000
@@ -91,11 +91,15 @@ def intact(text: str, broken: bool) -> Intact:
     return Intact(text, tree, tuple(sorted(left, key=lambda one: one.first)))
 
 
-def translated(made: Intact, options: Options, lines: Container[int] | None = None) -> tuple[Intact, Translation]:
+def translated(
+    made: Intact, options: Options, project: Neighbours, lines: Container[int] | None = None
+) -> tuple[Intact, Translation]:
     """The translation of what can be translated, or a draft of some lines. Raises SourceError where nothing can be."""
     while True:
         try:
-            return made, translate(made.text, options) if lines is None else draft(made.text, options, lines)
+            if lines is None:
+                return made, translate(made.text, options, project)
+            return made, draft(made.text, options, lines, project)
         except SourceError as error:
             unit = next((s for s in made.tree.body if _first(s) <= (error.line or 0) <= (s.end_lineno or 0)), None)
             if unit is None or error.line is None:

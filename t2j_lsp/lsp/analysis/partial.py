@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
 from t2j_lsp.lsp.positions import content, split_lines
+from t2j_lsp.translate import Neighbours
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 
 from .analyst import Added, Analyst, ProgramState, helper_import, line_of, line_starts, moved, options, pieces_of
@@ -80,7 +81,7 @@ def _slice(text: str, settings: ConversionSettings, path: str | None, scope: Con
     wanted = [i for i, unit in enumerate(units) if unit.first <= last and first <= unit.last]
     try:
         part = only(lines, units, closure(units, wanted))
-        _, translation = translated(Intact(part, tree_of(part)), options(settings, path))
+        _, translation = translated(Intact(part, tree_of(part)), options(settings, path), Neighbours())
     except SourceError as error:
         raise ConversionRefused(str(error)) from None
     return ProgramState(text, settings, made, units, [], translation)

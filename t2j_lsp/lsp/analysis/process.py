@@ -36,12 +36,17 @@ from .model import (
 )
 from .partial import convert_part, restore
 
+YOUNG, OLDEST = 1, 2
+"""Generations of the garbage collector: what was made since the last collection, and everything."""
+
 
 class Jobs:
     """What the process can be asked for. Each method is one operation."""
 
     def __init__(self) -> None:
         self.analyst = Analyst()
+        self._replaced = False
+        """Whether an analysis of a whole file took the place of an older one."""
 
     def docs(self) -> dict[str, tuple[str, str | None, str, str | None, str]]:
         """Every rule: signature, JAX form, fidelity, what to know, subject, by qualified torch name."""
@@ -58,6 +63,7 @@ class Jobs:
         return self.analyst.quick(key, text, settings, path)
 
     def full(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Analysis:
+        self._replaced = True
         return self.analyst.full(key, text, settings, path)
 
     def forget(self, key: str) -> None:
@@ -107,6 +113,11 @@ class Jobs:
             raise ConversionRefused(_placed(path, problem or "the file can't be converted"))
         return restore(other, fresh.translation.code, line)
 
+    def _clean_up(self) -> None:
+        """Collect what the last operation left; trees that are kept are gone through only when some were replaced."""
+        gc.collect(OLDEST if self._replaced else YOUNG)
+        self._replaced = False
+
 
 def _placed(path: str | None, problem: str) -> str:
     """A problem with the name of its file."""
@@ -141,9 +152,8 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    requests.answer(
-        {name: answering(getattr(jobs, name)) for name in vars(Jobs) if not name.startswith("_")}, gc.collect
-    )
+    operations = {name: answering(getattr(jobs, name)) for name in vars(Jobs) if not name.startswith("_")}
+    requests.answer(operations, jobs._clean_up)
 
 
 if __name__ == "__main__":

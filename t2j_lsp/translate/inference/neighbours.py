@@ -134,7 +134,7 @@ class Neighbour(Inference):
 
 @dataclass
 class Neighbours:
-    """What one conversion has read of other files, and how much more of them it may read."""
+    """What conversions of one text have read of other files, and how much more of them the last one may read."""
 
     files: dict[tuple[str, str], Neighbour | None] = field(default_factory=dict)
     """By the last part of a module's name and the text; None for a text that isn't Python."""
@@ -154,6 +154,10 @@ class Neighbours:
     def inferred(self) -> list[Neighbour]:
         """The files that were read."""
         return [file for file in self.files.values() if file is not None]
+
+    def renew(self) -> None:
+        """Let one more conversion read as much."""
+        self.lines = self.nested = 0
 
     def enter(self, info: FunctionInfo) -> bool:
         """Whether one more body may be inferred; if so, it is counted."""

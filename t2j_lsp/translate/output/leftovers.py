@@ -25,7 +25,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     replaced = sorted((e.start, e.end) for e in context.edits.made if e.end > e.start)
     starts = [start for start, _ in replaced]
     reach = list(accumulate((end for _, end in replaced), max))
-    for node in context.source.nodes:
+    for node in context.source.written_nodes:
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
             continue
         fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)

@@ -22,7 +22,8 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.text import Edit, Source, header_end
+from t2j_lsp.translate.source.positions import header_end
+from t2j_lsp.translate.source.text import Edit, Source
 from t2j_lsp.translate.statements.module_statements import is_super_init
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -243,8 +244,8 @@ class Place:
 
 
 def places(inference: Inference) -> Iterator[Place]:
-    """Every place of a source."""
-    for node in inference.source.nodes:
+    """Every place of what is converted of a source."""
+    for node in inference.source.written_nodes:
         if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) and node.lineno:
             name = _name(inference, node)
             place = _place(inference.source, node, name) if name is not None else None

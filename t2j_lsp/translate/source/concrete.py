@@ -7,7 +7,7 @@ text where it is expected, so that a position is never off: white space that lib
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
@@ -64,6 +64,13 @@ class Statement:
     """The comments directly above it, on lines of their own."""
     behind: Range | None
     """The comment behind it on its last line."""
+
+
+def blanked(text: str, parts: Iterable[Range]) -> str:
+    """The text with blanks for some parts of it; lines and places stay."""
+    for start, end in parts:
+        text = text[:start] + re.sub(r"[^\r\n]", " ", text[start:end]) + text[end:]
+    return text
 
 
 class Concrete:

@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +14,10 @@ from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import is_torch
 
-from .concrete import Concrete, Statement, Unreadable
+from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
 from .newer_syntax import newer_syntax
+from .positions import byte_columns
 
 MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
@@ -51,9 +52,10 @@ class Source:
     """A parsed text. Raises SourceError, with line and column, if it isn't Python that this interpreter parses.
 
     ``placed=False`` leaves expressions in f-strings where ``ast`` says, for texts that are only read for their meaning.
+    Of a draft, only statements of the module level that begin on some ``lines`` are written.
     """
 
-    def __init__(self, text: str, placed: bool = True) -> None:
+    def __init__(self, text: str, placed: bool = True, lines: Container[int] | None = None) -> None:
         self.bom = "\ufeff" if text.startswith("\ufeff") else ""
         self.text = text[len(self.bom) :]
         self._ascii: dict[int, bool] = {}
@@ -64,6 +66,8 @@ class Source:
         """Every node of the tree, as ``ast.walk`` finds them, and the node around each."""
         self.kinds = frozenset(map(type, self.nodes))
         """The kinds of nodes that the tree has."""
+        self.written = [s for s in self.tree.body if lines is None or s.lineno in lines]
+        """The statements of the module level that are converted."""
         if placed and sys.version_info < (3, 12) and ast.JoinedStr in self.kinds:
             try:
                 place_expressions(self)
@@ -73,9 +77,12 @@ class Source:
 
     @cached_property
     def concrete(self) -> Concrete:
-        """The concrete tree. Raises SourceError, with the line, if libcst doesn't parse what the interpreter does."""
+        """The concrete tree without definitions that aren't written. Raises SourceError if libcst doesn't parse it."""
+        return self._concrete(blanked(self.text, self._unwritten()))
+
+    def _concrete(self, text: str) -> Concrete:
         try:
-            return Concrete(self.text)
+            return Concrete(text)
         except Unreadable as error:
             raise self._refused(error) from None
 
@@ -85,7 +92,20 @@ class Source:
 
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""
-        return self.concrete.statements[self.span(node)[0]]
+        start = self.span(node)[0]
+        return self.concrete.statements.get(start) or self._concrete(self.text).statements[start]
+
+    def _unwritten(self) -> Iterator[tuple[int, int]]:
+        """Where the definitions stand that aren't written."""
+        for node in self.tree.body if len(self.written) < len(self.tree.body) else ():
+            if isinstance(node, FunctionNode | ast.ClassDef) and node not in self.written:
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                yield self.starts[first - 1], self.span(node)[1]
+
+    @cached_property
+    def written_nodes(self) -> list[ast.AST]:
+        """The nodes of what is converted."""
+        return self.nodes if self.written == self.tree.body else [n for s in self.written for n in ast.walk(s)]
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -134,7 +154,7 @@ class Source:
             return start + byte_column
         columns = self._columns.get(line)
         if columns is None:
-            columns = self._columns[line] = _byte_columns(self.line_text(line))
+            columns = self._columns[line] = byte_columns(self.line_text(line))
         return start + bisect_right(columns, byte_column) - 1
 
     def span(self, node: ast.AST) -> tuple[int, int]:
@@ -330,14 +350,6 @@ def _syntax_tree(text: str) -> ast.Module:
         raise SourceError("the code is nested too deeply to be parsed") from None
 
 
-def _byte_columns(line: str) -> list[int]:
-    """The byte at which each character of a line starts, and its end."""
-    columns = [0]
-    for character in line:
-        columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
-    return columns
-
-
 def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     """Every node, level by level, and the node around each. Raises SourceError where code is nested too deeply."""
     nodes: list[ast.AST] = []
@@ -360,18 +372,6 @@ def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     while not hasattr(deep, "lineno"):
         deep = parents[deep]
     raise SourceError(f"line {deep.lineno}: the code is nested more than {MAX_DEPTH} levels deep", deep.lineno)
-
-
-def header_end(owner: ast.AST) -> int:
-    """The last line of a compound statement's header; 0 for a module."""
-    lines = [getattr(owner, "lineno", 0)]
-    for name, value in ast.iter_fields(owner):
-        if name in ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                lines += [getattr(n, "end_lineno", 0) or 0 for n in ast.walk(child)]
-    return max(lines)
 
 
 def _names(node: ast.AST) -> set[str]:

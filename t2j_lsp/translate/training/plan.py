@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
-from t2j_lsp.translate.source.text import header_end
+from t2j_lsp.translate.source.positions import header_end
 
 from .batches import Batches
 from .data import Data

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.source.text import header_end
+from t2j_lsp.translate.source.positions import header_end
 
 from .step import UpdateStep
 from .step_calls import Item, Refused

@@ -1,0 +1,25 @@
+"""Places in a text: columns that count bytes, and where the header of a compound statement ends."""
+
+from __future__ import annotations
+
+import ast
+
+
+def header_end(owner: ast.AST) -> int:
+    """The last line of a compound statement's header; 0 for a module."""
+    lines = [getattr(owner, "lineno", 0)]
+    for name, value in ast.iter_fields(owner):
+        if name in ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                lines += [getattr(n, "end_lineno", 0) or 0 for n in ast.walk(child)]
+    return max(lines)
+
+
+def byte_columns(line: str) -> list[int]:
+    """The byte at which each character of a line starts, and its end."""
+    columns = [0]
+    for character in line:
+        columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
+    return columns

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.wild import drawn
-from t2j_lsp.api import convert_file
+from t2j_lsp.api import CONVERSIONS, convert_file
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
@@ -128,36 +128,27 @@ def claims(path: Path, translation: Translation) -> Iterator[Claim]:
             yield Claim(path, translation, item.name, item.is_class)
 
 
-@dataclass
-class Neighbours:
-    """Converts the files that an object under check imports from, each once."""
+def converted_text(path: Path) -> str:
+    """A file that an object under check imports from, converted; each once."""
+    return CONVERSIONS.of(path).code
 
-    converted: dict[Path, Translation] = field(default_factory=dict)
 
-    def __call__(self, path: Path) -> str:
-        return self.translation(path).code
-
-    def translation(self, path: Path) -> Translation:
-        """The conversion of a file."""
-        if path not in self.converted:
-            self.converted[path] = convert_file(path, Options()).translation
-        return self.converted[path]
-
-    def leans(self, claim: Claim) -> bool:
-        """Whether the object takes code that its user was told of: with a gap, or a note that it fails under jit."""
-        sliced = Slicer(claim.path, claim.translation.source.lstrip("\ufeff")).cut(claim.name)
-        for module in sliced.modules:
-            if not module.keep:
-                continue
-            try:
-                own = module.name == sliced.module
-                told = told_of(claim.translation if own else self.translation(Path(module.path)))
-            except T2JError:
-                return True
+def leans(claim: Claim) -> bool:
+    """Whether the object takes code that its user was told of: with a gap, or a note that it fails under jit."""
+    sliced = Slicer(claim.path, claim.translation.source.lstrip("\ufeff")).cut(claim.name)
+    for module in sorted(sliced.modules, key=lambda m: m.name != sliced.module):
+        if not module.keep:
+            continue
+        try:
+            own = module.name == sliced.module
+            told = told_of(claim.translation if own else CONVERSIONS.of(Path(module.path)))
+        except T2JError:
+            return True
+        if told:
             body = ast.parse(module.text).body
             if any(overlaps(body[index], span) for index, _ in module.keep for span in told):
                 return True
-        return False
+    return False
 
 
 def measured(
@@ -189,13 +180,12 @@ def measured(
 
 def checked(claim: Claim, pool: Pool, timeout: float, corpus: Corpus) -> ObjectVerdict | None:
     """The verdict on a claim; None where it takes code that isn't converted."""
-    neighbours = Neighbours()
-    if neighbours.leans(claim):
+    if leans(claim):
         corpus.leaning += 1
         return None
     report = check_files(
         claim.path, claim.translation.code, [claim.name], pool=pool, source_map=claim.translation.source_map,
-        timeout=timeout, neighbour=neighbours,
+        timeout=timeout, neighbour=converted_text,
     )  # fmt: skip
     return next((v for v in report.objects if v.name == claim.name), None)
 
@@ -227,8 +217,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print(corpus, flush=True)
                 for line in [*corpus.defects, *corpus.refused]:
                     print(f"  {line}")
-    if options.json is not None:
-        options.json.write_text(json.dumps([c.figures() for c in found], indent=1), encoding="utf-8")
+                if options.json is not None:
+                    options.json.write_text(json.dumps([c.figures() for c in found], indent=1), encoding="utf-8")
     held = sum(c.verdicts[VerdictKind.EQUIVALENT] for c in found)
     broken = sum(len(c.broken) for c in found)
     unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,54 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
         raise SourceError(f"{path}: {error}", error.line, error.column) from error
 
 
+class Conversions:
+    """Conversions of files that others import, each made once, while what it was made from stays as it was."""
+
+    LIMIT = 500
+    """Files that are remembered; a translation holds a few times its text."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[Path, Options], _Made] = OrderedDict()
+
+    def of(self, path: Path, options: Options | None = None) -> Translation:
+        """What a file becomes. Raises SourceError as `convert_file` does."""
+        options, path = options or Options(), path.resolve()
+        resolve = options.resolve or neighbours(path)
+        key = (path, replace(options, resolve=None))
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise SourceError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        made = self._made.get(key)
+        if made is None or made.data != data or any(hash(resolve(*name)) != text for name, text in made.read.items()):
+            read: dict[tuple[int, str], int] = {}
+
+            def remembered(level: int, name: str) -> str | None:
+                text = resolve(level, name)
+                read[level, name] = hash(text)
+                return text
+
+            made = _Made(data, read, convert_file(path, replace(options, resolve=remembered), data).translation)
+            self._made[key] = made
+        self._made.move_to_end(key)
+        while len(self._made) > self.LIMIT:
+            self._made.popitem(last=False)
+        return made.translation
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A conversion, the bytes of its file, and the hashes of what it read of others."""
+
+    data: bytes
+    read: dict[tuple[int, str], int]
+    translation: Translation
+
+
+CONVERSIONS = Conversions()
+"""Those of this process: what is imported by many files, or by many objects that are checked, is converted once."""
+
+
 def check(
     source: Path | str,
     converted: Path | str | None = None,
@@ -131,6 +180,6 @@ def check(
         explain=explain,
         on_progress=on_progress,
         source_map=source_map,
-        neighbour=lambda path: convert_file(path, options or Options()).translation.code,
+        neighbour=lambda path: CONVERSIONS.of(path, options).code,
         pool=pool,
     )

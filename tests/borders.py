@@ -26,6 +26,7 @@ SHARED_WITH_WORKERS = tuple(
         "program.marks",
         "program.digest",
         "program.project",
+        "program.trimming",
         "arguments.command_line",
         "arguments.pairing",
         "process.budget",

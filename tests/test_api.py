@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import t2j_lsp
-from t2j_lsp.contract import SourceError
+from t2j_lsp.api import Conversions
+from t2j_lsp.contract import Options, SourceError
 
 CAT = "import torch\n\n\ndef f(a: torch.Tensor):\n    return torch.cat([a, a], dim=1)\n"
 
@@ -39,6 +40,31 @@ def test_convert_gives_code_findings_and_a_source_map() -> None:
     assert "jnp.concatenate([a, a], axis=1)" in translation.code
     assert translation.findings == ()
     assert any(entry.source_line == 5 for entry in translation.source_map)
+
+
+def test_a_neighbour_is_converted_once_until_something_it_reads_changes(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import torch\nfrom other import name\n\n\ndef f(x):\n    return torch.exp(x)\n")
+    (tmp_path / "other.py").write_text("name = 1\n")
+    conversions = Conversions()
+    first = conversions.of(tmp_path / "net.py")
+    assert "jnp.exp(x)" in first.code
+    assert conversions.of(tmp_path / "net.py") is first
+    assert conversions.of(tmp_path / "net.py", Options(x64=True)) is not first
+    (tmp_path / "other.py").write_text("name = 2\n")
+    second = conversions.of(tmp_path / "net.py")
+    assert second is not first
+    (tmp_path / "net.py").write_text("import torch\n\n\ndef f(x):\n    return torch.tanh(x)\n")
+    assert "jnp.tanh(x)" in conversions.of(tmp_path / "net.py").code
+
+
+def test_no_more_conversions_are_kept_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Conversions, "LIMIT", 1)
+    conversions = Conversions()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("import torch\n")
+    first = conversions.of(tmp_path / "a.py")
+    conversions.of(tmp_path / "b.py")
+    assert conversions.of(tmp_path / "a.py") is not first
 
 
 def test_convert_asks_for_neighbours() -> None:

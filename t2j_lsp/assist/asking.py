@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2j_lsp.api import FileConversion, convert_file
+from t2j_lsp.api import CONVERSIONS, FileConversion, convert_file
 from t2j_lsp.contract import ObjectVerdict, Options, T2JError, Translation
 from t2j_lsp.fixes.record import BugIndex
 from t2j_lsp.plugins import brought_fixed_bugs, load_fixed_bugs
@@ -93,7 +93,7 @@ def file_judge(
         def judge(source: str, candidate: str, name: str) -> ObjectVerdict:
             return check_files(
                 path, candidate, [name], pool=pool, recall=recall, timeout=timeout, causes=False, source_text=source,
-                neighbour=lambda other: convert_file(other, Options()).translation.code,
+                neighbour=lambda other: CONVERSIONS.of(other).code,
             ).objects[0]  # fmt: skip
 
         yield judge
@@ -117,7 +117,7 @@ def file_tester(path: Path, interpreters: Interpreters, timeout: float = 120.0) 
     texts: dict[str, str] = {}
 
     def neighbour(other: Path) -> str:
-        return convert_file(other, Options()).translation.code
+        return CONVERSIONS.of(other).code
 
     def translated(_: Path, text: str) -> Translation:
         return convert_file(tests, Options(), text.encode()).translation

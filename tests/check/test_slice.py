@@ -189,6 +189,84 @@ def test_conditional_definitions_stay_whole(tmp_path: Path) -> None:
     assert value(cut(tmp_path, "a.py", "f")) == 1
 
 
+def test_of_conditional_imports_only_the_needed_names_are_followed(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "pkg/__init__.py": "",
+            "pkg/lib/__init__.py": """
+                import sys
+                from typing import TYPE_CHECKING
+                from .lazy import Lazy
+                names = {}
+                names["ops"] = ["double"]
+                if TYPE_CHECKING:
+                    from .broken import other
+                    from .ops import double, third
+                else:
+                    sys.modules[__name__] = Lazy(__name__, names)
+                if names:
+                    from .broken import other as more
+                    from .ops import third
+                """,
+            "pkg/lib/lazy.py": """
+                import importlib
+                from types import ModuleType
+                class Lazy(ModuleType):
+                    def __init__(self, name, names):
+                        super().__init__(name)
+                        self.__path__ = []
+                        self.names = {n: file for file, found in names.items() for n in found}
+                    def __getattr__(self, name):
+                        if name not in self.names:
+                            raise AttributeError(name)
+                        return getattr(importlib.import_module(f"{self.__name__}.{self.names[name]}"), name)
+                """,
+            "pkg/lib/ops.py": "def double(x): return 2 * x\ndef third(x): return 1 / 0\n",
+            "pkg/lib/broken.py": "raise RuntimeError('not needed')\nother = 1\n",
+            "pkg/net.py": "from .lib import double\ndef net(): return double(4)\n",
+        },
+    )
+    part = cut(tmp_path, "pkg/net.py", "net")
+    assert value(part) == 8
+    assert "pkg.lib.broken" not in {m.name for m in part.modules}
+
+
+def test_what_a_try_imports_may_fail(tmp_path: Path) -> None:
+    text = "if True:\n    try:\n        import not_installed\n        there = True\n"
+    text += "    except ImportError:\n        there = False\ndef f(): return there\n"
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) is False
+
+
+def test_annotations_that_nothing_reads_need_nothing(tmp_path: Path) -> None:
+    text = """
+    from b import Config
+    class A:
+        def run(self, config: Config) -> Config.other: return config + 1
+    def f(x: Config = 3): return A().run(x)
+    """
+    write(tmp_path, {"a.py": text, "b.py": "raise RuntimeError('for annotations only')\n"})
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == 4
+    with loaded(part) as module:
+        assert module.f.__annotations__ == {"x": "Config"}
+
+
+def test_annotations_that_a_decorator_reads_are_values(tmp_path: Path) -> None:
+    text = """
+    import functools
+    class Config(int): pass
+    @functools.singledispatch
+    def f(x=0): return "any"
+    @f.register
+    def _(x: Config): return "config"
+    def g(): return f(Config(1))
+    """
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "g")) == "config"
+
+
 def test_expressions_of_arguments_are_part_of_the_slice(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "WIDTH = 3\ndef other(): return WIDTH\ndef f(): return 1\n"})
     with loaded(cut(tmp_path, "a.py", "f", "other() + len('x')")) as module:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import NotRun
 
-from .scopes import ModuleScope, is_main_guard
+from .scopes import ModuleScope
+from .trimming import is_main_guard
 
 RETURNED = "t2j_returned"
 """The name of what a function makes and returns at once."""

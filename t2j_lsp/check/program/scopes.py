@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from t2j_lsp.contract import SourceError
+
+from .trimming import is_main_guard, reads_annotations
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -38,8 +42,9 @@ class ModuleScope:
         return [self.body[index] for index in self.bindings.get(name, ())]
 
 
+@lru_cache(maxsize=128)
 def read_scope(text: str, path: str) -> ModuleScope:
-    """Reads a file's top level. Raises SourceError where it is not Python."""
+    """Reads a file's top level, the same text once. Raises SourceError where it is not Python."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -74,11 +79,6 @@ def _is_training(statement: ast.stmt) -> bool:
     return bool(methods & {"backward", "step", "zero_grad", "value_and_grad", "item"}) or any(
         isinstance(f, ast.Name) and f.id.startswith("train") for f in calls
     )
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """Whether a statement is ``if __name__ == "__main__"``."""
-    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
 
 
 def _level(node: ast.stmt) -> Iterator[ast.AST]:
@@ -117,11 +117,13 @@ def bound(statement: ast.stmt) -> list[str]:
 def changed(statement: ast.stmt) -> list[str]:
     """Names of objects that the statement may change: ``x.a = 1``, ``x[0] = 1``, ``x.update(...)``, ``del x[0]``.
 
-    A decorator ``@x.register("name")`` may change ``x``, too.
+    A decorator ``@x.register("name")`` or ``@x.register`` may change ``x``, too.
     """
     names: list[str] = []
-    decorators = getattr(statement, "decorator_list", ())
-    nodes = [*_level(statement), *(ast.Expr(d) for d in decorators if isinstance(d, ast.Call))]
+    decorators = (
+        d if isinstance(d, ast.Call) else ast.Call(d, [], []) for d in getattr(statement, "decorator_list", ())
+    )
+    nodes = [*_level(statement), *map(ast.Expr, decorators)]
     for node in nodes:
         target: ast.AST | None = None
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -135,21 +137,25 @@ def changed(statement: ast.stmt) -> list[str]:
     return names
 
 
-def uses(node: ast.AST, annotations: bool) -> list[Use]:
+def uses(node: ast.AST, annotations: bool, without: Container[ast.AST] = ()) -> list[Use]:
     """Every global name that ``node`` may read when it runs or when what it defines runs.
 
-    ``annotations`` says whether annotations are evaluated (no ``from __future__ import annotations``).
+    ``annotations`` says whether annotations are evaluated (no ``from __future__ import annotations``); those of
+    functions that `reads_annotations` says nothing of are not. ``without`` are imports that are left out.
     """
-    finder = _Uses(annotations)
+    finder = _Uses(annotations, without)
     finder.visit(node)
     return finder.found
 
 
 class _Uses(ast.NodeVisitor):
-    def __init__(self, annotations: bool) -> None:
+    def __init__(self, annotations: bool, without: Container[ast.AST]) -> None:
         self.annotations = annotations
+        self.without = without
         self.found: list[Use] = []
         self.local: list[set[str]] = []
+        self.read = False
+        """Whether a decorator around may read annotations."""
 
     def _add(self, name: str, attributes: tuple[str, ...]) -> None:
         if not any(name in names for names in self.local):
@@ -180,10 +186,11 @@ class _Uses(ast.NodeVisitor):
             self.visit(inner)
 
     def visit_Import(self, node: ast.Import) -> None:
-        self.found.append(Use("", (), node))
+        if node not in self.without:
+            self.found.append(Use("", (), node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module != "__future__":
+        if node.module != "__future__" and node not in self.without:
             self.found.append(Use("", (), node))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -193,7 +200,22 @@ class _Uses(ast.NodeVisitor):
         if node.value is not None:
             self.visit(node.value)
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        with self._inside(node):
+            self.generic_visit(node)
+
+    @contextmanager
+    def _inside(self, node: _Function | ast.ClassDef | ast.Lambda) -> Iterator[None]:
+        before = self.read
+        self.read |= not isinstance(node, ast.Lambda) and reads_annotations(node)
+        yield
+        self.read = before
+
     def _visit_function(self, node: _Function | ast.Lambda) -> None:
+        with self._inside(node):
+            self._function(node)
+
+    def _function(self, node: _Function | ast.Lambda) -> None:
         arguments = node.args
         for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
             self.visit(default)
@@ -205,7 +227,7 @@ class _Uses(ast.NodeVisitor):
         else:
             for decorator in node.decorator_list:
                 self.visit(decorator)
-            if self.annotations:
+            if self.annotations and self.read:
                 for annotation in (*(p.annotation for p in parameters), node.returns):
                     if annotation is not None:
                         self.visit(annotation)

@@ -17,6 +17,7 @@ from typing import Any
 from t2j_lsp.contract import SourceError
 
 from .scopes import ModuleScope, Use, read_scope, uses
+from .trimming import conditional_imports
 from .workspace import Workspace, find_workspace, read_text
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__", "__path__", "__spec__"}
@@ -30,8 +31,8 @@ _Item = tuple[str, str, tuple[str, ...]]
 class SlicedModule:
     """One file's part of a slice.
 
-    ``keep`` lists the top-level statements to run, by index into the module's body; for an import statement also the
-    names to import, and None for all of them.
+    ``keep`` lists the top-level statements to run, by index into the module's body; for an import statement, and an
+    ``if`` around imports, also the names to import, and None for all of them.
     """
 
     name: str
@@ -173,7 +174,9 @@ class Slicer:
             return self._from_star(part, module, name, attributes)
         for index in (*statements, *scope.mutations.get(name, ())):
             statement = scope.body[index]
-            if isinstance(statement, ast.Import | ast.ImportFrom):
+            if imports := conditional_imports(statement):
+                more += self._conditional(kept, module, part, index, imports, name, attributes)
+            elif isinstance(statement, ast.Import | ast.ImportFrom):
                 names = part.names.setdefault(index, set())
                 assert names is not None
                 names.add(name)
@@ -182,6 +185,28 @@ class Slicer:
                 part.names[index] = None
                 for use in uses(statement, not scope.future_annotations):
                     more += self._use(kept, module, part, use)
+        return more
+
+    def _conditional(
+        self,
+        kept: dict[str, _Kept],
+        module: str,
+        part: _Kept,
+        index: int,
+        imports: list[ast.Import | ast.ImportFrom],
+        name: str,
+        attributes: tuple[str, ...],
+    ) -> list[_Item]:
+        """What an ``if`` with imports needs: all of it, but of the imports only ``name``."""
+        more: list[_Item] = []
+        if index not in part.names:
+            for use in uses(part.scope.body[index], not part.scope.future_annotations, imports):
+                more += self._use(kept, module, part, use)
+        names = part.names.setdefault(index, set())
+        assert names is not None
+        names.add(name)
+        for statement in imports:
+            more += self._follow(kept, module, part, statement, name, attributes)
         return more
 
     def _use(self, kept: dict[str, _Kept], module: str, part: _Kept, use: Use) -> list[_Item]:

@@ -16,29 +16,15 @@ from typing import Any
 from t2j_lsp.check.arguments.command_line import GIVEN
 from t2j_lsp.check.program.marks import MARK, RAN, marked
 from t2j_lsp.check.program.slice import Slice, SlicedModule
+from t2j_lsp.check.program.trimming import trimmed
 
 Transform = Callable[[ast.Module, str], ast.Module]
 
 
 def slice_tree(module: SlicedModule) -> ast.Module:
     """The statements of a file to run."""
-    tree = ast.parse(module.text)
-    body: list[ast.stmt] = []
-    for index, names in module.keep:
-        statement = tree.body[index]
-        if names is not None and isinstance(statement, ast.Import | ast.ImportFrom):
-            statement = _narrow(statement, set(names))
-        body.append(statement)
-    return ast.Module(body=body, type_ignores=[])
-
-
-def _narrow(statement: ast.Import | ast.ImportFrom, names: set[str]) -> ast.stmt:
-    """The import of just ``names``; a star becomes these names."""
-    if statement.names[0].name == "*":
-        statement.names = [ast.copy_location(ast.alias(n), statement.names[0]) for n in sorted(names)]
-    else:
-        statement.names = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) in names]
-    return statement
+    body = ast.parse(module.text).body
+    return ast.Module([trimmed(body[index], names) for index, names in module.keep], [])
 
 
 def compile_slice(module: SlicedModule, transform: Transform | None = None) -> CodeType:

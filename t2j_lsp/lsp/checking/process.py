@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
-from t2j_lsp.api import convert, convert_file
+from t2j_lsp.api import CONVERSIONS, convert
 from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
 from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
@@ -29,7 +29,7 @@ from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
-from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, VerdictKind
+from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, VerdictKind
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
@@ -224,7 +224,7 @@ def _read(path: Path) -> str:
 
 
 def _converted_neighbour(path: Path) -> str:
-    return convert_file(path, Options()).translation.code
+    return CONVERSIONS.of(path).code
 
 
 def main() -> None:

@@ -186,7 +186,7 @@ def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
     plain = {"int": 2, "float": 0.5, "bool": True}
     if text in plain:
         return plain[text]
-    if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind is dict:
+    if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
         return [spec, spec]

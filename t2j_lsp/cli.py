@@ -18,7 +18,7 @@ from t2j_lsp import __version__
 from t2j_lsp.contract import T2JError
 
 COMMANDS = (
-    *("convert", "check", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve"),
+    *("convert", "check", "run", "explain", "coverage", "fixes", "prompt", "eval", "dialogues", "tests", "serve"),
     "rule",
 )
 USAGE_ERROR = 2
@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = build_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
+    words, of_program = _divided(sys.argv[1:] if argv is None else argv)
+    arguments = build_parser(words).parse_args(words)
+    arguments.of_program = of_program
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -49,6 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = type(error).__name__
         print(f"t2j: an error inside t2j, {name}: {error} (T2J_DEBUG=1 shows where)", file=sys.stderr)
         return USAGE_ERROR
+
+
+def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words for t2j, and those behind ``--``, which are for the program that ``t2j run`` runs."""
+    end = list(words).index("--") if list(words[:1]) == ["run"] and "--" in words else len(words)
+    return [*words[:end]], [*words[end + 1 :]]
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

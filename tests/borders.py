@@ -55,6 +55,7 @@ FLOORS = {
         "difference",
         "training",
         "unit_tests",
+        "programs",
     ),
 }
 """The packages of a part, lowest first: each imports only itself and those below it."""

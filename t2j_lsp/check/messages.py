@@ -292,3 +292,52 @@ class CallTimes(Message):
 
     seconds: dict[str, float]
     state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Printed(Message):
+    """A text that a program put out, and the line that did."""
+
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass
+class MadeModule(Message):
+    """A module that a program made by itself, not as a part of another, with its parameters and buffers."""
+
+    type: str
+    line: int
+    name: str
+    """The name that it was given, or its class's."""
+    state: dict[str, Any]
+    parameters: list[str] = field(default_factory=list)
+    """Which of the names are parameters, and no buffers."""
+
+
+@dataclass
+class ProgramRun(Message):
+    """A whole program that was run."""
+
+    printed: list[Printed] = field(default_factory=list)
+    failure: Failure | None = None
+    line: int = 0
+    """The program's own line that an error went through last."""
+    exit_code: int = 0
+    stopped: bool = False
+    """Whether it was stopped before its end, after the optimizer steps that it was to make."""
+    steps: int = 0
+    seconds: float = 0.0
+    step_seconds: float | None = None
+    """The median time from one optimizer step to the next."""
+    made: list[MadeModule] = field(default_factory=list)
+    """The modules with their first values."""
+    final: dict[str, MadeModule] = field(default_factory=dict)
+    """By the place of the module among torch's: with its last values."""
+    collected: dict[str, Any] = field(default_factory=dict)
+    """Lists of numbers at the program's top level."""
+    saved: dict[str, Any] = field(default_factory=dict)
+    """Arrays and texts by the name of the file that the program wrote."""
+    problems: list[str] = field(default_factory=list)
+    ran: list[Any] = field(default_factory=list)

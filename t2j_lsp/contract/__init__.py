@@ -16,6 +16,7 @@ from .differences import (
     Value,
     Worst,
 )
+from .programs import RUN_KINDS, Precision, ProgramReport, ProgramValues, SideTimes
 from .translation import (
     DIFFERS,
     EDITOR_PREFIX,
@@ -72,6 +73,7 @@ __all__ = [
     "JSON_VERSION",
     "MARK",
     "NOTE_CODES",
+    "RUN_KINDS",
     "SAME_CODES",
     "STAGES",
     "CheckReport",
@@ -93,10 +95,14 @@ __all__ = [
     "Options",
     "Outcome",
     "OutcomeState",
+    "Precision",
+    "ProgramReport",
+    "ProgramValues",
     "Result",
     "Rewrite",
     "RuleDoc",
     "Severity",
+    "SideTimes",
     "SourceError",
     "SourceMapEntry",
     "Span",

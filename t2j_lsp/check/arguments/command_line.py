@@ -18,6 +18,8 @@ from t2j_lsp.check.program.scopes import ModuleScope
 
 GIVEN: list[str] = []
 """The words that were made up since this list was emptied."""
+_own = False
+"""Whether programs read the command line that they have."""
 _WORDS = ("4", "0.1", "true", "1,2", "[1]", "{}", ".")
 """What a type of the program's own may take."""
 _Parse = Callable[..., tuple[Any, list[str]]]
@@ -29,13 +31,24 @@ def install() -> None:
 
     @functools.wraps(original)
     def parse_known_args(self: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
-        if args:
+        if args or _own:
             return original(self, args, namespace)
         made = list(placeholders(self))
         GIVEN.extend(made)
         return original(self, made, namespace)
 
     argparse.ArgumentParser.parse_known_args = parse_known_args  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def as_given() -> Iterator[None]:
+    """Programs read ``sys.argv`` as it is: a whole program runs with the arguments of its user."""
+    global _own
+    _own = True
+    try:
+        yield
+    finally:
+        _own = False
 
 
 def placeholders(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -116,12 +116,36 @@ class Slicer:
         todo: list[_Item] = [(self.main, name, ())]
         for text in extra:
             todo += [(self.main, use.name, use.attributes) for use in uses(ast.parse(text, mode="eval"), True)]
-        done: set[tuple[str, str, tuple[str, ...]]] = set()
+        self._collect(kept, todo)
+        return self._slice(kept, name)
+
+    def whole(self) -> Slice:
+        """All of the file, and what it needs of its neighbours."""
+        kept: dict[str, _Kept] = {}
+        part = self._keep(kept, self.main)
+        assert part is not None
+        todo: list[_Item] = []
+        for statement in part.scope.body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                for alias in statement.names:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    todo += self._follow(kept, self.main, part, statement, bound, ())
+            for use in uses(statement, not part.scope.future_annotations):
+                todo += self._use(kept, self.main, part, use)
+        self._collect(kept, todo)
+        part.names = dict.fromkeys(range(len(part.scope.body)))
+        return self._slice(kept, "")
+
+    def _collect(self, kept: dict[str, _Kept], todo: list[_Item]) -> None:
+        """Keeps what is to do, and all that it needs."""
+        done: set[_Item] = set()
         while todo:
             item = todo.pop()
             if item not in done:
                 done.add(item)
                 todo += self._need(kept, *item)
+
+    def _slice(self, kept: dict[str, _Kept], name: str) -> Slice:
         return Slice(self.main, name, tuple(self._sliced(m, k) for m, k in sorted(kept.items())))
 
     def _sliced(self, name: str, kept: _Kept) -> SlicedModule:

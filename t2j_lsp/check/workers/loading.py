@@ -64,6 +64,31 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
+def main_program(part: Slice, transform: Transform | None = None) -> Iterator[tuple[ModuleType, CodeType]]:
+    """A whole file as the program ``__main__``, and the code that is to be run in it, while the context lasts."""
+    RAN.marks.clear()
+    GIVEN.clear()
+    own = next(m for m in part.modules if m.name == part.module)
+    modules = {m.name: m for m in part.modules if m.name != part.module}
+    hidden = {name: sys.modules.pop(name) for name in (*modules, "__main__") if name in sys.modules}
+    finder = _Finder(modules, transform, {})
+    sys.meta_path.insert(0, finder)
+    module = ModuleType("__main__")
+    module.__file__ = own.path
+    module.__dict__[MARK] = RAN.reporter(own.path)
+    linecache.cache[own.path] = (len(own.text), None, own.text.splitlines(keepends=True), own.path)
+    sys.modules["__main__"] = module
+    try:
+        yield module, compile_slice(own, transform)
+    finally:
+        sys.meta_path.remove(finder)
+        for name in modules:
+            sys.modules.pop(name, None)
+        sys.modules.pop("__main__", None)
+        sys.modules.update(hidden)
+
+
+@contextmanager
 def loaded(
     part: Slice, transform: Transform | None = None, names: dict[str, Any] | None = None
 ) -> Iterator[ModuleType]:

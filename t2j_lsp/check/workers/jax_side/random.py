@@ -94,6 +94,8 @@ def fit(values: Any, shape: tuple[int, ...]) -> Any | None:
 
 
 _tape: Tape | None = None
+_host_draws = True
+"""Whether Python's and numpy's draws come from the tape, too."""
 
 
 @contextmanager
@@ -106,6 +108,17 @@ def replaying(entries: list[dict[str, Any]] | None, seed: int) -> Iterator[Tape 
         yield _tape
     finally:
         _tape = outer
+
+
+@contextmanager
+def drawing(tape: Tape) -> Iterator[None]:
+    """Draws of JAX come from a tape; those of Python and numpy stay their own."""
+    global _tape, _host_draws
+    outer, _tape, _host_draws = _tape, tape, False
+    try:
+        yield
+    finally:
+        _tape, _host_draws = outer, True
 
 
 def rewind(seed: int) -> None:
@@ -164,7 +177,7 @@ def _normal(tape: Tape, arguments: dict[str, Any]) -> Any:
 
 
 def _randint(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("integers", _shape(arguments))
+    found = tape.take("integers", _shape(arguments), (arguments["minval"], arguments["maxval"]))
     return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
 
 
@@ -201,7 +214,7 @@ def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
 
 def _host(kind: str, shape: tuple[int, ...]) -> Any:
     """A draw of Python's or numpy's global generator."""
-    return None if _tape is None else _tape.take(kind, shape)
+    return None if _tape is None or not _host_draws else _tape.take(kind, shape)
 
 
 def install() -> None:

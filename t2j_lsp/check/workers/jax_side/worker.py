@@ -26,6 +26,7 @@ import flax  # noqa: E402
 from .clock import clock  # noqa: E402
 from .initial import initial  # noqa: E402
 from .observe import observe  # noqa: E402
+from .program import program  # noqa: E402
 from .tests import tests  # noqa: E402
 from .trace import trace  # noqa: E402
 from .training import train  # noqa: E402
@@ -56,6 +57,7 @@ HANDLERS: dict[str, Handler] = {
     "initial": initial,
     "train": train,
     "clock": clock,
+    "program": program,
     "tests": tests,
     "memory": jax_device.memory,
     "precision": jax_device.precision,

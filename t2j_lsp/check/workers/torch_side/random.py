@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.utils.data import dataset
 
 from t2j_lsp.check.workers import host_random
 
@@ -29,24 +30,37 @@ class Tape:
         self.rng = np.random.default_rng(seed)
         self.entries: list[dict[str, Any]] = []
 
+    def begin(self, target: torch.Tensor | None) -> None:
+        """A draw begins, into a tensor that was there before where one is given."""
+
+    def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
+        """Gives the numbers of the next draw."""
+        return self.rng
+
     def add(self, kind: str, values: Any, p: float | None = None) -> Any:
         self.entries.append({"kind": kind, "values": values, "p": p})
         return values
 
     def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
         """Numbers in (0, 1), exact in float32."""
-        draws = (self.rng.integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
+        draws = (self.generator(kind, shape).integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
         return self.add(kind, draws.astype(np.float32).clip(2.0**-25, 1 - 2.0**-24))
 
     def normal(self, shape: tuple[int, ...]) -> Any:
-        return self.add("normal", np.asarray(self.rng.standard_normal(shape), np.float32))
+        return self.add("normal", np.asarray(self.generator("normal", shape).standard_normal(shape), np.float32))
 
     def keep(self, shape: tuple[int, ...], probability: float) -> Any:
         """A mask that is True with a probability."""
-        return self.add("bernoulli", np.asarray(self.rng.random(shape) < probability), probability)
+        return self.add("bernoulli", np.asarray(self.chances("bernoulli", shape) < probability), probability)
+
+    def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
+        """Numbers in [0, 1), which are not recorded themselves."""
+        return self.generator(kind, shape).random(shape)
 
 
 _tape: Tape | None = None
+_host_draws = True
+"""Whether Python's and numpy's draws come from the tape, too."""
 
 
 @contextmanager
@@ -59,6 +73,17 @@ def recording(seed: int) -> Iterator[Tape]:
         yield _tape
     finally:
         _tape = outer
+
+
+@contextmanager
+def drawing(tape: Tape) -> Iterator[None]:
+    """Draws of torch come from a tape; those of Python and numpy stay their own."""
+    global _tape, _host_draws
+    outer, _tape, _host_draws = _tape, tape, False
+    try:
+        yield
+    finally:
+        _tape, _host_draws = outer, True
 
 
 def _put(tensor: torch.Tensor, values: Any) -> torch.Tensor:
@@ -76,6 +101,7 @@ def _filled(draw: Callable[[Tape, torch.Tensor, tuple[Any, ...], dict[str, Any]]
             if _tape is None:
                 return original(*args, **kwargs)
             tensor = original(*args, **kwargs)
+            _tape.begin(tensor if original.__name__.endswith("_") else None)
             return _put(tensor, draw(_tape, tensor, args, kwargs))
 
         return call
@@ -118,27 +144,28 @@ def _integers(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: d
     bounds = [a for a in args if isinstance(a, int) and not isinstance(a, bool)][:2]
     low = kwargs.get("low", bounds[0] if len(bounds) == 2 else 0)
     high = kwargs.get("high", bounds[-1] if bounds else 1)
-    return tape.add("integers", tape.rng.integers(low, high, tuple(tensor.shape)))
+    shape = tuple(tensor.shape)
+    return tape.add("integers", tape.generator("integers", shape).integers(low, high, shape))
 
 
 def _permutation(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return tape.add("permutation", tape.rng.permutation(tensor.numel()))
+    return tape.add("permutation", tape.generator("permutation", (tensor.numel(),)).permutation(tensor.numel()))
 
 
 def _bernoulli(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = _argument(args, kwargs, 1, "p", None)
     probability = _array(args[0] if given is None else given)
-    return tape.add("bernoulli", np.asarray(tape.rng.random(tuple(tensor.shape)) < probability))
+    return tape.add("bernoulli", np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability))
 
 
 def _bernoulli_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     probability = _array(_argument(args, kwargs, 1, "p", 0.5))
-    return tape.add("bernoulli", np.asarray(tape.rng.random(tuple(tensor.shape)) < probability))
+    return tape.add("bernoulli", np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability))
 
 
 def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rate = _argument(args, kwargs, 1, "lambd", 1.0)
-    draws = -np.log(tape.rng.random(tuple(tensor.shape))).astype(np.float32)
+    draws = -np.log(tape.chances("exponential", tuple(tensor.shape))).astype(np.float32)
     return tape.add("exponential", draws).astype(np.float64) / rate
 
 
@@ -147,7 +174,7 @@ def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
     if tensor.shape[-1:] != (1,):
         return tensor.cpu().numpy()
     weights = _array(_argument(args, kwargs, 0, "input", None))
-    draws = -np.log(tape.rng.random(weights.shape)).astype(np.float32)
+    draws = -np.log(tape.chances("exponential", weights.shape)).astype(np.float32)
     return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
 
 
@@ -198,7 +225,7 @@ def _attention(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Ten
 
 def _host(kind: str, shape: tuple[int, ...]) -> Any:
     """A draw of Python's or numpy's global generator."""
-    if _tape is None:
+    if _tape is None or not _host_draws:
         return None
     return _tape.normal(shape) if kind == "normal" else _tape.uniform(shape)
 
@@ -230,3 +257,4 @@ def install() -> None:
     ]
     for owner, name, decorate in replacements:
         setattr(owner, name, decorate(getattr(owner, name)))
+    setattr(dataset, "randperm", torch.randperm)  # noqa: B010 - of `random_split`, and not for mypy

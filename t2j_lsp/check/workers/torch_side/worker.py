@@ -19,6 +19,7 @@ from .clock import clock
 from .initial import initial
 from .observe import observe
 from .prepare import prepare
+from .program import program
 from .trace import owners, trace
 from .training import train
 
@@ -59,6 +60,7 @@ HANDLERS: dict[str, Handler] = {
     "initial": initial,
     "train": train,
     "clock": clock,
+    "program": program,
     "tests": torch_tests.tests,
     "values": torch_tests.values,
     "memory": torch_device.memory,

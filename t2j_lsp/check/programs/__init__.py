@@ -1,0 +1,1 @@
+"""Whole programs: source and conversion run side by side, and what comes out compared."""

@@ -1,0 +1,275 @@
+"""Runs a whole PyTorch program and its conversion, and says whether what comes out agrees: `run_program`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t2j_lsp.check.messages import ProgramRun
+from t2j_lsp.check.process.compile_cache import project_of
+from t2j_lsp.check.process.containment import projects
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.process.worker import Kind, RemoteError, TimedOut, WorkerError
+from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.workspace import read_text
+from t2j_lsp.check.verdict.refusals import refusal, refused
+from t2j_lsp.contract import (
+    Divergence,
+    Location,
+    ProgramReport,
+    SideTimes,
+    SourceMapEntry,
+    VerdictKind,
+)
+
+from .comparison import BOUNDS, Comparer, ProgramComparison, ProgramDifference
+
+_SEED = 0
+
+
+class NotRunError(Exception):
+    """There is no verdict; the text says why."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How programs are run: their arguments, the optimizer steps they make at most, and seconds for each run."""
+
+    arguments: Sequence[str] = ()
+    steps: int | None = None
+    timeout: float = 600.0
+    wide: bool = False
+
+
+def run_program(
+    source: Path,
+    converted: Path | str,
+    settings: RunSettings,
+    *,
+    pool: Pool | None = None,
+    device: str = "auto",
+    torch_python: str | None = None,
+    jax_python: str | None = None,
+    readable: Sequence[Path | str] = (),
+    neighbour: Callable[[Path], str] | None = None,
+    source_map: Sequence[SourceMapEntry] | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> ProgramReport:
+    """Runs a program and its conversion from the same start, and compares all that comes out.
+
+    ``converted`` is the converted file or its text; ``neighbour`` gives the converted text of other files that it
+    imports, and ``source_map`` which of its lines are which of the source's. Raises SourceError where a file can't be
+    read or parsed. Whatever goes wrong later is a verdict ``unchecked``.
+    """
+    torch_side = Slicer(source)
+    jax_side = Slicer(converted) if isinstance(converted, Path) else Slicer(source, converted, neighbour or read_text)
+    files = [source, *([converted] if isinstance(converted, Path) else [])]
+    with contextlib.ExitStack() as stack:
+        if pool is None:
+            folders = [*readable, source.resolve().parent, *projects(*files)]
+            own = Pool(torch_python, jax_python, device, project=project_of(source), readable=folders, quick=False)
+            pool = stack.enter_context(own)
+            pool.start()
+        run = _Run(pool, torch_side, jax_side, settings, source_map, on_progress, cancelled)
+        report = run.report()
+        report.device, report.containment = pool.device_name, pool.containment
+    return report
+
+
+class _Run:
+    """Both programs, run as often as the verdict needs."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        torch_side: Slicer,
+        jax_side: Slicer,
+        settings: RunSettings,
+        source_map: Sequence[SourceMapEntry] | None,
+        on_progress: Callable[[str], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.pool, self.settings, self.source_map = pool, settings, source_map
+        self.sides: dict[Kind, Slicer] = {"torch": torch_side, "jax": jax_side}
+        self.slices = {kind: asdict(side.whole()) for kind, side in self.sides.items()}
+        self.on_progress, self.cancelled = on_progress, cancelled
+
+    def report(self) -> ProgramReport:
+        """The verdict: in float32 first, then, where the two part by more than PyTorch moves, in float64."""
+        try:
+            return self._decided()
+        except (NotRunError, WorkerError) as error:
+            hint = "; --steps N runs the first N optimizer steps" if isinstance(error, TimedOut) else ""
+            return ProgramReport(VerdictKind.UNCHECKED, f"{error}{hint}")
+
+    def _decided(self) -> ProgramReport:
+        wide = self.settings.wide
+        torch, jax = self._both(wide)
+        times = {
+            "torch": SideTimes(torch.seconds, torch.step_seconds),
+            "jax": SideTimes(jax.seconds, jax.step_seconds),
+        }
+        report = ProgramReport(VerdictKind.EQUIVALENT, steps=torch.steps, stopped=torch.stopped, times=times)
+        report.notes = [*dict.fromkeys(jax.problems)]
+        if torch.failure is not None or torch.exit_code:
+            report.failed = _end(torch)
+        comparison = self._compared(report, torch, jax, wide)
+        if comparison.differences and not wide and torch.failure is None:
+            first = comparison.differences[0]
+            with contextlib.suppress(NotRunError):
+                torch, jax = self._both(True)
+                comparison = self._compared(report, torch, jax, True)
+                if not comparison.differences:
+                    report.notes.append(f"in float32 they part by rounding: {first.what}{_at(first)}")
+        report.values = comparison.values
+        if comparison.differences:
+            report.verdict = VerdictKind.DIFFERENT
+            report.divergence = self._divergence(comparison.differences[0])
+            report.reason = report.divergence.what
+        elif comparison.is_chaotic:
+            report.verdict = VerdictKind.UNCHECKED
+            report.reason = "chaotic: from first values moved by a rounding, PyTorch itself gets other numbers"
+        elif report.failed is not None:
+            report.reason = f"the original fails, and the conversion the same way: {report.failed}"
+        elif not any(one.numbers or one.count for one in comparison.values.values()):
+            report.verdict = VerdictKind.UNCHECKED
+            report.reason = "the program puts nothing out that could be compared"
+        return report
+
+    def _compared(self, report: ProgramReport, torch: ProgramRun, jax: ProgramRun, wide: bool) -> ProgramComparison:
+        """The comparison, with what PyTorch moves measured where it is needed."""
+        report.precision = "float64" if wide else "float32"
+        bounds = BOUNDS[report.precision]
+        end = self._ends(torch, jax)
+        if end is not None:
+            before = Comparer(torch, jax, [], bounds).compare()
+            return ProgramComparison(before.values, [*before.differences[:1], end])
+        comparison = Comparer(torch, jax, [], bounds).compare()
+        if comparison.differences:
+            self.on_progress("measuring what PyTorch itself moves")
+            moved = [self._torch(wide, moved=bounds.moved, steps=torch.steps if torch.stopped else None)]
+            comparison = Comparer(torch, jax, moved, bounds).compare()
+        return comparison
+
+    def _both(self, wide: bool) -> tuple[ProgramRun, ProgramRun]:
+        words = " in float64" if wide else ""
+        self.on_progress(f"running the PyTorch program{words}")
+        torch = self._torch(wide)
+        if torch.failure is not None:
+            self._refuse_outside("torch", torch)
+        if torch.exit_code == 2 and not self.settings.arguments:
+            raise NotRunError("the PyTorch program ends with exit code 2: arguments for it go behind --")
+        self.on_progress(f"running the conversion{words}")
+        jax = self._request(
+            "jax", wide, made=[m.to_plain() for m in torch.made], steps=torch.steps if torch.stopped else None
+        )
+        if jax.failure is not None:
+            self._refuse_outside("jax", jax)
+        return torch, jax
+
+    def _torch(self, wide: bool, moved: float | None = None, steps: int | None = None) -> ProgramRun:
+        return self._request("torch", wide, moved=moved, steps=self.settings.steps if steps is None else steps)
+
+    def _request(self, kind: Kind, wide: bool, **message: Any) -> ProgramRun:
+        budget = self.settings.timeout / 2 if kind == "torch" and message["steps"] is None else None
+        try:
+            answer = self.pool.request(
+                kind,
+                "program",
+                self.settings.timeout,
+                self.cancelled,
+                slice=self.slices[kind],
+                folder=str(self.sides["torch"].path.parent),
+                arguments=list(self.settings.arguments),
+                seed=_SEED,
+                wide=wide,
+                budget=budget,
+                **message,
+            )
+        except RemoteError as error:
+            raise NotRunError(f"the {kind} side can't run the program: {error}") from error
+        return ProgramRun.from_plain(answer)
+
+    def _refuse_outside(self, kind: Kind, run: ProgramRun) -> None:
+        """Raises where a program failed for what is around it here, and not for what it computes."""
+        failure = run.failure
+        assert failure is not None
+        met = self.pool.refused[kind]
+        if refused(failure) or met and not set(failure.bases) & _OWN_FAULTS:
+            raise NotRunError(refusal(kind, met[0] if met else str(failure)))
+        if {"ModuleNotFoundError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases):
+            side = "PyTorch program" if kind == "torch" else "conversion"
+            raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}")
+
+    def _ends(self, torch: ProgramRun, jax: ProgramRun) -> ProgramDifference | None:
+        """Where one of the two fails and the other does not fail in the same way and place."""
+        if _end(torch) is None and _end(jax) is None:
+            return None
+        same_kind = (torch.failure is None) == (jax.failure is None) and torch.exit_code == jax.exit_code
+        if same_kind and (torch.failure is None or self._same_place(torch, jax)):
+            return None
+        places = (str(self.sides["torch"].path), torch.line), (str(self.sides["jax"].path), jax.line)
+        if _end(torch) is None:
+            return ProgramDifference(f"only the conversion fails: {_end(jax)}", *places)
+        also = f", and the conversion: {_end(jax)}" if _end(jax) is not None else ", and the conversion does not"
+        return ProgramDifference(f"the original fails: {_end(torch)}{also}", *places)
+
+    def _same_place(self, torch: ProgramRun, jax: ProgramRun) -> bool:
+        """Whether both fail in lines that are each other's; without a map, after the same output."""
+        if self.source_map is None:
+            return len(torch.printed) == len(jax.printed)
+        return any(
+            entry.source_line <= torch.line <= entry.source_end_line and entry.line <= jax.line <= entry.end_line
+            for entry in self.source_map
+        )
+
+    def _divergence(self, first: ProgramDifference) -> Divergence:
+        """The places of a difference; a list or a module is shown where the program fills or makes it."""
+        file, line = first.torch
+        if not line and (match := re.match(r"(\w+)\b", first.what)):
+            line = _filled(self.sides["torch"].text, match[1])
+        own_file, own_line = first.jax
+        if line and not own_line and (match := re.match(r"(\w+)\b", first.what)):
+            own_line = _filled(self.sides["jax"].text, match[1])
+        return Divergence(
+            Location(file or str(self.sides["torch"].path), line) if line else None,
+            Location(own_file or str(self.sides["jax"].path), own_line) if own_line else None,
+            first.what,
+        )
+
+
+_OWN_FAULTS = {
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "LookupError",
+    "NameError",
+    "TypeError",
+    "ValueError",
+}
+"""What a program raises by itself, whatever was refused to it before."""
+
+
+def _end(run: ProgramRun) -> str | None:
+    """How a program failed; None where it did not."""
+    if run.failure is not None:
+        return f"line {run.line}: {' '.join(str(run.failure).split())[:300]}"
+    return f"exit code {run.exit_code}" if run.exit_code else None
+
+
+def _at(difference: ProgramDifference) -> str:
+    return f" (line {difference.torch[1]})" if difference.torch[1] else ""
+
+
+def _filled(text: str, name: str) -> int:
+    """The line that fills a list, or makes what a name stands for; 0 where none does."""
+    for pattern in (rf"\b{name}(\[.*\])?\.(append|extend)\(", rf"^\s*{name}\s*="):
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(pattern, line):
+                return number
+    return 0

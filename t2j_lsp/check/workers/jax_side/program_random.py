@@ -1,0 +1,79 @@
+"""Common random numbers of whole programs, JAX's side: in compiled functions, they are drawn at each run."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import io_callback
+
+from t2j_lsp.check.workers.programs.streams import Streams
+
+from .random import Tape
+
+_INITIALIZERS = "jax._src.nn.initializers"
+
+
+class ProgramTape(Tape):
+    """Draws that each side works out for itself (see `programs.streams`)."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__([])
+        self.streams = streams
+
+    def use(self, key: Any) -> None:
+        """Keys are not compared: a program makes too many draws."""
+
+    def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
+        """The next draw of a kind and shape. ``p`` is a mask's probability, or the bounds of integers."""
+        if kind == "integers":
+            if p is None or any(isinstance(bound, jax.core.Tracer) or np.ndim(bound) for bound in p):
+                return None
+            low, high = (int(bound) for bound in p)
+            return self._at_each_run(
+                lambda: self.streams.generator(kind, shape).integers(low, high, shape), shape, np.int64
+            )
+        dtype = np.int64 if kind == "permutation" else np.float32
+        found = self._at_each_run(lambda: self.streams.draw(kind, shape), shape, dtype)
+        return found < p if kind == "bernoulli" else found
+
+    def _at_each_run(self, draw: Callable[[], Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """The draw now, or in a compiled function, each time that it runs."""
+        if _is_eager():
+            return draw()
+        held = jax.dtypes.canonicalize_dtype(dtype)
+        form = jax.ShapeDtypeStruct(shape, held)  # type: ignore[no-untyped-call]
+        return io_callback(lambda: np.asarray(draw(), held), form, ordered=True)
+
+
+def _is_eager() -> bool:
+    core = importlib.import_module("jax._src.core")
+    return bool(core.trace_state_clean())
+
+
+class _Random(ModuleType):
+    """``jax.random`` for JAX's initializers: as replaced, but in constructors, where torch's parameters are loaded."""
+
+    def __init__(self, original: ModuleType, streams: Callable[[], Streams | None]) -> None:
+        super().__init__("random")
+        self._original, self._streams = original, streams
+
+    def __getattr__(self, name: str) -> Any:
+        streams = self._streams()
+        home = self._original if streams is None or streams.constructing else jax.random
+        return getattr(home, name, None) or getattr(self._original, name)
+
+
+def install(streams: Callable[[], Streams | None]) -> None:
+    """Lets JAX's initializers draw from the streams, once. Without that module, they draw their own."""
+    try:
+        home = importlib.import_module(_INITIALIZERS)
+    except ImportError:
+        return
+    original = getattr(home, "random", None)
+    if isinstance(original, ModuleType) and not isinstance(original, _Random):
+        setattr(home, "random", _Random(original, streams))  # noqa: B010 - mypy knows no such attribute

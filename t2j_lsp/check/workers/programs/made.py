@@ -1,0 +1,76 @@
+"""Which modules a program makes by itself, in order, and what else of it is looked at when it has ended."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from .streams import Streams
+
+MAX_NUMBERS = 100_000
+_LARGEST = 10**300
+
+
+class Constructions:
+    """Notes the modules that are made while no other module's constructor runs."""
+
+    def __init__(self, streams: Streams, on_made: Callable[[Any], None]) -> None:
+        self.streams = streams
+        self.on_made = on_made
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """A constructor runs."""
+        self.streams.constructing += 1
+        try:
+            yield
+        finally:
+            self.streams.constructing -= 1
+
+    def made(self, module: Any) -> None:
+        """A constructor ended."""
+        if not self.streams.constructing:
+            self.on_made(module)
+
+
+def assigned_names(text: str) -> dict[int, str]:
+    """The name that a value made in a line is given there: ``model`` for the lines of ``model = Net(...)``."""
+    found: dict[int, str] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name | ast.Attribute):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    found.setdefault(line, ast.unparse(target))
+    return found
+
+
+def collected(namespace: Mapping[str, Any], number: Callable[[Any], float | None]) -> dict[str, list[float]]:
+    """The lists and dicts of numbers among the names of a program, flat."""
+    found: dict[str, list[float]] = {}
+    for name, value in namespace.items():
+        if not name.startswith("_") and isinstance(value, list | dict):
+            numbers = _numbers(value, number)
+            if numbers:
+                found[name] = numbers
+    return found
+
+
+def _numbers(value: Any, number: Callable[[Any], float | None]) -> list[float] | None:
+    """The numbers in a container, or None where it holds something else."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        found: list[float] = []
+        for item in value:
+            numbers = _numbers(item, number)
+            if numbers is None or len(found) > MAX_NUMBERS:
+                return None
+            found += numbers
+        return found
+    if isinstance(value, bool | int | float):
+        return [float(value)] if isinstance(value, float) or abs(value) < _LARGEST else None
+    found_number = number(value)
+    return None if found_number is None else [found_number]

@@ -1,0 +1,169 @@
+"""Whole torch programs."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import optimizer as torch_optimizer
+
+from t2j_lsp.check.messages import MadeModule, ProgramRun
+from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.workers.programs.budget import StepBudget
+from t2j_lsp.check.workers.programs.files import listed, written
+from t2j_lsp.check.workers.programs.made import Constructions, assigned_names, collected
+from t2j_lsp.check.workers.programs.recorder import OutputRecorder
+from t2j_lsp.check.workers.programs.running import copy_folder, run
+from t2j_lsp.check.workers.programs.streams import Streams
+from t2j_lsp.check.workers.widen import widen
+
+from . import device as torch_device
+from . import loaders
+from . import random as torch_random
+from .build import to_array
+from .program_random import ProgramTape, moved
+
+_constructions: Constructions | None = None
+_wrapped: set[type] = set()
+
+
+def program(request: dict[str, Any]) -> ProgramRun:
+    """The run of the slice, a whole program, with its modules' first and last values."""
+    streams = Streams(request["seed"])
+    tape = ProgramTape(streams, request["moved"])
+    budget = StepBudget(request["steps"], request["budget"])
+    main = next(m for m in request["slice"]["modules"] if m["name"] == request["slice"]["module"])
+    names = assigned_names(main["text"])
+    rng = np.random.default_rng(2)
+    held: list[tuple[nn.Module, MadeModule]] = []
+    copy_folder(request["folder"], os.getcwd())
+    before = listed(os.getcwd())
+
+    @contextmanager
+    def around(recorder: OutputRecorder) -> Iterator[None]:
+        def on_made(module: nn.Module) -> None:
+            tape.own(module)
+            if request["moved"] is not None:
+                _move(module, request["moved"], rng)
+            file, line = recorder.place()
+            name = names.get(line, "") if file == main["path"] else ""
+            made = MadeModule(type(module).__name__, line, name or type(module).__name__, _state(module))
+            made.parameters = [name for name, _ in module.named_parameters(remove_duplicate=False)]
+            if made.state:
+                held.append((module, made))
+
+        global _constructions
+        _install()
+        loaders.install()
+        _constructions = Constructions(streams, on_made)
+        try:
+            with torch_random.drawing(tape), _counted(budget):
+                yield
+        finally:
+            _constructions = None
+
+    wide, default = request["wide"], torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if wide else torch.float32)
+    torch_device.seed(request["seed"])
+    try:
+        result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
+    finally:
+        torch.set_default_dtype(default)
+        torch.set_grad_enabled(True)
+    result.made = [made for _, made in held]
+    for index, (one, made) in enumerate(held):
+        result.final[str(index)] = MadeModule(made.type, made.line, made.name, _state(one), made.parameters)
+    result.collected = collected(vars(module), number)
+    result.saved = written(os.getcwd(), before)
+    result.ran = RAN.to_plain()
+    return result
+
+
+def number(value: Any) -> float | None:
+    """The number in a tensor of one."""
+    if isinstance(value, torch.Tensor | np.generic) and np.prod(tuple(value.shape)) == 1 and not value.dtype.is_complex:  # type: ignore[union-attr]
+        return float(value)
+    return None
+
+
+def shown(value: Any) -> str | None:
+    """Tensors as numpy prints them; modules and optimizers by their kind."""
+    if isinstance(value, nn.Module | torch.optim.Optimizer):
+        return f"<{'module' if isinstance(value, nn.Module) else 'optimizer'}>"
+    if isinstance(value, torch.Tensor):
+        array = to_array(value)
+        return str(array.tolist() if array.ndim == 0 else array) if isinstance(array, np.ndarray) else None
+    return None
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    found = {}
+    for name, value in module.state_dict().items():
+        if isinstance(value, torch.Tensor) and not isinstance(value, nn.parameter.UninitializedTensorMixin):  # type: ignore[attr-defined]
+            found[name] = to_array(value)
+    return found
+
+
+def _move(module: nn.Module, by: float, rng: np.random.Generator) -> None:
+    """Moves every parameter by a share of its size."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.is_floating_point() and not torch.nn.parameter.is_lazy(parameter):
+                values = parameter.detach().double().cpu().numpy()
+                parameter.copy_(torch.from_numpy(np.asarray(moved(values, by, rng))))
+
+
+@contextmanager
+def _counted(budget: StepBudget) -> Iterator[None]:
+    """Counts the steps of every optimizer."""
+    hooks = [
+        torch_optimizer.register_optimizer_step_pre_hook(lambda *_: budget.before()),
+        torch_optimizer.register_optimizer_step_post_hook(lambda *_: budget.after()),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _install() -> None:
+    """Makes constructors of modules, of the program's own too, report."""
+    if _wrapped:
+        return
+    todo: list[type] = [nn.Module]
+    while todo:
+        one = todo.pop()
+        todo += one.__subclasses__()
+        _wrap(one)
+    setattr(nn.Module, "__init_subclass__", classmethod(_on_subclass))  # noqa: B010 - mypy knows no such method
+
+
+def _on_subclass(cls: Any, /, **kwargs: Any) -> None:
+    super(nn.Module, cls).__init_subclass__(**kwargs)
+    _wrap(cls)
+
+
+def _wrap(cls: type) -> None:
+    if cls in _wrapped or "__init__" not in vars(cls):
+        return
+    _wrapped.add(cls)
+    original: Callable[..., None] = vars(cls)["__init__"]
+
+    @functools.wraps(original)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        if _constructions is None:
+            original(self, *args, **kwargs)
+            return
+        with _constructions.making():
+            original(self, *args, **kwargs)
+        if _constructions is not None and isinstance(self, nn.Module):
+            _constructions.made(self)
+
+    cls.__init__ = construct  # type: ignore[misc]

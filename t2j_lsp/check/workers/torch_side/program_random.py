@@ -1,0 +1,75 @@
+"""Common random numbers of whole programs, torch's side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from t2j_lsp.check.workers.programs.streams import INITIAL, Streams, uniform
+
+from .random import Tape
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+class ProgramTape(Tape):
+    """Draws that each side works out for itself (see `programs.streams`); none is kept.
+
+    ``moved`` moves the numbers of each draw by this share of their size, up or down.
+    """
+
+    def __init__(self, streams: Streams, moved: float | None = None) -> None:
+        self.streams = streams
+        self.moved = moved
+        self._moves = np.random.default_rng(1)
+        self._into = False
+        self._axes: tuple[int, ...] | None = None
+        self._layouts: dict[int, tuple[int, ...]] = {}
+        """How the axes of a parameter lie in JAX, by the address of its values."""
+
+    def own(self, module: nn.Module) -> None:
+        """Notes the layouts of a module's parameters, so that later draws into them are those of JAX's layers."""
+        for part in module.modules():
+            weight = getattr(part, "weight", None)
+            if isinstance(weight, nn.Parameter) and not isinstance(weight, nn.parameter.UninitializedParameter):
+                if isinstance(part, nn.Linear):
+                    self._layouts[weight.data_ptr()] = (1, 0)
+                elif type(part) in _CONVOLUTIONS:
+                    self._layouts[weight.data_ptr()] = (*range(2, weight.ndim), 1, 0)
+
+    def begin(self, target: torch.Tensor | None) -> None:
+        self._into = target is not None
+        self._axes = self._layouts.get(target.data_ptr()) if target is not None and self._layouts else None
+
+    def add(self, kind: str, values: Any, p: float | None = None) -> Any:
+        return values
+
+    def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
+        return self.streams.generator(self._kind(kind), shape)
+
+    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
+        return self._numbers(kind, shape)
+
+    def normal(self, shape: tuple[int, ...]) -> Any:
+        return self._numbers("normal", shape)
+
+    def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
+        return uniform(self.generator(kind, shape), shape)
+
+    def _kind(self, kind: str) -> str:
+        return f"{INITIAL}{kind}" if self._into and self.streams.constructing else kind
+
+    def _numbers(self, kind: str, shape: tuple[int, ...]) -> Any:
+        axes = self._axes if self._axes is not None and len(self._axes) == len(shape) else None
+        drawn = tuple(shape[i] for i in axes) if axes else shape
+        values = self.streams.draw(self._kind(kind), drawn)
+        values = values.transpose(np.argsort(axes)) if axes else values
+        return values if self.moved is None else moved(values, self.moved, self._moves)
+
+
+def moved(values: Any, by: float, rng: np.random.Generator) -> Any:
+    """Numbers moved up or down by a share of their size."""
+    return values * (1 + by * rng.choice((-1.0, 1.0), np.shape(values)))

@@ -1,0 +1,147 @@
+"""``t2j run``: runs a whole PyTorch program and its conversion and compares all that comes out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import (
+    Options,
+    ProgramReport,
+    SourceError,
+    SourceMapEntry,
+    VerdictKind,
+)
+from t2j_lsp.files.sources import read_source
+
+from .check import EXIT_CODES, folder
+from .output import Subparsers, counted, print_findings, print_table, progress, write_json
+
+_WHAT = {
+    "printed": "printed texts",
+    "collected": "lists of numbers",
+    "saved": "saved files",
+    "parameters": "last parameters",
+}
+
+
+def add_parser(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a whole program and its conversion and compare what comes out",
+        description="Run a PyTorch program and its conversion with the same random numbers and first weights, and "
+        "compare what they print and save, and their last parameters. This runs the whole program, shut in like every "
+        "check. Its own arguments go behind --. Exit code 0: equivalent; 1: different; 2: input that can't be read or "
+        "parsed; 3: unchecked.",
+    )
+    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch program")
+    parser.add_argument("--converted", metavar="FILE", type=Path, help="its conversion (default: convert)")
+    parser.add_argument("--steps", metavar="N", type=_count, help="stop both after N optimizer steps")
+    parser.add_argument("--float64", action="store_true", help="run both in float64")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each run (600)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
+    )
+    parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has torch (default: this one)")
+    parser.add_argument(
+        "--jax-python", metavar="PYTHON", help="the interpreter that has jax and flax (default: this one)"
+    )
+    parser.add_argument(
+        "--readable",
+        metavar="DIR",
+        type=folder,
+        action="append",
+        default=[],
+        help="a folder or file that the program may read, besides its own (repeatable)",
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of steps")
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run both, show the report, and return the exit code of the verdict."""
+    for path in (arguments.source, arguments.converted):
+        if path is not None and (path.suffix == ".ipynb" or path.is_dir()):
+            kind = "a folder" if path.is_dir() else "a notebook"
+            raise SourceError(f"{path} is {kind}; run takes one .py file")
+    report = _report(arguments)
+    if arguments.json:
+        write_json(arguments.json, {**report.to_json(), "source": str(arguments.source)})
+    if arguments.json != "-":
+        show(report)
+    return EXIT_CODES[report.verdict]
+
+
+def _report(arguments: argparse.Namespace) -> ProgramReport:
+    # Imported here so that the command line's other commands don't load numpy.
+    from t2j_lsp.check.programs.run import RunSettings, run_program
+
+    converted: Path | str
+    source_map: tuple[SourceMapEntry, ...] | None = None
+    if arguments.converted is None:
+        conversion = convert_file(arguments.source, Options())
+        gaps = conversion.translation.gaps
+        if gaps:
+            print_findings(conversion, notes=False)
+            lines = tuple(sorted({gap.span.line for gap in gaps}))
+            reason = f"{counted(len(gaps), 'place')} of it left as PyTorch: nothing was run"
+            return ProgramReport(VerdictKind.UNCHECKED, reason, gaps=lines)
+        converted, source_map = conversion.translation.code, conversion.translation.source_map
+    else:
+        read_source(arguments.converted)
+        converted = arguments.converted
+    with progress("starting") as shown:
+        return run_program(
+            arguments.source,
+            converted,
+            RunSettings(arguments.of_program, arguments.steps, arguments.timeout, arguments.float64),
+            device=arguments.device,
+            torch_python=arguments.torch_python,
+            jax_python=arguments.jax_python,
+            readable=arguments.readable,
+            neighbour=lambda path: convert_file(path, Options()).translation.code,
+            source_map=source_map,
+            on_progress=shown.step,
+        )
+
+
+def show(report: ProgramReport) -> None:
+    """Print the report, the verdict in the last line."""
+    rows = [
+        (_WHAT[kind], str(one.count), str(one.numbers), f"{one.max_rel_err:.1e}", f"{one.tolerance:.1e}")
+        for kind, one in report.values.items()
+        if one.count
+    ]
+    if rows:
+        print_table(("compared", "count", "numbers", "max rel error", "tolerance"), rows, numeric=(1, 2, 3, 4))
+    for line in report.notes:
+        print(f"note: {line}")
+    chaotic = sum(one.chaotic for one in report.values.values())
+    if chaotic:
+        print(f"note: {counted(chaotic, 'number')} left out, which PyTorch itself does not settle")
+    if report.stopped:
+        print(f"stopped after {counted(report.steps, 'optimizer step')}")
+    for side, times in report.times.items():
+        each = "" if times.step_seconds is None else f", {1000 * times.step_seconds:.2f} ms from step to step"
+        print(f"{side}: {times.seconds:.2f} s{each}")
+    if report.reason:
+        places = _places(report)
+        print(f"{report.precision}: {report.reason}{places}" if report.divergence else report.reason)
+    print(report.verdict)
+
+
+def _places(report: ProgramReport) -> str:
+    one = report.divergence
+    sides = {"torch": one.torch, "jax": one.jax} if one else {}
+    found = ", ".join(f"{side} {place.file}:{place.line}" for side, place in sides.items() if place)
+    return f" ({found})" if found else ""

@@ -1,0 +1,229 @@
+"""Whole programs: right conversions agree whatever they draw, and planted mistakes are found at their line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.programs.run import RunSettings, run_program
+from t2j_lsp.check.programs.text import parts
+from t2j_lsp.contract import ProgramReport, VerdictKind
+from t2j_lsp.translate import translate
+
+LINEAR = """\
+import torch
+import torch.nn as nn
+
+x = torch.linspace(-1, 1, 40).reshape(20, 2)
+y = x @ torch.tensor([[2.0], [-1.0]]) + 0.5
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.MSELoss()
+losses = []
+for epoch in range(12):
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+    if epoch % 5 == 0:
+        print(f"epoch {epoch}: loss {loss.item():.6f}")
+"""
+DRAWING = """\
+import argparse
+import random
+import time
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+
+class Net(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.fc1 = nn.Linear(8, hidden)
+        self.drop = nn.Dropout(0.3)
+        self.fc2 = nn.Linear(hidden, 3)
+
+    def forward(self, x):
+        return self.fc2(self.drop(F.relu(self.fc1(x))))
+
+
+def init_weights(m):
+    if isinstance(m, nn.Linear):
+        nn.init.xavier_uniform_(m.weight)
+        nn.init.zeros_(m.bias)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hidden", type=int, required=True)
+    args = parser.parse_args()
+    torch.manual_seed(1)
+    start = time.time()
+    data = torch.randn(60, 8)
+    labels = torch.randint(0, 3, (60,))
+    train_set, _ = random_split(TensorDataset(data, labels), [48, 12])
+    loader = DataLoader(train_set, batch_size=16, shuffle=True, num_workers=2)
+    model = Net(args.hidden)
+    model.apply(init_weights)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(3):
+        model.train()
+        total = 0.0
+        for x, y in loader:
+            noise = 0.1 * torch.randn_like(x) + np.random.rand() + random.random()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x + noise), y)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print(f"epoch {epoch + 1} loss {total / len(loader):.4f}")
+    model.eval()
+    with torch.no_grad():
+        print("logits", model(data[:4]))
+    print("took %.2f s" % (time.time() - start))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+Run = Callable[..., ProgramReport]
+
+
+@pytest.fixture
+def run(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """``run(source, edits, ...)``: the report on a program and its conversion, with edits made in the latter."""
+
+    def of(source: str, *edits: tuple[str, str], arguments: tuple[str, ...] = (), **settings: Any) -> ProgramReport:
+        folder: Path = tmp_path_factory.mktemp("program")
+        program = folder / "program.py"
+        program.write_text(source)
+        translation = translate(source)
+        assert not translation.gaps
+        code = translation.code
+        for old, new in edits:
+            assert code.count(old) == 1, code
+            code = code.replace(old, new)
+        shown = RunSettings(arguments, **settings)
+        return run_program(program, code, shown, pool=pool, source_map=translation.source_map)
+
+    return of
+
+
+def line_of(source: str, text: str) -> int:
+    """The line of a source that holds a text."""
+    return next(number for number, line in enumerate(source.splitlines(), 1) if text in line)
+
+
+def test_a_program_that_trains_is_equivalent(run: Run) -> None:
+    report = run(LINEAR)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.steps == 12
+    assert {kind: (one.count, one.numbers) for kind, one in report.values.items()} == {
+        "printed": (3, 6),
+        "collected": (1, 12),
+        "saved": (0, 0),
+        "parameters": (2, 3),
+    }
+    assert report.values["parameters"].max_rel_err < 1e-5
+
+
+def test_what_a_program_draws_is_the_same_on_both_sides(run: Run) -> None:
+    """Data, splits, shuffles, initial weights made anew, dropout and noise in compiled steps, numpy and Python."""
+    report = run(DRAWING, arguments=("--hidden", "8"))
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.values["printed"].numbers == 3 * 2 + 12 + 1
+    assert report.values["parameters"].count == 4
+
+
+MISTAKES = {
+    "another learning rate": (LINEAR, ("optax.sgd(0.1)", "optax.sgd(0.11)"), 'print(f"epoch'),
+    "another loss": (LINEAR, ("jnp.mean(", "jnp.sum("), 'print(f"epoch'),
+    "another rate of dropout": (DRAWING, ("nnx.Dropout(0.3", "nnx.Dropout(0.4"), 'print(f"epoch'),
+    "no dropout": (DRAWING, ("model.train()", "model.eval()"), 'print(f"epoch'),
+    "another word": (DRAWING, ('print("logits"', 'print("scores"'), 'print("logits"'),
+}
+"""Source, edit of its conversion, and a text in the line of the source where the first difference is to be said."""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_different_at_its_line(name: str, run: Run) -> None:
+    source, edit, place = MISTAKES[name]
+    report = run(source, edit, arguments=("--hidden", "8") if source is DRAWING else ())
+    assert report.verdict is VerdictKind.DIFFERENT, report
+    assert report.divergence is not None and report.divergence.torch is not None and report.divergence.jax is not None
+    assert report.divergence.torch.line == line_of(source, place), report.divergence
+
+
+def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Run) -> None:
+    failing = LINEAR.replace(
+        "if epoch % 5 == 0:", "if epoch == 6:\n        raise ValueError(epoch)\n    if epoch % 5 == 0:"
+    )
+    report = run(failing)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.failed == "line 17: ValueError: 6"
+    report = run(failing, ("raise ValueError(epoch)", "pass"))
+    assert report.verdict is VerdictKind.DIFFERENT
+    assert report.reason == "the original fails: line 17: ValueError: 6, and the conversion does not"
+
+
+def test_a_program_that_needs_what_is_not_here_is_unchecked(run: Run) -> None:
+    report = run(f"{LINEAR}open('missing.csv')\n")
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert report.reason is not None and "missing.csv" in report.reason and "line 18" in report.reason
+
+
+def test_a_program_without_its_arguments_is_unchecked(run: Run) -> None:
+    report = run(DRAWING)
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert report.reason is not None and "behind --" in report.reason
+
+
+def test_steps_stop_both_sides_at_the_same_one(run: Run) -> None:
+    report = run(LINEAR, steps=7)
+    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 7, True)
+    assert report.values["printed"].count == 2
+    assert report.values["parameters"].numbers == 3
+    report = run(LINEAR, ("optax.sgd(0.1)", "optax.sgd(0.2)"), steps=1)
+    assert report.verdict is VerdictKind.DIFFERENT
+
+
+def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
+    report = run(LINEAR, wide=True)
+    assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64")
+    assert report.values["parameters"].max_rel_err < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("loss 0.5 (1/3)\n", "loss  -1e-3 (2/3)\n"),
+        ("x tensor([0.5000, 1.0000], grad_fn=<AddBackward0>)", "x [0.5 1. ]"),
+        ("tensor(3)", "Array(3, dtype=int32, weak_type=True)"),
+        ("torch.Size([2, 3])", "(2, 3)"),
+        ("torch.Size([2])", "(2,)"),
+        ("[[1, 2],\n [3, 4]]", "[[1 2]\n [3 4]]"),
+    ],
+)
+def test_words_of_both_frameworks_are_the_same(torch: str, jax: str) -> None:
+    assert parts(torch)[0] == parts(jax)[0]
+
+
+@pytest.mark.parametrize(("torch", "jax"), [("loss 0.5", "Loss 0.5"), ("fc1.weight", "fc2.weight"), ("a: 1", "a: 1 2")])
+def test_other_words_are_other_words(torch: str, jax: str) -> None:
+    assert parts(torch)[0] != parts(jax)[0]
+
+
+def test_numbers_know_their_last_digit() -> None:
+    found = parts("epoch 3: -0.25, 1.5e-03, nan")[1]
+    assert [(n.value, n.digit) for n in found[:3]] == [(3, 0), (-0.25, 0.01), (0.0015, pytest.approx(1e-4))]
+    assert found[3].value != found[3].value

@@ -165,7 +165,7 @@ def tensor(call: Call) -> Piece:
     if is_tensor(data.fact):
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
-    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data) and not call.given("requires_grad"):
+    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import takes_tensors
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._facts import multiplied, same
 
@@ -93,10 +93,8 @@ Row(
 )
 Row(
     "torch.linalg.matrix_exp(input)",
-    "jax.scipy.linalg.expm({input})",
+    "matrix_exp({input})",
     aliases=["torch.matrix_exp", "torch.Tensor.matrix_exp"],
-    fidelity=CLOSE,
-    note="Both libraries approximate the matrix exponential, each in its own way.",
 )
 Row(
     "torch.cov(input, *, correction=1, fweights=None, aweights=None)",

@@ -103,6 +103,8 @@ def test_what_rounding_alone_changes_is_not_decided() -> None:
     close = Conditioning({"eval output": np.array([1.0])}, {"eval output": np.array([1.0 + 1e-6])})
     assert not close.ill
     assert close.meaning("eval output", np.array([1.0]), 0.0) == pytest.approx(1e-9)
+    assert Conditioning({"eval output": 1e308}, {"eval output": 1e38}).ill == {"eval output"}
+    assert not Conditioning({"eval output": 2.5}, {"eval output": 2.5}).ill
 
 
 def test_a_large_array_is_compared_by_samples_and_products() -> None:

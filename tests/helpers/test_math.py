@@ -19,6 +19,7 @@ from t2j_lsp.rules.helpers.math import (
     euclidean_norm,
     gumbel_softmax,
     linear,
+    matrix_exp,
     standard_deviation,
     svd_with_v,
     trunc_divide,
@@ -48,6 +49,15 @@ def test_clamp_keeps_the_gradient_of_values_on_a_bound(low: float | None, high: 
 def test_clamp_by_arrays_gives_the_bounds_their_gradient() -> None:
     bounds = ZEROS_AND_TIES - array(3, 4), ZEROS_AND_TIES + np.abs(array(3, 4, seed=1))
     same_function(clamp, torch.clamp, ZEROS_AND_TIES, *bounds)
+
+
+@pytest.mark.parametrize("norm", [0.0, 0.1, 5.0, 7.0, 10.5, 21.0, 43.0])
+def test_matrix_exponentials_are_exact_at_every_norm(norm: float) -> None:
+    x = array(3, 4, 4)
+    x = (x - x.swapaxes(1, 2)) * norm / 4  # rotations: of scale 1, whatever the norm
+    same_function(matrix_exp, torch.linalg.matrix_exp, x)
+    narrow = matrix_exp(jnp.asarray(x, jnp.float32))
+    assert np.max(np.abs(narrow - torch.linalg.matrix_exp(torch.tensor(x)).numpy())) < 1e-4
 
 
 def test_clamp_keeps_nan() -> None:

@@ -256,3 +256,17 @@ def test_uniform_complex_numbers_are_a_gap() -> None:
     (gap,) = convert("import torch\n\nx = torch.rand(2, 3, dtype=torch.cfloat)\n").gaps
     assert "complex" in gap.reason
     assert not convert("import torch\n\nx = torch.randn(2, 3, dtype=torch.cfloat)\n").gaps
+
+
+@pytest.mark.parametrize(
+    "arguments", ["device=x.device, dtype=x.dtype", "dtype=x.dtype", "x.device, x.dtype", "x", "torch.float32"]
+)
+def test_what_is_cast_to_what_a_tensor_is_is_one(arguments: str) -> None:
+    text = "class A(B):\n    def forward(self, x: torch.Tensor):\n        table = self.table[1:3]\n"
+    done = convert("from other import B\n" + HEAD + text + f"        return table.to({arguments}) * x\n")
+    assert ".to(" not in done.code
+
+
+def test_a_leaf_that_is_made_of_a_parameter_carries_no_gradient() -> None:
+    code = convert(HEAD + "def variable(value):\n    return torch.tensor(value, requires_grad=True)\n").code
+    assert "return lax.stop_gradient(jnp.array(value))" in code

@@ -173,3 +173,21 @@ train(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(2, 3), torc
 """
     translation = convert("import torch\nfrom torch import nn\n" + code)
     assert not translation.gaps and "value-needed" not in {note.code for note in translation.notes}
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("h[0] = h[1] = 2", ["h = h.at[0].set(2)", "h = h.at[1].set(2)"]),
+        ("h[0] = h[1] = -n", ["h = h.at[0].set(-n)", "h = h.at[1].set(-n)"]),
+    ],
+)
+def test_one_value_for_several_places_is_a_write_into_each(statement: str, wanted: list[str]) -> None:
+    code = convert(HEAD + f"def f(h: torch.Tensor, n: int):\n    {statement}\n    return h\n").code
+    assert [line.strip() for line in code.splitlines()[-3:-1]] == wanted
+
+
+@pytest.mark.parametrize("statement", ["y = h[0] = h.sum()", "h[0] = h[1] = h.sum()", "names[0] = h[1] = 2"])
+def test_a_value_for_places_of_several_kinds_is_a_gap(statement: str) -> None:
+    done = convert(HEAD + f"def f(h: torch.Tensor, names: list):\n    {statement}\n    return h\n")
+    assert [gap.code for gap in done.gaps] == ["in-place"]

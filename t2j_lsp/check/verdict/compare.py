@@ -122,10 +122,13 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | RawArray)
 
 
-def arrays_of(tree: Any) -> dict[str, Array]:
-    """The array leaves of an observation by path."""
+def arrays_of(tree: Any, numbers: bool = False) -> dict[str, Array]:
+    """The array leaves of an observation by path; with ``numbers`` its floats, too."""
     found = pairs(tree, tree)
-    return {} if isinstance(found, str) else {path: leaf for path, leaf, _ in found if is_array(leaf)}
+    if isinstance(found, str):
+        return {}
+    floats = {path: np.asarray(leaf) for path, leaf, _ in found if numbers and isinstance(leaf, float)}
+    return floats | {path: leaf for path, leaf, _ in found if is_array(leaf)}
 
 
 def kind_of(array: Array) -> str:

@@ -83,8 +83,8 @@ class Conditioning:
         """Leaves in half precision that torch rounded only once, and the bits of their significands."""
         scales = group_scales(wide)
         for name in narrow.keys() & wide.keys():
-            right = arrays_of(narrow[name])
-            for path, left in arrays_of(wide[name]).items():
+            right = arrays_of(narrow[name], numbers=True)
+            for path, left in arrays_of(wide[name], numbers=True).items():
                 self._leaf(name, path, left, right.get(path), scales[group_of(name)])
 
     def _leaf(self, observation: str, path: str, left: Any, right: Any, group: float) -> None:

@@ -85,7 +85,7 @@ class TensorMethods:
 
     def _by_its_place(self, node: ast.Call, name: str, other: bool) -> bool:
         """Whether a receiver is a tensor because of where the call stands."""
-        if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args)):
+        if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args or node.keywords)):
             return True
         if name in OPERATOR_METHODS and (self.code.among_tensors or self._is_passed(node)):
             return len(node.args) < 2 and not node.keywords and self._used(node)
@@ -93,7 +93,7 @@ class TensorMethods:
             return False
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
-        return name in HARMLESS and other or name == "to" and bool(node.args)
+        return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
 
     def _is_passed(self, node: ast.Call) -> bool:
         """Whether the receiver is a parameter, in a file without other values that have methods which arrays lack."""

@@ -107,7 +107,8 @@ def only_tensor(name: str, node: ast.Call) -> bool:
         case "argsort":
             return count == 2 and _is_truth(node.args[1])
         case "to":
-            return isinstance(first, ast.Attribute) and first.attr in ("device", "dtype")
+            given = [first, *(k.value for k in node.keywords if k.arg in ("device", "dtype"))]
+            return any(isinstance(value, ast.Attribute) and value.attr in ("device", "dtype") for value in given)
         case _ if name in _REDUCTIONS:
             return isinstance(first, ast.List) or count == 2 and _is_truth(node.args[1])
         case _:

@@ -93,7 +93,7 @@ class Statements:
 
     @cached_property
     def no_gradient(self) -> NoGradient:
-        return NoGradient(self.ctx, self.renderer, self.renderer.variables)
+        return NoGradient(self.ctx, self.renderer, self.renderer.variables, self.renderer.tensor_code)
 
     @cached_property
     def classes(self) -> Classes:
@@ -145,6 +145,8 @@ class Statements:
                 self._refuse_shared(node, ctx.plan.shared_writes[node])
             else:
                 self.dispatch(node)
+            if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign) and len(ctx.edits.made) > first_edit:
+                self.no_gradient.leave_data(node)
             if not hasattr(node, "body") and len(ctx.edits.made) > first_edit:
                 self._undo_broken(node, first_edit)
                 self._leave_marked(node, first_edit)

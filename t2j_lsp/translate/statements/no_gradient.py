@@ -6,9 +6,12 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import Instance, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .overwriting import Overwriting, writes_data
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
 
@@ -16,10 +19,11 @@ NO_GRAD = names_with(Trait.NO_GRADIENT)
 class NoGradient:
     """Puts ``lax.stop_gradient`` around what leaves a block without gradients."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables, code: TensorCode) -> None:
         self.ctx = context
         self.renderer = renderer
         self.variables = variables
+        self.overwriting = Overwriting(context, code)
 
     def leave_block(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function the values computed without gradient must not carry one later."""
@@ -41,15 +45,23 @@ class NoGradient:
                             names.append(target.id)
         variables = self._variables_written(node)
         names += [f"{text}[...]" for text, trained in variables.items() if not trained]
-        if names or variables:
+        # The new value is a leaf again in PyTorch: its gradient is the parameter's.
+        kept = [f"{text}[...]" for text, trained in variables.items() if trained]
+        kept += self.overwriting.names(node, used_later)
+        if names or kept:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
-        for text in (text for text, trained in variables.items() if trained):
-            # The new value is a leaf again in PyTorch: its gradient is the parameter's.
-            old = self.ctx.names.fresh(f"old_{text.rpartition('.')[2]}")
-            new = f"{stop}({text}[...]) + ({old} - {stop}({old}))"
-            self.ctx.edits.insert_before(node, [f"{old} = {text}[...]"])
-            self.ctx.edits.insert_after(node.body[-1], [f"{text}[...] = {new}"])
+            self.overwriting.keep(node, node.body[-1], kept, stop)
+
+    def leave_data(self, node: ast.stmt) -> None:
+        """A statement that writes through ``.data`` in code that is differentiated."""
+        function = self.ctx.scope.function
+        if function is None or node in self.ctx.plan.undifferentiated or not writes_data(node):
+            return
+        kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
+        kept += self.overwriting.names(node, _loads_after(function.node, node))
+        if kept:
+            self.overwriting.keep(node, node, kept, f"{self.renderer.need('lax')}.stop_gradient")
 
     def _bound_first(self, node: ast.stmt) -> set[str]:
         """Names that are bound anew behind a block before anything reads them."""
@@ -68,26 +80,30 @@ class NoGradient:
         self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
         self.ctx.edits.add(end, end, ")", 1)
 
-    def _variables_written(self, node: ast.With | ast.AsyncWith) -> dict[str, bool]:
-        """Buffers and parameters that get a value here which could carry a gradient to where they are read below.
+    def _variables_written(self, node: ast.stmt) -> dict[str, bool]:
+        """Parameters that get a value here and are read below, and buffers whose value could carry a gradient there.
 
         Each with whether it is a parameter.
         """
         assert self.ctx.scope.function is not None
         read = _attributes_after(self.ctx.scope.function.node, node)
+        called = _called_after(self.ctx.scope.function.node, node)
         found: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
-                variable = self.variables.parameter(target) if ast.unparse(target) in read else None
+                used = ast.unparse(target) in read or _owner(target) in called
+                variable = self.variables.parameter(target) if used else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
-                if variable is not None and any(map(_differentiable, values)):
+                if variable is not None and (self._is_trained(target) or any(map(_differentiable, values))):
                     found[variable[0]] = self._is_trained(target)
         return found
 
     def _is_trained(self, target: ast.expr) -> bool:
         """Whether a variable is a parameter: it is assigned one in the class."""
         owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+        if isinstance(owner, Layer) and isinstance(target, ast.Attribute):
+            return target.attr in ("weight", "bias")
         if not isinstance(owner, Instance) or not isinstance(target, ast.Attribute):
             return False
         made = names_with(Trait.PARAMETER)
@@ -120,6 +136,17 @@ def _attributes_after(function: ast.AST, node: ast.stmt) -> set[str]:
         for n in ast.walk(function)
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
     }
+
+
+def _called_after(function: ast.AST, node: ast.stmt) -> set[str]:
+    """Attributes that are called behind a statement, as text: a module reads its parameters then."""
+    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and n.lineno > (node.end_lineno or node.lineno))
+    return {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
+
+
+def _owner(target: ast.expr) -> str:
+    """The module that holds a parameter, as text."""
+    return ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
 
 
 def _writes(node: ast.stmt) -> list[tuple[ast.expr, list[ast.expr]]]:

@@ -64,9 +64,37 @@ class Stores:
     def part(self, node: ast.Assign) -> bool:
         """``x[i] = v``; whether ``x`` is an array."""
         target = node.targets[0]
-        if len(node.targets) != 1 or not isinstance(target, ast.Subscript):
+        if len(node.targets) > 1:
+            return self._several(node)
+        if not isinstance(target, ast.Subscript):
             return False
         return self._store(node, target, node.value, None)
+
+    def _several(self, node: ast.Assign) -> bool:
+        """``x[i] = x[j] = v``: an assignment for each target, where the value can be written twice."""
+        parts = [t for t in node.targets if isinstance(t, ast.Subscript)]
+        if not any(isinstance(self.inference.fact(t.value), Tensor) for t in parts):
+            return False
+        arrays = [t for t in parts if isinstance(self.inference.fact(t.value), Tensor)]
+        if (
+            len(arrays) < len(node.targets)
+            or not _repeatable(node.value, arrays)
+            or not self.edits.source.starts_line(node)
+        ):
+            reason = "one value for several targets, of which JAX can't write into some: give each a line of its own"
+            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
+            return True
+        start, end = self.edits.source.span(node)
+        lines: list[str] = []
+        for target in arrays:
+            first = len(self.edits.made)
+            self._store(node, target, node.value, None)
+            lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == (start, end)]
+            self.edits.take_back(first)
+        if len(lines) == len(arrays):
+            self.edits.insert_before(node, lines[:-1])
+            self.edits.replace(node, lines[-1])
+        return True
 
     def augmented(self, node: ast.AugAssign) -> bool:
         """``x[i] += v`` and ``self.weight *= 0.5``; of others only the value is rewritten."""
@@ -98,22 +126,29 @@ class Stores:
         """``x[i] = v`` and ``x[i] += v`` on an array: ``x = x.at[i].set(v)``."""
         if self._is_converted(target):
             return False
-        base = self.inference.fact(target.value)
+        owner = target.value
+        while (
+            isinstance(owner, ast.Attribute)
+            and owner.attr == "data"
+            and isinstance(self.inference.fact(owner.value), Tensor)
+        ):
+            owner = owner.value
+        base = self.inference.fact(owner)
         if not isinstance(base, Tensor):
             self._may_be_array(node, target, value, base)
             return False
-        variable = self.variables.parameter(target.value)
+        variable = self.variables.parameter(owner)
         if variable is not None and variable[1]:
             reason = f"{variable[0]} has Flax's layout; assign to its part explicitly"
             self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
             return True
-        holder = bracket(self.renderer.render(target.value), ATOM) if variable is None else variable[0]
+        holder = bracket(self.renderer.render(owner), ATOM) if variable is None else variable[0]
         index = self.subscripts.index(target)
         sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
             self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(self.renderer.argument(value))}")
             return True
-        if not isinstance(target.value, ast.Name) and not _attribute_of_name(target.value):
+        if not isinstance(owner, ast.Name) and not _attribute_of_name(owner):
             self.report.gap(
                 node,
                 "Tensor.__setitem__",
@@ -175,6 +210,13 @@ class Stores:
                 return
             right = moved
         self.edits.replace(node, f"{text}[...] {_SIGNS[type(node.op)]}= {right}")
+
+
+def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:
+    """Whether a value is the same each time it is written: a constant, or a name that no target changes."""
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
+    names = {n.id for t in targets for n in ast.walk(t.value) if isinstance(n, ast.Name)}
+    return isinstance(value, ast.Constant) or isinstance(value, ast.Name) and value.id not in names
 
 
 def _unique(index: ast.expr) -> bool:

@@ -1,0 +1,121 @@
+"""What is overwritten under ``torch.no_grad()`` or through ``.data`` keeps the gradient of what it was.
+
+``with torch.no_grad(): y.round_()`` changes values alone: the gradient goes on to what ``y`` was computed from. So it
+is for a parameter that a module clamps before it uses it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.tensor_code import TensorCode
+from t2j_lsp.translate.rule.facts import Tensor
+
+_RESHAPING = frozenset({"unsqueeze_", "squeeze_", "transpose_", "t_", "swapaxes_", "resize_", "set_"})
+_FLAGS = frozenset({"requires_grad_", "detach_"})
+
+
+class Overwriting:
+    """Finds the local arrays that are overwritten, and puts their gradient back."""
+
+    def __init__(self, context: Context, code: TensorCode) -> None:
+        self.ctx = context
+        self.code = code
+
+    def names(self, node: ast.stmt, used_later: set[str]) -> list[str]:
+        """The local arrays that are overwritten inside a statement and read behind it.
+
+        Not what a function outside of modules was given: it initializes that, and nothing is differentiated.
+        """
+        function = self.ctx.scope.function
+        if function is None or not self.code.is_traced:
+            return []
+        given = (
+            set()
+            if function.runs_in_module
+            else {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
+        )
+        bound = {
+            t.id for n in ast.walk(node) if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
+        }
+        found: dict[str, None] = {}
+        for statement in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
+            for name in overwritten(statement):
+                if name.id in used_later - given - bound and self._carries(name, function.node):
+                    found.setdefault(name.id)
+        return list(found)
+
+    def _carries(self, name: ast.Name, function: ast.AST) -> bool:
+        """Whether an array may carry a gradient: one of floats that was computed from others, or given."""
+        fact = self.ctx.fact(name)
+        if not isinstance(fact, Tensor) or fact.dtype in ("int", "bool"):
+            return False
+        values = [
+            n.value
+            for n in ast.walk(function)
+            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name.id for t in n.targets)
+        ]
+        return not values or any(self._reads_floats(value) for value in values)
+
+    def _reads_floats(self, value: ast.expr) -> bool:
+        parts = (self.ctx.fact(n) for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute))
+        calls = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _root(n.func) == "self"
+                    for n in ast.walk(value))  # fmt: skip
+        return calls or any(isinstance(fact, Tensor) and fact.dtype not in ("int", "bool") for fact in parts)
+
+    def keep(self, first: ast.stmt, last: ast.stmt, texts: list[str], stop: str) -> None:
+        """Between two statements, the arrays that ``texts`` name get new values, and keep their gradient."""
+        for text in texts:
+            old = self.ctx.names.fresh(f"old_{text.removesuffix('[...]').rpartition('.')[2]}")
+            self.ctx.edits.insert_before(first, [f"{old} = {text}"])
+            self.ctx.edits.insert_after(last, [f"{text} = {stop}({text}) + ({old} - {stop}({old}))"])
+
+
+def overwritten(statement: ast.stmt) -> Iterator[ast.Name]:
+    """The names of arrays whose values a statement changes in place."""
+    match statement:
+        case ast.Assign(targets=targets):
+            places: list[ast.expr] = [t for t in targets if not isinstance(t, ast.Name)]
+        case ast.AugAssign(target=target):
+            places = [target]
+        case ast.Expr(value=ast.Call() as call):
+            methods: list[str] = []
+            place: ast.expr = call
+            while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
+                methods.append(place.func.attr)
+                place = place.func.value
+            changes = all(m.endswith("_") and not m.endswith("__") for m in methods) and bool(methods)
+            places = [place] if changes and not {*methods} & (_RESHAPING | _FLAGS) else []
+        case _:
+            places = []
+    for place in places:
+        while isinstance(place, ast.Subscript) or isinstance(place, ast.Attribute) and place.attr == "data":
+            place = place.value
+        if isinstance(place, ast.Name):
+            yield place
+
+
+def writes_data(statement: ast.stmt) -> bool:
+    """Whether a statement writes into the values of a tensor through its ``.data``."""
+    match statement:
+        case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+            place: ast.expr = target
+        case ast.Expr(value=ast.Call() as call):
+            place = call
+            while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
+                if not place.func.attr.endswith("_") or place.func.attr.endswith("__"):
+                    return False
+                place = place.func.value
+        case _:
+            return False
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    return isinstance(place, ast.Attribute) and place.attr == "data"
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,86 @@
+"""What is overwritten without gradient keeps the gradient of what it was, where something differentiates it."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from t2j_lsp.weights import load_torch_state
+
+from .convert import body
+from .side_by_side import randomized, run_jax, run_torch, sides
+from .test_regressions import equal
+
+NET = """
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.head = nn.Linear(5, 4), nn.Linear(5, 4)
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        y = self.fc(x)
+        {}
+        return self.head(x) * y * self.weight
+"""
+
+NO_GRAD = "with torch.no_grad():\n            "
+OVERWRITES = [
+    NO_GRAD + "y.round_()",
+    NO_GRAD + "y[0] = 0.5",
+    NO_GRAD + "y *= x.sum()",
+    NO_GRAD + "y.mul_(2).add_(1)",
+    NO_GRAD + "self.weight.clamp_(min=0.1)",
+    NO_GRAD + "self.weight.fill_(3.0)",
+    NO_GRAD + "self.head.weight.clamp_(min=0.1)",
+    "y.data.clamp_(min=0)",
+    "y.data[0] = 0.5",
+    "self.weight.data.mul_(0.5)",
+    "self.head.weight.data = self.head.weight.data.clamp(min=0.1)",
+    "self.head.bias.data.zero_()",
+]
+
+
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+def test_the_gradient_goes_on_to_what_was_there_before(overwrite: str) -> None:
+    both = sides(NET.format(overwrite), "overwritten")
+    assert both.gaps() == []
+    x = np.random.default_rng(3).normal(size=(3, 5))
+    with jax.enable_x64(True):
+        reference, module = randomized(both.torch.A()), both.jax.A(rngs=both.jax.nnx.Rngs(0))
+        load_torch_state(module, reference.state_dict())
+        got, want = run_jax(module, [x], {}, train=True, jit=True), run_torch(reference, [x], {}, True)
+    np.testing.assert_allclose(got.outputs[0], want.outputs[0], rtol=1e-10)
+    for name, gradient in want.gradients.items():
+        np.testing.assert_allclose(got.gradients[name], gradient, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("overwrite", ["y.round_()", NO_GRAD + "y = y * 2", "y[0] = 0.5"])
+def test_other_values_are_no_leaves(overwrite: str) -> None:
+    """An operation that is recorded, and a name that is bound anew."""
+    source = NET.format(overwrite)
+    assert "old_" not in body(source)
+    equal(source, "not_overwritten", 3, 5)
+
+
+LEFT_ALONE = [
+    # initialization
+    "def init(m: nn.Linear):\n    m.weight.data.normal_(0, 0.02)\n    m.bias.data.zero_()\n",
+    "def constant(x: torch.Tensor, value):\n    with torch.no_grad():\n        x.fill_(value)\n    return x\n",
+    # nothing carries a gradient
+    "def f(x: torch.Tensor):\n    y = torch.zeros(3)\n    with torch.no_grad():\n        y[0] = 2.0\n    return y\n",
+    "def f(x: torch.Tensor):\n    y = x * 2\n    with torch.no_grad():\n        y.round_()\n    return x\n",
+    "def f(x: torch.Tensor):\n    y = x > 2\n    with torch.no_grad():\n        y[0] = False\n    return x * y\n",
+    # a shape is no value
+    "def f(x: torch.Tensor):\n    y = x * 2\n    with torch.no_grad():\n        y.unsqueeze_(0)\n    return x * y\n",
+]
+
+
+@pytest.mark.parametrize("source", LEFT_ALONE)
+def test_where_nothing_is_differentiated_it_stays_short(source: str) -> None:
+    assert "old_" not in body(source)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import compileall
+import contextlib
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from t2j_lsp.check.process.compile_cache import open_cache, trim
 
 ROOT = str(Path(__file__).resolve().parents[1])
 
@@ -57,6 +61,8 @@ KINDS = (
     ("tests/e2e", "editor"),
 )
 """What tests need, by path; the longest match counts: see the marks in ``pyproject.toml``."""
+CHECKING = ("worker", "server", "editor")
+"""The kinds that start checks."""
 
 settings.register_profile(
     "gate",
@@ -83,7 +89,7 @@ def keep_what_jax_compiles(config: pytest.Config) -> None:
     """Has JAX keep its programs with pytest's own cache, for all processes of this run and the next runs.
 
     A program's name in there is a digest of its text, the versions and the flags. Workers of a check have caches of
-    their own (`common_project`).
+    their own (`kept_of_checks`).
     """
     if (cache := getattr(config, "cache", None)) is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("compiled")))
@@ -105,14 +111,48 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_state(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What t2j remembers and keeps, it has in folders of the test run; to a check, all its files are one project."""
-    (tmp_path_factory.getbasetemp() / "setup.cfg").touch()
+    project = tmp_path_factory.getbasetemp()
+    (project / "setup.cfg").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("T2J_STATE", str(tmp_path_factory.mktemp("state")))
         patch.setenv("T2J_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("T2J_CACHE", str(tmp_path_factory.mktemp("cache")))
+        checks = any(item.get_closest_marker(kind) for item in request.session.items for kind in CHECKING)
+        with kept_of_checks(request.config, project) if checks else contextlib.nullcontext():
+            yield
+
+
+@contextlib.contextmanager
+def kept_of_checks(config: pytest.Config, project: Path) -> Iterator[None]:
+    """Keeps what checks of a project compile with pytest's own cache, as `keep_what_jax_compiles` does for tests.
+
+    Copies, since checked programs write to their project's folder.
+    """
+    cache, own = getattr(config, "cache", None), open_cache(project)
+    if cache is None or own is None:
         yield
+        return
+    root = cache.mkdir("checked")
+    kept = root / "xla" / "programs"
+    kept.mkdir(parents=True, exist_ok=True)
+    copy_new_files(kept, own)
+    yield
+    copy_new_files(own, kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("T2J_CACHE", str(root))
+        trim()
+
+
+def copy_new_files(source: Path, target: Path) -> None:
+    """Copies the files that the target has not; another process may do the same."""
+    there = {one.name for one in os.scandir(target)}
+    for one in os.scandir(source):
+        if one.name not in there and one.is_file(follow_symlinks=False):
+            half = target / f"{one.name}.{os.getpid()}"
+            shutil.copyfile(one.path, half)
+            half.replace(target / one.name)
 
 
 @pytest.fixture

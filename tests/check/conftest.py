@@ -27,7 +27,8 @@ Check = Callable[..., ObjectVerdict]
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """Workers on the CPU, or on the device that ``T2J_TEST_DEVICE`` names: then they must really be there."""
     device = os.environ.get("T2J_TEST_DEVICE", "cpu")
-    with Pool(device=device, readable=[tmp_path_factory.getbasetemp()]) as workers:
+    project = tmp_path_factory.getbasetemp()
+    with Pool(device=device, readable=[project], project=project) as workers:
         workers.start()
         yield workers
         assert workers.fallback is None, f"asked for {device}: {workers.fallback}"

@@ -33,6 +33,9 @@ class Tensor(Base):
         return 0
 
 state = []
+
+def last(x):
+    return x
 """
 
 
@@ -54,6 +57,8 @@ CHANGES: dict[str, tuple[Callable[[types.ModuleType], object], str]] = {
     "the code of a function": (lambda m: setattr(m.relu, "__code__", other.__code__), "relu"),
     "two functions, changed round": (lambda m: m.__dict__.update(relu=m.softmax, softmax=m.relu), "relu"),
     "a function that is gone": (lambda m: delattr(m, "softmax"), "softmax"),
+    "a function under another name": (lambda m: m.__dict__.update(renamed=m.__dict__.pop("softmax")), "softmax"),
+    "the last function under another name": (lambda m: m.__dict__.update(renamed=m.__dict__.pop("last")), "last"),
     "a class": (lambda m: setattr(m, "Tensor", type("Tensor", (), {})), "Tensor"),
     "a method": (lambda m: setattr(m.Tensor, "mul", other), "mul"),
     "the code of a method": (lambda m: setattr(m.Tensor.mul, "__code__", other.__code__), "mul"),

@@ -51,6 +51,8 @@ def worker_environment(
                 "JAX_COMPILATION_CACHE_DIR": str(cache),
                 "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
                 "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+                # A cache of the GPU's, by default in the same folder, whose path would be part of each program's name.
+                "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
             }
         if device != "gpu" and quick:
             # Programs run a few times on small inputs: compile time is what a check waits for. And XLA's algebraic

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -81,22 +81,29 @@ class _Snapshot:
     Nearly always it does, and every answer of a worker waits for this.
     """
 
-    def __init__(self, namespaces: list[Mapping[str, Any]]) -> None:
+    def __init__(self, namespaces: list[dict[str, Any]]) -> None:
         self._namespaces = namespaces
         self._sizes = [*map(len, namespaces)]
-        self._names = (*chain.from_iterable(namespaces),)
+        self._last = [*map(_last, namespaces)]
         self._values = (*chain.from_iterable(map(_VALUES_OF, namespaces)),)
         self._functions = tuple(value for value in self._values if type(value) is types.FunctionType)
         self._codes = (*map(_CODE_OF, self._functions),)
 
     def holds(self) -> bool:
-        """Whether the same names have the same objects, and the functions among them their code."""
+        """Whether the same names have the same objects, and the functions among them their code.
+
+        A name that goes and one that comes with its object stand in another order: the last one tells.
+        """
         return (
             [*map(len, self._namespaces)] == self._sizes
             and all(map(operator.is_, chain.from_iterable(map(_VALUES_OF, self._namespaces)), self._values))
             and all(map(operator.is_, map(_CODE_OF, self._functions), self._codes))
-            and all(map(operator.is_, chain.from_iterable(self._namespaces), self._names))
+            and [*map(_last, self._namespaces)] == self._last
         )
+
+
+def _last(names: dict[str, Any]) -> str | None:
+    return next(reversed(names), None)
 
 
 def _changed(owner: Any, names: _Names) -> str | None:

@@ -33,6 +33,14 @@ class _Rounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.rng = np.random.default_rng(seed)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: else PyTorch loads its compiler to keep it from the method below, which takes as long as the rest of it.
+
+        Nothing is compiled in a worker.
+        """
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
         if func.overloadpacket.__name__.rstrip("_") in _ROUNDED:

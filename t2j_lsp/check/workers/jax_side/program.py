@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
@@ -43,9 +44,10 @@ class _Run:
         """Updates by optimizers so far, those that were only traced among them."""
         self.compiled = 0
         """How many compiled functions are running, one inside the other."""
+        self.traced: dict[Any, int] = {}
+        """How many updates a call of a compiled function makes."""
 
 
-_run: _Run | None = None
 _installed: list[str] = []
 
 
@@ -68,19 +70,14 @@ def program(request: dict[str, Any]) -> ProgramRun:
             if problem is not None:
                 problems.append(f"line {recorder.place()[1]}: {problem}")
 
-        global _run
-        _install()
-        _run = _Run(Constructions(streams, on_made), budget)
-        try:
-            with ExitStack() as stack:
-                stack.enter_context(jax_random.drawing(program_random.ProgramTape(streams)))
-                if any("torch" in text for text in texts):
-                    stack.enter_context(_kept_torch(streams, wide))
-                yield
-        finally:
-            _run = None
+        with ExitStack() as stack:
+            stack.enter_context(jax_random.drawing(program_random.ProgramTape(streams)))
+            stack.enter_context(program_random.initializing(streams))
+            stack.enter_context(_reporting(_Run(Constructions(streams, on_made), budget)))
+            if any("torch" in text for text in texts):
+                stack.enter_context(_kept_torch(streams, wide))
+            yield
 
-    program_random.install(lambda: None if _run is None else streams_of(_run))
     x64 = wide or any(enables_x64(text) for text in texts)
     with jax.enable_x64(x64):
         result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
@@ -91,11 +88,6 @@ def program(request: dict[str, Any]) -> ProgramRun:
     result.problems = problems
     result.ran = RAN.to_plain()
     return result
-
-
-def streams_of(run: _Run) -> Streams:
-    """The draws of a run."""
-    return run.constructions.streams
 
 
 def number(value: Any) -> float | None:
@@ -152,69 +144,72 @@ def _kept_torch(streams: Streams, wide: bool) -> Iterator[None]:
     if "torch" not in _installed:
         _installed.append("torch")
         torch_random.install()
-        importlib.import_module(f"{side}.loaders").install()
         torch.set_num_threads(1)
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
     try:
-        with torch_random.drawing(importlib.import_module(f"{side}.program_random").ProgramTape(streams)):
+        tape = importlib.import_module(f"{side}.program_random").ProgramTape(streams)
+        with torch_random.drawing(tape), importlib.import_module(f"{side}.loaders").loading_here():
             yield
     finally:
         torch.set_default_dtype(default)
 
 
-def _install() -> None:
-    """Lets constructors of modules, compiled functions and optimizers report, once."""
-    if "flax" in _installed:
-        return
-    _installed.append("flax")
+@contextmanager
+def _reporting(run: _Run) -> Iterator[None]:
+    """Constructors of modules, compiled functions and optimizers report to the run in this context."""
     meta: Any = pytreelib.PytreeMeta
-    construct = meta.__call__
+    with ExitStack() as stack:
+
+        def replace(owner: Any, name: str, make: Callable[[Callable[..., Any], _Run], Any]) -> None:
+            stack.enter_context(mock.patch.object(owner, name, make(getattr(owner, name), run)))
+
+        replace(meta, "__call__", _made)
+        replace(nnx.Optimizer, "update", _counted)
+        for name in ("JitWrapped", "SimpleJitWrapped"):
+            if hasattr(compilation, name):
+                replace(getattr(compilation, name), "__call__", _compiled)
+        yield
+
+
+def _made(construct: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+    """A constructor; those of modules are noted."""
 
     @functools.wraps(construct)
     def made(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if _run is None or not issubclass(cls, nnx.Module):
+        if not issubclass(cls, nnx.Module):
             return construct(cls, *args, **kwargs)
-        with _run.constructions.making():
+        with run.constructions.making():
             module = construct(cls, *args, **kwargs)
-        if _run is not None:
-            _run.constructions.made(module)
+        run.constructions.made(module)
         return module
 
-    meta.__call__ = made
-    nnx.Optimizer.update = _counted(nnx.Optimizer.update)  # type: ignore[method-assign]
-    for name in ("JitWrapped", "SimpleJitWrapped"):
-        wrapped = getattr(compilation, name, None)
-        if wrapped is not None:
-            wrapped.__call__ = _compiled(wrapped.__call__)
+    return made
 
 
-def _counted(original: Callable[..., Any]) -> Callable[..., Any]:
+def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
     """An optimizer's update: one step, unless it is only traced here."""
 
     @functools.wraps(original)
     def update(*args: Any, **kwargs: Any) -> Any:
-        if _run is None:
-            return original(*args, **kwargs)
-        _run.budget.before()
-        _run.updates += 1
+        run.budget.before()
+        run.updates += 1
         found = original(*args, **kwargs)
-        if _run is not None and not _run.compiled:
-            _run.budget.after()
+        if not run.compiled:
+            run.budget.after()
         return found
 
     return update
 
 
-def _compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
     """A call of a compiled function: as many steps as updates were traced in it."""
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _run is None or _run.compiled:
+        if run.compiled:
             return original(self, *args, **kwargs)
-        run = _run
-        if vars(self).get("_t2j_updates"):
+        if run.traced.get(self):
             run.budget.before()
         updates = run.updates
         run.compiled += 1
@@ -223,8 +218,8 @@ def _compiled(original: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             run.compiled -= 1
         if run.updates > updates:
-            vars(self)["_t2j_updates"] = run.updates - updates
-        run.budget.after(vars(self).get("_t2j_updates", 0))
+            run.traced[self] = run.updates - updates
+        run.budget.after(run.traced.get(self, 0))
         return found
 
     return call

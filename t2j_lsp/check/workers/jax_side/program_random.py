@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
@@ -58,22 +60,22 @@ def _is_eager() -> bool:
 class _Random(ModuleType):
     """``jax.random`` for JAX's initializers: as replaced, but in constructors, where torch's parameters are loaded."""
 
-    def __init__(self, original: ModuleType, streams: Callable[[], Streams | None]) -> None:
+    def __init__(self, original: ModuleType, streams: Streams) -> None:
         super().__init__("random")
         self._original, self._streams = original, streams
 
     def __getattr__(self, name: str) -> Any:
-        streams = self._streams()
-        home = self._original if streams is None or streams.constructing else jax.random
+        home = self._original if self._streams.constructing else jax.random
         return getattr(home, name, None) or getattr(self._original, name)
 
 
-def install(streams: Callable[[], Streams | None]) -> None:
-    """Lets JAX's initializers draw from the streams, once. Without that module, they draw their own."""
+@contextmanager
+def initializing(streams: Streams) -> Iterator[None]:
+    """JAX's initializers draw from the streams in this context. Without their module, they draw their own."""
     try:
         home = importlib.import_module(_INITIALIZERS)
     except ImportError:
+        yield
         return
-    original = getattr(home, "random", None)
-    if isinstance(original, ModuleType) and not isinstance(original, _Random):
-        setattr(home, "random", _Random(original, streams))  # noqa: B010 - mypy knows no such attribute
+    with mock.patch.object(home, "random", _Random(home.random, streams)):
+        yield

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from torch.utils.data import DataLoader
 
@@ -13,19 +16,17 @@ _OF_PROCESSES = (
 )  # fmt: skip
 _BEFORE_WORKERS = 5
 """Positional parameters of a loader in front of ``num_workers``."""
-_installed: list[Any] = []
 
 
-def install() -> None:
-    """Replaces the constructor of loaders, once."""
-    if _installed:
-        return
+@contextmanager
+def loading_here() -> Iterator[None]:
+    """Loaders that are made in this context start no processes."""
     original = DataLoader.__init__
-    _installed.append(original)
 
     @functools.wraps(original)
     def load_here(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
         kept = {name: value for name, value in kwargs.items() if name not in _OF_PROCESSES}
         original(self, dataset, *args[:_BEFORE_WORKERS], **kept)
 
-    DataLoader.__init__ = load_here  # type: ignore[method-assign]
+    with mock.patch.object(DataLoader, "__init__", load_here):
+        yield

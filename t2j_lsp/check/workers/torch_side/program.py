@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,13 +23,11 @@ from t2j_lsp.check.workers.programs.streams import Streams
 from t2j_lsp.check.workers.widen import widen
 
 from . import device as torch_device
-from . import loaders
 from . import random as torch_random
 from .build import to_array
+from .constructions import reporting
+from .loaders import loading_here
 from .program_random import ProgramTape, moved
-
-_constructions: Constructions | None = None
-_wrapped: set[type] = set()
 
 
 def program(request: dict[str, Any]) -> ProgramRun:
@@ -58,15 +55,9 @@ def program(request: dict[str, Any]) -> ProgramRun:
             if made.state:
                 held.append((module, made))
 
-        global _constructions
-        _install()
-        loaders.install()
-        _constructions = Constructions(streams, on_made)
-        try:
-            with torch_random.drawing(tape), _counted(budget):
-                yield
-        finally:
-            _constructions = None
+        made_here = reporting(Constructions(streams, on_made))
+        with made_here, loading_here(), torch_random.drawing(tape), _counted(budget):
+            yield
 
     wide, default = request["wide"], torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
@@ -131,39 +122,3 @@ def _counted(budget: StepBudget) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _install() -> None:
-    """Makes constructors of modules, of the program's own too, report."""
-    if _wrapped:
-        return
-    todo: list[type] = [nn.Module]
-    while todo:
-        one = todo.pop()
-        todo += one.__subclasses__()
-        _wrap(one)
-    setattr(nn.Module, "__init_subclass__", classmethod(_on_subclass))  # noqa: B010 - mypy knows no such method
-
-
-def _on_subclass(cls: Any, /, **kwargs: Any) -> None:
-    super(nn.Module, cls).__init_subclass__(**kwargs)
-    _wrap(cls)
-
-
-def _wrap(cls: type) -> None:
-    if cls in _wrapped or "__init__" not in vars(cls):
-        return
-    _wrapped.add(cls)
-    original: Callable[..., None] = vars(cls)["__init__"]
-
-    @functools.wraps(original)
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        if _constructions is None:
-            original(self, *args, **kwargs)
-            return
-        with _constructions.making():
-            original(self, *args, **kwargs)
-        if _constructions is not None and isinstance(self, nn.Module):
-            _constructions.made(self)
-
-    cls.__init__ = construct  # type: ignore[misc]

@@ -53,6 +53,7 @@ def test_the_readme_holds_commands_of_both_kinds() -> None:
     assert {command.split()[1] for command in COMMANDS if command.startswith("t2j ")} == {
         "convert",
         "check",
+        "run",
         "explain",
         "coverage",
     }

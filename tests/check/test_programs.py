@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from t2j_lsp.api import convert_file
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.programs.run import RunSettings, run_program
 from t2j_lsp.check.programs.text import parts
-from t2j_lsp.contract import ProgramReport, VerdictKind
-from t2j_lsp.translate import translate
+from t2j_lsp.contract import Options, ProgramReport, VerdictKind
 
 LINEAR = """\
 import torch
@@ -101,20 +101,36 @@ Run = Callable[..., ProgramReport]
 
 @pytest.fixture
 def run(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """``run(source, edits, ...)``: the report on a program and its conversion, with edits made in the latter."""
+    """``run(source, ...)``: the report on a program and its conversion, or that of a program with a mistake.
 
-    def of(source: str, *edits: tuple[str, str], arguments: tuple[str, ...] = (), **settings: Any) -> ProgramReport:
+    ``nets`` is the text of a module beside it.
+    """
+
+    def of(
+        source: str,
+        *,
+        mistake: tuple[str, str] | None = None,
+        arguments: tuple[str, ...] = (),
+        nets: str | None = None,
+        **settings: Any,
+    ) -> ProgramReport:
         folder: Path = tmp_path_factory.mktemp("program")
         program = folder / "program.py"
         program.write_text(source)
-        translation = translate(source)
-        assert not translation.gaps
-        code = translation.code
-        for old, new in edits:
-            assert code.count(old) == 1, code
-            code = code.replace(old, new)
-        shown = RunSettings(arguments, **settings)
-        return run_program(program, code, shown, pool=pool, source_map=translation.source_map)
+        (folder / "nets.py").write_text(nets or "")
+        wrong = source.replace(*mistake) if mistake else source
+        assert mistake is None or wrong != source
+        conversion = convert_file(program, Options(), wrong.encode()).translation
+        assert not conversion.gaps
+        source_map = None if mistake else conversion.source_map
+        return run_program(
+            program,
+            conversion.code,
+            RunSettings(arguments, **settings),
+            pool=pool,
+            neighbour=lambda path: convert_file(path, Options()).translation.code,
+            source_map=source_map,
+        )
 
     return of
 
@@ -146,22 +162,107 @@ def test_what_a_program_draws_is_the_same_on_both_sides(run: Run) -> None:
 
 
 MISTAKES = {
-    "another learning rate": (LINEAR, ("optax.sgd(0.1)", "optax.sgd(0.11)"), 'print(f"epoch'),
-    "another loss": (LINEAR, ("jnp.mean(", "jnp.sum("), 'print(f"epoch'),
-    "another rate of dropout": (DRAWING, ("nnx.Dropout(0.3", "nnx.Dropout(0.4"), 'print(f"epoch'),
-    "no dropout": (DRAWING, ("model.train()", "model.eval()"), 'print(f"epoch'),
-    "another word": (DRAWING, ('print("logits"', 'print("scores"'), 'print("logits"'),
+    "another learning rate": (LINEAR, ("lr=0.1", "lr=0.11")),
+    "gradients that add up": (LINEAR, ("    optimizer.zero_grad()\n", "    if epoch % 2 == 0:\n        optimizer.zero_grad()\n")),
+    "a sum for a mean": (LINEAR, ("nn.MSELoss()", 'nn.MSELoss(reduction="sum")')),
+    "an optimizer with momentum": (LINEAR, ("lr=0.1", "lr=0.1, momentum=0.1")),
+    "no bias": (LINEAR, ("nn.Linear(2, 1)", "nn.Linear(2, 1, bias=False)")),
+    "another rate of dropout": (DRAWING, ("Dropout(0.3)", "Dropout(0.31)")),
+    "never in training mode": (DRAWING, ("model.train()", "model.eval()")),
+    "always in training mode": (DRAWING, ("model.eval()", "model.train()")),
+    "less noise": (DRAWING, ("0.1 * torch.randn", "0.09 * torch.randn")),
+    "no shuffle": (DRAWING, ("shuffle=True", "shuffle=False")),
+    "weights as they are made": (DRAWING, ("    model.apply(init_weights)\n", "")),
+    "layers that take each other's place": (DRAWING, ("self.fc1(x)", "self.hidden(self.fc1(x))")),
+    "another word": (DRAWING, ('print("logits"', 'print("scores"')),
 }
-"""Source, edit of its conversion, and a text in the line of the source where the first difference is to be said."""
+"""Source, and the edit that makes the program whose conversion is taken for the source's."""
+PLACES = {"always in training mode": 'print("logits"', "another word": 'print("logits"'}
+"""A text in the line where the first difference is to be said, where it is not the loss's."""
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_different_at_its_line(name: str, run: Run) -> None:
-    source, edit, place = MISTAKES[name]
-    report = run(source, edit, arguments=("--hidden", "8") if source is DRAWING else ())
+    source, edit = MISTAKES[name]
+    if name == "layers that take each other's place":
+        first, second = "self.fc1 = nn.Linear(8, hidden)\n", "self.hidden = nn.Linear(hidden, hidden)\n"
+        source = source.replace(first, f"{first}        {second}").replace("self.fc1(x)", "self.hidden(self.fc1(x))")
+        edit = "self.hidden(self.fc1(x))", "self.fc1(self.hidden(x))"
+    report = run(source, mistake=edit, arguments=("--hidden", "8") if "argparse" in source else ())
     assert report.verdict is VerdictKind.DIFFERENT, report
     assert report.divergence is not None and report.divergence.torch is not None and report.divergence.jax is not None
+    place = PLACES.get(name, 'print(f"epoch')
     assert report.divergence.torch.line == line_of(source, place), report.divergence
+
+
+RECURRENT = """\
+import json
+import logging
+
+import numpy as np
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+from nets import Tagger
+
+logger = logging.getLogger(__name__)
+rng = np.random.default_rng()
+words = torch.tensor(rng.integers(0, 20, (12, 7)))
+sampler = WeightedRandomSampler(torch.arange(1.0, 13.0), 12)
+loader = DataLoader(TensorDataset(words, words % 5), batch_size=6, sampler=sampler)
+model = Tagger()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+criterion = nn.CrossEntropyLoss()
+history = []
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x).reshape(-1, 5), y.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        history.append(loss.item())
+    logger.warning("epoch %d: %.4f", epoch, loss.item())
+np.save("history.npy", np.array(history))
+with open("history.json", "w") as file:
+    json.dump({"last": history[-1]}, file)
+"""
+NETS = """\
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(20, 8)
+        self.lstm = nn.LSTM(8, 12, num_layers=2, dropout=0.4, batch_first=True)
+        self.out = nn.Linear(12, 5)
+
+    def forward(self, x):
+        return self.out(self.lstm(self.embed(x))[0])
+"""
+
+
+def test_logs_files_samplers_recurrent_dropout_and_neighbours(run: Run) -> None:
+    report = run(RECURRENT, nets=NETS)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert {kind: (one.count, one.numbers) for kind, one in report.values.items() if kind != "parameters"} == {
+        "printed": (2, 4),
+        "collected": (1, 4),
+        "saved": (2, 5),
+    }
+
+
+def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
+    """Steps of a map that makes every rounding some seven times as large."""
+    chaotic = "import torch\n\nx = torch.rand(50)\nfor step in range(100):\n    x = torch.sin(7.1 * x)\nprint(x)\n"
+    report = run(chaotic)
+    assert report.verdict is VerdictKind.UNCHECKED, report
+    assert report.reason is not None and report.reason.startswith("chaotic")
+    first = run(chaotic.replace("range(100)", "range(8)"))
+    assert (first.verdict, first.precision) == (VerdictKind.EQUIVALENT, "float64"), first
+    report = run(chaotic.replace("range(100)", "range(8)"), mistake=("7.1", "7.1001"))
+    assert report.verdict is VerdictKind.DIFFERENT, report
 
 
 def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Run) -> None:
@@ -171,7 +272,7 @@ def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Ru
     report = run(failing)
     assert report.verdict is VerdictKind.EQUIVALENT, report
     assert report.failed == "line 17: ValueError: 6"
-    report = run(failing, ("raise ValueError(epoch)", "pass"))
+    report = run(failing, mistake=("raise ValueError(epoch)", "pass"))
     assert report.verdict is VerdictKind.DIFFERENT
     assert report.reason == "the original fails: line 17: ValueError: 6, and the conversion does not"
 
@@ -193,7 +294,7 @@ def test_steps_stop_both_sides_at_the_same_one(run: Run) -> None:
     assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 7, True)
     assert report.values["printed"].count == 2
     assert report.values["parameters"].numbers == 3
-    report = run(LINEAR, ("optax.sgd(0.1)", "optax.sgd(0.2)"), steps=1)
+    report = run(LINEAR, mistake=("lr=0.1", "lr=0.2"), steps=1)
     assert report.verdict is VerdictKind.DIFFERENT
 
 

@@ -147,8 +147,8 @@ class Comparer:
             others = [run.saved.get(name) for run in self.moved]
             if isinstance(held, str):
                 (words, numbers), (own_words, own_numbers) = parts(held), parts(own)
-                values.count += 1
                 if words != own_words:
+                    values.count += 1
                     yield ProgramDifference(f"the file {name} has other words", ("", 0), ("", 0))
                     continue
                 held, own = (np.array([n.value for n in one]) for one in (numbers, own_numbers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,6 +19,8 @@ from t2j_lsp.check.workers.programs.streams import Streams
 from .random import Tape
 
 _INITIALIZERS = "jax._src.nn.initializers"
+_SWITCH = 1e-4
+"""Seconds after which a draw in a compiled function, which another thread makes, gets its turn."""
 
 
 class ProgramTape(Tape):
@@ -77,5 +80,10 @@ def initializing(streams: Streams) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with mock.patch.object(home, "random", _Random(home.random, streams)):
-        yield
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        with mock.patch.object(home, "random", _Random(home.random, streams)):
+            yield
+    finally:
+        sys.setswitchinterval(interval)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import random
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -60,14 +64,19 @@ def run(
     part = Slice.from_plain(request["slice"])
     recorder = OutputRecorder(set(part.files), shown)
     result = ProgramRun()
-    _seed(request["seed"])
     with main_program(part, transform) as (module, code):
         file = Path(module.__file__ or "")
         module.__dict__["__file__"] = os.path.join(os.getcwd(), file.name)
         sys.path.insert(0, os.getcwd())
         arguments, sys.argv = sys.argv, [module.__dict__["__file__"], *request["arguments"]]
         try:
-            with around(recorder), recording(recorder), same_time(recorder.files), command_line.as_given():
+            with (
+                around(recorder),
+                recording(recorder),
+                same_time(recorder.files),
+                command_line.as_given(),
+                _seeded(request["seed"]),
+            ):
                 start = time.perf_counter()
                 try:
                     exec(code, module.__dict__)
@@ -93,8 +102,16 @@ def _line(frames: list[tuple[str, int, str]], file: str) -> int:
     return next((line for path, line, _ in reversed(frames) if path == file), 0)
 
 
-def _seed(number: int) -> None:
-    """The generators that programs need not seed themselves; those made without a seed get one as well."""
+@contextmanager
+def _seeded(number: int) -> Iterator[None]:
+    """Python's and numpy's generators start alike, and so do those that a program makes without a seed."""
     random.seed(number)
     np.random.seed(number)
-    os.environ["PYTHONHASHSEED"] = "0"
+    original, made = np.random.default_rng, itertools.count(number)
+
+    @functools.wraps(original)
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        return original(next(made) if seed is None else seed)
+
+    with mock.patch.object(np.random, "default_rng", default_rng):
+        yield

@@ -28,6 +28,7 @@ from .build import to_array
 from .constructions import reporting
 from .loaders import loading_here
 from .program_random import ProgramTape, moved
+from .recurrent import layer_by_layer
 
 
 def program(request: dict[str, Any]) -> ProgramRun:
@@ -56,7 +57,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
                 held.append((module, made))
 
         made_here = reporting(Constructions(streams, on_made))
-        with made_here, loading_here(), torch_random.drawing(tape), _counted(budget):
+        with made_here, loading_here(), layer_by_layer(), torch_random.drawing(tape), _counted(budget):
             yield
 
     wide, default = request["wide"], torch.get_default_dtype()

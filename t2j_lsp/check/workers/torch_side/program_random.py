@@ -59,6 +59,12 @@ class ProgramTape(Tape):
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         return uniform(self.generator(kind, shape), shape)
 
+    def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
+        generator = self.generator("multinomial", (*weights.shape, count))
+        rows = weights.reshape(-1, weights.shape[-1])
+        drawn = [generator.choice(len(row), count, replacement, row / row.sum()) for row in rows]
+        return np.stack(drawn).reshape(*weights.shape[:-1], count)
+
     def _kind(self, kind: str) -> str:
         return f"{INITIAL}{kind}" if self._into and self.streams.constructing else kind
 

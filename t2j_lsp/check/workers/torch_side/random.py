@@ -53,6 +53,10 @@ class Tape:
         """A mask that is True with a probability."""
         return self.add("bernoulli", np.asarray(self.chances("bernoulli", shape) < probability), probability)
 
+    def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
+        """Several indices of each row of weights; None for torch's own."""
+        return None
+
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         """Numbers in [0, 1), which are not recorded themselves."""
         return self.generator(kind, shape).random(shape)
@@ -170,10 +174,11 @@ def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
 
 
 def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One index of each row, by exponentials as torch and JAX choose it; several are torch's own."""
-    if tensor.shape[-1:] != (1,):
-        return tensor.cpu().numpy()
+    """One index of each row, by exponentials as torch and JAX choose it."""
     weights = _array(_argument(args, kwargs, 0, "input", None))
+    if tensor.shape[-1:] != (1,):
+        found = tape.several(weights, tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False)))
+        return tensor.cpu().numpy() if found is None else found
     draws = -np.log(tape.chances("exponential", weights.shape)).astype(np.float32)
     return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
 

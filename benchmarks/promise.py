@@ -91,6 +91,9 @@ def converted(folder: Path, corpus: Corpus, files: int | None, seed: int) -> Ite
         except T2JError as error:
             corpus.refused.append(f"{path}: {error}")
             continue
+        except Exception as error:  # noqa: BLE001 - a failure of t2j counts, and must not end the run
+            corpus.defects.append(f"{path}: {type(error).__name__}: {error}")
+            continue
         corpus.seconds += time.process_time() - start
         corpus.files += 1
         corpus.lines += text.count("\n")
@@ -142,7 +145,7 @@ def leans(claim: Claim) -> bool:
         try:
             own = module.name == sliced.module
             told = told_of(claim.translation if own else CONVERSIONS.of(Path(module.path)))
-        except T2JError:
+        except Exception:  # noqa: BLE001 - a failure of t2j is counted with the file itself
             return True
         if told:
             body = ast.parse(module.text).body

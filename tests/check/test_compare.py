@@ -10,6 +10,7 @@ import pytest
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.protocol import Opaque, RawArray, Record
 from t2j_lsp.check.verdict.compare import Comparison, compare
+from t2j_lsp.check.verdict.initial import compare_initial
 from t2j_lsp.check.verdict.stages import Conditioning, compare_all, compare_dtypes, perturbed, trajectory
 
 A = np.array([[1.0, -2.0], [0.0, 4.0]])
@@ -131,3 +132,12 @@ def test_a_state_is_moved_in_its_floats_alone() -> None:
     moved = perturbed(state)
     assert 0 < np.abs(moved["w"] - 1).max() <= 1e-12
     assert moved["count"] is state["count"] and moved["mask"] is state["mask"]
+
+
+def test_fewer_constructions_on_one_side_say_less() -> None:
+    many = np.random.default_rng(11).uniform(-1, 1, (400, 24))
+    many[:60, 0] = 0.9999
+    few = np.random.default_rng(12).uniform(-0.99, 0.99, (48, 24))
+    assert not compare_initial({"bias": many}, {"bias": few})
+    as_many = np.random.default_rng(12).uniform(-0.99, 0.99, (400, 24))
+    assert compare_initial({"bias": many}, {"bias": as_many})

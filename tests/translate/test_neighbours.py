@@ -207,3 +207,16 @@ def test_what_is_installed_beside_a_package_is_not_its_project(tmp_path: Path) -
 def test_options_without_files_read_none() -> None:
     assert convert(USER.format("from .makers import make_norm", "make_norm")).code
     assert Options().resolve is None
+
+
+def test_an_optimizer_that_another_file_makes_updates_the_module_of_the_loss(package: Callable[..., Path]) -> None:
+    made = TORCH + "\n\ndef make(model):\n    optimizer = torch.optim.Adam(model.parameters())\n    return optimizer\n"
+    loop = (
+        TORCH + "from pkg.optimizers import make\n\n\ndef train(batches):\n    model = nn.Linear(3, 2)\n"
+        "    optimizer = make(model)\n    for x in batches:\n        loss = model(x).sum()\n"
+        "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+    )
+    folder = package(optimizers=made, training=loop)
+    done = convert(loop, resolve=neighbours(folder / "training.py"))
+    assert "optimizer.update(model, grads)" in done.code
+    assert any(note.name == "torch.optim.Optimizer" for note in done.notes)

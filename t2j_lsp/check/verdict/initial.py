@@ -25,7 +25,7 @@ MOMENTS = 40
 """Constructions from which mean and mean square are compared too."""
 _SIGMAS = 8.0
 _BEYOND = 40
-"""Largest draws that all come from one side: for the same distribution, that has a probability of 2**-39."""
+"""Bits against the largest draws all coming from one side: twofold, for one distribution it has a chance of 2**-39."""
 
 
 def constructions(elements: int) -> int:
@@ -77,9 +77,12 @@ def _shown(values: NdArray) -> str:
     return f"{'uniform' if bounded else 'random'} with mean {values.mean():.2g} and deviation {values.std():.3g}"
 
 
-def _beyond(a: NdArray, b: NdArray) -> int:
-    """In how many constructions of one side a value is larger than all of the other side's."""
-    return int((np.abs(a).max(axis=1) > np.abs(b).max()).sum())
+def _beyond(a: NdArray, b: NdArray) -> float:
+    """How unlikely it is, in bits, that so many constructions of one side have a value larger than all of the other's.
+
+    With as many constructions on both sides each such one is a bit; fewer say less of the side with more of them.
+    """
+    return float((np.abs(a).max(axis=1) > np.abs(b).max()).sum() * np.log2((len(a) + len(b)) / len(a)))
 
 
 def _apart(a: NdArray, b: NdArray) -> float:

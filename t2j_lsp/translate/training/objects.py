@@ -140,7 +140,7 @@ class Objects:
         fact = self.ctx.fact(node.func)
         if isinstance(fact, Qual) and isinstance(self.ctx.fact(node), Object):
             return [node]
-        if isinstance(fact, Function):
+        if isinstance(fact, Function) and fact.info.node in self.ctx.inference.functions:
             found: list[ast.Call] = []
             for inner in ast.walk(fact.info.node):
                 if isinstance(inner, ast.Return) and inner.value is not None:

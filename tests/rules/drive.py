@@ -184,7 +184,7 @@ def _run_torch(function: Any, tensors: tuple[torch.Tensor, ...]) -> Wanted:
 
 def _run_with_gradients(function: Any, tensors: tuple[torch.Tensor, ...], chosen: list[int]) -> Wanted:
     inputs = [t.clone().requires_grad_(i in chosen) for i, t in enumerate(tensors)]
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     outputs = _flat(function(*inputs))
     rng = np.random.default_rng(0)
     cotangents = [rng.uniform(-1, 1, tuple(o.shape)) if isinstance(o, torch.Tensor) else None for o in outputs]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+import random
 import sys
 import types
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from t2j_lsp.translate.rule.record import Rule
@@ -97,15 +99,38 @@ def samples(rule: Rule, limit: int) -> list[Sample]:
     return chosen + [s for s in map(_whole_numbers, chosen[:1]) if s is not None]
 
 
+def seed(number: int) -> None:
+    """Seeds all that samples draw from. ``torch.manual_seed`` would note down its stack for each kind of card."""
+    torch.default_generator.manual_seed(number)
+    random.seed(number)
+    np.random.seed(number)
+
+
 def _of(op: Any) -> Iterator[Sample]:
-    torch.manual_seed(0)
+    seed(0)
     dtype = next(
         (d for d in (torch.float64, torch.int64, torch.bool, torch.complex128) if op.supports_dtype(d, "cpu")), None
     )
     if dtype is None:
         return
-    for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), 40):
+    for sample in itertools.islice(_seeded(op.sample_inputs_func(op, "cpu", dtype, False)), 40):
         yield Sample((sample.input, *sample.args), dict(sample.kwargs))
+
+
+def _seeded(found: Iterable[Any]) -> Iterator[Any]:
+    """What ``op.sample_inputs`` does, but for looking through the stack for one of PyTorch's own tests.
+
+    With all modules that are loaded here, that takes longer than a rule's samples take to be run.
+    """
+    from torch.testing._internal.common_utils import SEED
+
+    todo = iter(found)
+    while True:
+        seed(SEED)
+        try:
+            yield next(todo)
+        except StopIteration:
+            return
 
 
 def _different(found: Iterator[Sample], limit: int) -> list[Sample]:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from t2j_lsp.cli import main
@@ -86,7 +91,7 @@ def test_a_conversion_of_ones_own_is_run_and_a_mistake_in_it_said(
     assert wrong != converted.read_text()
     converted.write_text(wrong)
     capsys.readouterr()
-    assert main(["run", str(program), "--converted", str(converted), "--", "0.1"]) == 1
+    assert main(["run", str(program), str(converted), "--", "0.1"]) == 1
     last = capsys.readouterr().out.splitlines()
     assert last[-1] == "different"
     line = next(n for n, text in enumerate(wrong.splitlines(), 1) if 'print("loss"' in text)
@@ -103,7 +108,10 @@ def test_gaps_are_said_and_nothing_is_run(tmp_path: Path, capsys: pytest.Capture
     assert "program.py:4:1: gap" in found.err
 
 
-@pytest.mark.parametrize("arguments", [["missing.py"], ["."], ["notebook.ipynb"], ["x.py", "--steps", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["missing.py"], ["."], ["notebook.ipynb"], ["x.py", "--steps", "0"], ["x.py", "y.py", "--converted", "y.py"]],
+)
 def test_wrong_usage_is_one_line_and_exit_code_2(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,3 +120,21 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
         assert main(["run", *arguments]) == 2
     except SystemExit as end:  # argparse's own
         assert end.code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupt_ends_both_sides(tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text("import torch\n\nx = torch.ones(2)\nwhile x.sum() > 0:\n    x = x * 1.0\n")
+    command = [sys.executable, "-c", "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "]
+    command[-1] += "from t2j_lsp.cli import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen([*command, "run", str(program)]) as running:
+        workers: list[psutil.Process] = []
+        while len(workers) < 2:
+            time.sleep(0.1)
+            assert running.poll() is None
+            workers = psutil.Process(running.pid).children(recursive=True)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    gone, left = psutil.wait_procs(workers, 30)
+    assert not left, gone

@@ -340,4 +340,6 @@ class ProgramRun(Message):
     saved: dict[str, Any] = field(default_factory=dict)
     """Arrays and texts by the name of the file that the program wrote."""
     problems: list[str] = field(default_factory=list)
+    draws: dict[str, int] = field(default_factory=dict)
+    """How many draws it made outside of constructors, by their kind and shape."""
     ran: list[Any] = field(default_factory=list)

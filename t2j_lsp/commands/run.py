@@ -11,6 +11,7 @@ from t2j_lsp.contract import (
     ProgramReport,
     SourceError,
     SourceMapEntry,
+    T2JError,
     VerdictKind,
 )
 from t2j_lsp.files.sources import read_source
@@ -36,7 +37,10 @@ def add_parser(commands: Subparsers) -> None:
         "parsed; 3: unchecked.",
     )
     parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch program")
-    parser.add_argument("--converted", metavar="FILE", type=Path, help="its conversion (default: convert)")
+    parser.add_argument(
+        "positional", metavar="CONVERTED", type=Path, nargs="?", help="its conversion (default: convert)"
+    )
+    parser.add_argument("--converted", metavar="FILE", type=Path, help="the same")
     parser.add_argument("--steps", metavar="N", type=_count, help="stop both after N optimizer steps")
     parser.add_argument("--float64", action="store_true", help="run both in float64")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each run (600)")
@@ -70,6 +74,9 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run both, show the report, and return the exit code of the verdict."""
+    if arguments.positional and arguments.converted:
+        raise T2JError("the conversion is named twice")
+    arguments.converted = arguments.converted or arguments.positional
     for path in (arguments.source, arguments.converted):
         if path is not None and (path.suffix == ".ipynb" or path.is_dir()):
             kind = "a folder" if path.is_dir() else "a notebook"

@@ -161,9 +161,10 @@ def test_what_a_program_draws_is_the_same_on_both_sides(run: Run) -> None:
     assert report.values["parameters"].count == 4
 
 
+ZEROED = "    optimizer.zero_grad()\n", "    if epoch % 2 == 0:\n        optimizer.zero_grad()\n"
 MISTAKES = {
     "another learning rate": (LINEAR, ("lr=0.1", "lr=0.11")),
-    "gradients that add up": (LINEAR, ("    optimizer.zero_grad()\n", "    if epoch % 2 == 0:\n        optimizer.zero_grad()\n")),
+    "gradients that add up": (LINEAR, ZEROED),
     "a sum for a mean": (LINEAR, ("nn.MSELoss()", 'nn.MSELoss(reduction="sum")')),
     "an optimizer with momentum": (LINEAR, ("lr=0.1", "lr=0.1, momentum=0.1")),
     "no bias": (LINEAR, ("nn.Linear(2, 1)", "nn.Linear(2, 1, bias=False)")),
@@ -263,6 +264,12 @@ def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
     assert (first.verdict, first.precision) == (VerdictKind.EQUIVALENT, "float64"), first
     report = run(chaotic.replace("range(100)", "range(8)"), mistake=("7.1", "7.1001"))
     assert report.verdict is VerdictKind.DIFFERENT, report
+
+
+def test_draws_of_one_side_alone_are_noted(run: Run) -> None:
+    report = run("import torch\n\nprint(torch.randn(3))\n", mistake=("torch.randn(3)", "torch.randn(3, 4)[:, 0]"))
+    assert report.verdict is VerdictKind.DIFFERENT
+    assert report.notes == ["JAX draws normal numbers of shape (3, 4) 1 times, and PyTorch 0 times"]
 
 
 def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Run) -> None:

@@ -115,7 +115,7 @@ class _Run:
             "jax": SideTimes(jax.seconds, jax.step_seconds),
         }
         report = ProgramReport(VerdictKind.EQUIVALENT, steps=torch.steps, stopped=torch.stopped, times=times)
-        report.notes = [*dict.fromkeys(jax.problems)]
+        report.notes = [*dict.fromkeys(jax.problems), *_draws(torch, jax)]
         if torch.failure is not None or torch.exit_code:
             report.failed = _end(torch)
         comparison = self._compared(report, torch, jax, wide)
@@ -264,6 +264,14 @@ _OWN_FAULTS = {
     "ValueError",
 }
 """What a program raises by itself, whatever was refused to it before."""
+
+
+def _draws(torch: ProgramRun, jax: ProgramRun) -> list[str]:
+    """Draws that the two programs do not have in common; programs that were stopped may lack some."""
+    if torch.stopped or torch.failure is not None or jax.failure is not None:
+        return []
+    wrong = [(what, torch.draws.get(what, 0), number) for what, number in jax.draws.items()]
+    return [f"JAX draws {what} {of_jax} times, and PyTorch {n} times" for what, n, of_jax in wrong if of_jax > n]
 
 
 def _end(run: ProgramRun) -> str | None:

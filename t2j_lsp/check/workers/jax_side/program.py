@@ -86,6 +86,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
         result.collected = collected(vars(module), number)
     result.saved = written(os.getcwd(), before)
     result.problems = problems
+    result.draws = streams.made
     result.ran = RAN.to_plain()
     return result
 

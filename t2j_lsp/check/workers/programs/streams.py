@@ -36,6 +36,12 @@ class Streams:
         self.counts[key] = number + 1
         return np.random.default_rng([self.seed, zlib.crc32(kind.encode()), number, *key[1]])
 
+    @property
+    def made(self) -> dict[str, int]:
+        """How many draws were made outside of constructors: ``{"normal numbers of shape (2, 3)": 4}``."""
+        counted = (item for item in self.counts.items() if not item[0][0].startswith(_INSIDE))
+        return {f"{kind} numbers of shape {shape}": number for (kind, shape), number in counted}
+
     def draw(self, kind: str, shape: tuple[int, ...]) -> Any:
         """The numbers of the next draw: standard normal or exponential, a permutation, or uniform in (0, 1)."""
         generator = self.generator(kind, shape)

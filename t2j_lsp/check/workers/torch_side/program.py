@@ -73,6 +73,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
         result.final[str(index)] = MadeModule(made.type, made.line, made.name, _state(one), made.parameters)
     result.collected = collected(vars(module), number)
     result.saved = written(os.getcwd(), before)
+    result.draws = streams.made
     result.ran = RAN.to_plain()
     return result
 

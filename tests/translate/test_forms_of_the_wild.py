@@ -270,3 +270,63 @@ def test_what_is_cast_to_what_a_tensor_is_is_one(arguments: str) -> None:
 def test_a_leaf_that_is_made_of_a_parameter_carries_no_gradient() -> None:
     code = convert(HEAD + "def variable(value):\n    return torch.tensor(value, requires_grad=True)\n").code
     assert "return lax.stop_gradient(jnp.array(value))" in code
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "return (x > 1).any() or (x < 0).any()",
+        "return flag and x.sum() > 0 and x.min() < 0",
+        "return x if x.sum() > 0 else -x",
+        "return not x.any()",
+        "assert (x > 0).all()",
+        "return [row for row in x if row.sum() > 0]",
+        "known = maybe(x)\n    if known.all():\n        return x",
+        "return max(x.sum(), x.mean())",
+        "return [i for i in range(x.max())]",
+    ],
+)
+def test_wherever_the_truth_of_an_array_is_asked_for_it_is_said_once(statement: str) -> None:
+    maybe = "def maybe(x) -> bool | torch.Tensor:\n    return x > 0\n\n\n"
+    done = convert(HEAD + maybe + f"def f(x: torch.Tensor, flag: bool):\n    {statement}\n")
+    assert len([note for note in done.notes if note.code in ("tensor-branch", "value-needed")]) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "return flag and x.sum() > 0",
+        "return x if x.shape[0] > 1 else -x",
+        "assert x.ndim == 2 and not flag",
+        "return [x for i in range(x.shape[0]) if i > 1]",
+        "return max(x.shape[0], 2)",
+        "names = list(x.shape)\n    if names.all():\n        return x",
+    ],
+)
+def test_what_is_known_while_tracing_may_be_asked_for(statement: str) -> None:
+    done = convert(HEAD + f"def f(x: torch.Tensor, flag: bool):\n    {statement}\n")
+    assert not [note for note in done.notes if note.code in ("tensor-branch", "value-needed")]
+
+
+@pytest.mark.parametrize("made", ["nn.LSTM(3, 4)", "make()"])
+def test_where_the_parameters_of_a_recurrent_layer_lie_is_nothing_to_jax(made: str) -> None:
+    text = (
+        f"class A(nn.Module):\n    def __init__(self, make):\n        super().__init__()\n        self.rnn = {made}\n\n"
+    )
+    done = convert(HEAD + text + "    def forward(self, x):\n        self.rnn.flatten_parameters()\n        return x\n")
+    assert not done.gaps and "flatten_parameters" not in done.code
+
+
+@pytest.mark.parametrize("call", ["reset_parameters()", "check_input(x, None)"])
+def test_methods_of_layers_that_flax_s_have_not_are_gaps(call: str) -> None:
+    text = "def f(x: torch.Tensor):\n    fc = nn.LSTM(3, 4)\n"
+    assert [gap.code for gap in convert(HEAD + text + f"    fc.{call}\n    return fc(x)\n").gaps] == ["refused"]
+
+
+@pytest.mark.parametrize("name", ["train", "eval"])
+def test_a_mode_that_a_module_switches_itself_is_a_gap(name: str) -> None:
+    text = (
+        f"class A(nn.Module):\n    def {name}(self, mode=True):\n        super().{name}()\n        self.norm.eval()\n"
+    )
+    done = convert(HEAD + text + "\n    def forward(self, x):\n        return torch.exp(x)\n")
+    assert [gap.name for gap in done.gaps] == [f"torch.nn.Module.{name}"] and "jnp.exp(x)" in done.code

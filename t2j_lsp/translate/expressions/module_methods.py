@@ -41,6 +41,11 @@ REFUSED = {
     **dict.fromkeys(("named_parameters", "named_buffers", "get_parameter", "get_submodule"), _PATHS),
 }
 """Methods without a sure form, and what to do instead."""
+_REFUSED_OF_LAYERS = {
+    **dict.fromkeys(("reset_parameters", "reset_running_stats"), "Flax draws values as a layer is made: make it anew"),
+    **dict.fromkeys(("check_input", "check_hidden_size", "merge_masks"), "the layer that stands for it has none"),
+}
+"""The same of methods that layers have and other modules have not."""
 FIRST = Gate(words=frozenset({"next"}))
 """A call for the first of a module's parameters."""
 
@@ -63,7 +68,7 @@ class ModuleMethods:
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")
         match name:
-            case "forward":
+            case "forward" if not isinstance(owner, Instance) or not owner.cls.info.has_own_call:
                 return self.forward_call(node, func)
             case "eval" | "train":
                 return self._mode(node, receiver)
@@ -79,9 +84,10 @@ class ModuleMethods:
             case _:
                 pass
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
-        if piece is not None or name not in REFUSED or self._defines(owner, name):
+        refused = REFUSED | _REFUSED_OF_LAYERS if layer_names(owner) else REFUSED
+        if piece is not None or name not in refused or self._defines(owner, name):
             return piece
-        return self._refused(node, name, REFUSED[name])
+        return self._refused(node, name, refused[name])
 
     def _parts(self, node: ast.Call, name: str, receiver: Piece) -> Piece | None:
         """The walks over a module's parts."""
@@ -136,7 +142,11 @@ class ModuleMethods:
         info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return None
-        name = "__call__" if func.attr == "forward" else func.attr
+        name = "__call__" if func.attr == "forward" and not info.has_own_call else func.attr
+        if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
+            forward = info.method("forward")
+            if forward is not None and forward.owner is not None and not forward.owner.calls_forward:
+                return self.copier.rebuilt(node, "self.forward", [], None)
         base = next((b for b in info.bases if is_module_base(b)), None)
         needs_rngs = func.attr == "__init__" and (
             (isinstance(base, Qual) and base.name in LAYERS and LAYERS[base.name].random) or not isinstance(base, Qual)

@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence
 from .copying import Copier
 from .fold import fold
 from .handlers import ExpressionRenderer
+from .truth import Truth
 
 KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
@@ -22,8 +23,9 @@ KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
 class Operators:
     """What operators become."""
 
-    def __init__(self, inference: Inference, renderer: ExpressionRenderer, copier: Copier) -> None:
+    def __init__(self, inference: Inference, renderer: ExpressionRenderer, copier: Copier, truth: Truth) -> None:
         self.inference = inference
+        self.truth = truth
         self.renderer = renderer
         self.copier = copier
 
@@ -36,6 +38,7 @@ class Operators:
         """``not`` of what has become ``not x``."""
         if not isinstance(node.op, ast.Not):
             return None
+        self.truth.parts(node, [node.operand])
         inner = self.renderer.render(node.operand)
         if inner.text.startswith("not ") and inner.precedence == NOT:
             return Piece(inner.text[4:], UNARY)
@@ -47,6 +50,7 @@ class Operators:
         kept = [value for value in node.values if fold(value, self.inference) is not neutral]
         if any(fold(value, self.inference) is (not neutral) for value in kept):
             return Piece(str(not neutral))
+        self.truth.parts(node, kept[:-1])
         if len(kept) == len(node.values):
             return None
         if not kept:
@@ -59,8 +63,14 @@ class Operators:
         """``a if torch.jit.is_scripting() else b`` is one of the two."""
         known = fold(node.test, self.inference)
         if known is None:
+            self.truth.condition(node.test)
             return None
         return self.renderer.render(node.body if known else node.orelse)
+
+    def filtered(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+        """The conditions of a comprehension."""
+        for test in (test for generator in node.generators for test in generator.ifs):
+            self.truth.condition(test)
 
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""

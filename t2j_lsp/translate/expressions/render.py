@@ -54,6 +54,7 @@ from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
+from .truth import Truth
 from .variables import Variables
 
 VALUE_METHODS = names_with(Trait.VALUE)
@@ -82,10 +83,10 @@ class Renderer:
             ast.BoolOp: lambda: (self.operators.boolean,),
             ast.IfExp: lambda: (self.operators.conditional,),
             ast.Lambda: lambda: (self.comprehensions.function,),
-            ast.ListComp: lambda: (self.comprehensions.comprehension,),
-            ast.SetComp: lambda: (self.comprehensions.comprehension,),
-            ast.DictComp: lambda: (self.comprehensions.comprehension,),
-            ast.GeneratorExp: lambda: (self.comprehensions.comprehension,),
+            ast.ListComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
+            ast.SetComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
+            ast.DictComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
+            ast.GeneratorExp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
             ast.JoinedStr: lambda: (self.comprehensions.fstring,),
         }
 
@@ -178,7 +179,7 @@ class Renderer:
 
     @cached_property
     def operators(self) -> Operators:
-        return Operators(self.ctx.inference, self, self.copier)
+        return Operators(self.ctx.inference, self, self.copier, Truth(self.ctx, self.tensor_code))
 
     @cached_property
     def comprehensions(self) -> Comprehensions:
@@ -307,6 +308,8 @@ class Calls:
             return self._method_call(node, node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
             self._note_value(node, node.args[0])
+        if isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "max", "min", "range"):
+            self._note_value(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
         return None
 
     def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
@@ -318,7 +321,7 @@ class Calls:
     def _function_call(self, node: ast.Call, rngs: bool = True) -> Piece | None:
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr == "forward" and is_module(self.ctx.fact(func.value)):
-            return self.methods().forward_call(node, func)
+            return self.methods().method(node, func, self.ctx.fact(func.value))
         return self.copier.append_rngs(node) if rngs else None
 
     def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:

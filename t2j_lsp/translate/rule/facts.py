@@ -375,7 +375,12 @@ class ClassInfo:
     @property
     def calls_forward(self) -> bool:
         """Whether its ``forward`` is what ``__call__`` is in Flax."""
-        return self.acts_as_module and "forward" in self.methods and "__call__" not in self.methods
+        return self.acts_as_module and "forward" in self.methods and not self.has_own_call
+
+    @property
+    def has_own_call(self) -> bool:
+        """Whether it or a base defines ``__call__``, beside which ``forward`` is a method of its own."""
+        return any("__call__" in info.methods for info in self.ancestry())
 
     @property
     def layer_base(self) -> str | None:

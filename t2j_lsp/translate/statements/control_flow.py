@@ -9,7 +9,8 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, is_tensor
+from t2j_lsp.translate.expressions.truth import Truth
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .module_loops import ModuleLoops
@@ -35,22 +36,27 @@ class ControlFlow:
         self.header = header
         self.loops = loops
         self.no_gradient = no_gradient
-        self.code = code
+        self.truth = Truth(context, code)
 
     def condition(self, node: ast.If) -> bool:
         """``if``: one branch of it, where the condition is known."""
         known = fold(node.test, self.ctx.inference)
         if known is not None and self._take_branch(node, node.body if known else node.orelse):
             return True
-        self._note_branch(node.test)
+        self.truth.condition(node.test)
         self.header.expression(node, "test", node.test)
         self.statements.block(node.body)
         self.statements.block(node.orelse)
         return True
 
+    def assertion(self, node: ast.Assert) -> bool:
+        """``assert``, whose parts are rewritten like those of others."""
+        self.truth.condition(node.test)
+        return False
+
     def while_loop(self, node: ast.While) -> bool:
         """``while``."""
-        self._note_branch(node.test)
+        self.truth.condition(node.test)
         self.header.expressions(node)
         self.statements.block(node.body)
         self.statements.block(node.orelse)
@@ -108,31 +114,6 @@ class ControlFlow:
             return False
         self.statements.unwrap(node, body)
         return True
-
-    def _note_branch(self, test: ast.expr) -> None:
-        """``if x.sum() > 0`` works eagerly and fails under jit."""
-        class_info = self.ctx.scope.class_info
-        inside = class_info is not None and class_info.is_module
-        if self._asks_tensor(test) and (inside or self.code.is_traced):
-            self.ctx.report.note(
-                test, "if", "tensor-branch", "a condition on array values fails under jit; use jnp.where or lax.cond"
-            )
-
-    def _asks_tensor(self, test: ast.expr) -> bool:
-        """Whether a condition is an array, or has one among its parts."""
-        match test:
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                return self._asks_tensor(inner)
-            case ast.BoolOp():
-                return any(map(self._asks_tensor, test.values))
-            case _:
-                return is_tensor(self.ctx.fact(test)) or self._may_be_tensor(test)
-
-    def _may_be_tensor(self, test: ast.expr) -> bool:
-        """Whether it is the value of a function that says that it may return a tensor: ``-> bool | Tensor``."""
-        called = self.ctx.fact(test.func) if isinstance(test, ast.Call) else None
-        returns = called.info.node.returns if isinstance(called, Function) else None
-        return self.ctx.fact(test) == UNKNOWN and returns is not None and "Tensor" in ast.unparse(returns)
 
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr

@@ -53,6 +53,7 @@ class Statements:
             ast.For: lambda: (self.flow.for_loop,),
             ast.AsyncFor: lambda: (self.flow.for_loop,),
             ast.While: lambda: (self.flow.while_loop,),
+            ast.Assert: lambda: (self.flow.assertion,),
             ast.With: lambda: (self.flow.with_block,),
             ast.AsyncWith: lambda: (self.flow.with_block,),
             ast.Try: lambda: (self.flow.try_block,),

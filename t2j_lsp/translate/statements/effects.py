@@ -16,6 +16,11 @@ from t2j_lsp.translate.rule.record import REGISTRY
 SEEDS = names_with(Trait.SEED)
 
 
+def _is_about_memory(call: ast.Call) -> bool:
+    """Whether a call says where the parameters of a recurrent layer lie, which nothing else has a method for."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "flatten_parameters" and not call.args
+
+
 class Effects:
     """Calls for their effect."""
 
@@ -24,7 +29,11 @@ class Effects:
         self.renderer = renderer
 
     def dropped(self, node: ast.Expr) -> bool:
-        """``torch.backends...(True)``: a call that goes."""
+        """``torch.backends...(True)`` and ``rnn.flatten_parameters()``: a call that goes."""
+        if isinstance(node.value, ast.Call) and _is_about_memory(node.value):
+            self.ctx.edits.delete(node)
+            self.ctx.report.converted += 1
+            return True
         fact = self.ctx.fact(node.value.func) if isinstance(node.value, ast.Call) else None
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         if rule is None or not rule.drop:

@@ -47,10 +47,14 @@ class Functions:
         if any(self.decorators().name(d) in STUBS for d in node.decorator_list):
             self.ctx.edits.delete(node)
             return True
+        owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
+        if owner is not None and owner.is_module and node.name in ("train", "eval"):
+            reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
+            self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
+            return True
         no_grad = False
         for decorator in node.decorator_list:
             no_grad |= self.decorators().rewrite(decorator)
-        owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         in_module = owner is not None and owner.acts_as_module
         if owner is not None and node.name == "forward" and owner.calls_forward:
             self._rename(node, "__call__")

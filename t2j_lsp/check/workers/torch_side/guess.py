@@ -190,6 +190,8 @@ def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
         return {}  # what is asked of it tells its keys
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
         return [spec, spec]
+    if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
+        return [1, 2]
     return spec
 
 

@@ -1,0 +1,76 @@
+"""Where Python asks whether an array is true: it works eagerly, and fails under jit."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, is_tensor
+
+from .context import Context
+from .tensor_code import TensorCode
+
+_REASON = "a condition on array values fails under jit; use jnp.where or lax.cond"
+
+
+class Truth:
+    """Notes on conditions that are arrays, in code that is likely compiled."""
+
+    def __init__(self, context: Context, code: TensorCode) -> None:
+        self.ctx = context
+        self.code = code
+
+    def condition(self, test: ast.expr) -> None:
+        """``if x.sum() > 0``, ``while``, ``assert``, a condition of a comprehension."""
+        class_info = self.ctx.scope.class_info
+        inside = class_info is not None and class_info.is_module
+        if self._asks_tensor(test) and (inside or self.code.is_traced):
+            self.ctx.report.note(test, "if", "tensor-branch", _REASON)
+
+    def parts(self, node: ast.expr, asked: Iterable[ast.expr]) -> None:
+        """``a or b`` asks for ``a``, ``not a`` and ``b if a else c`` too; what is a condition itself is noted there."""
+        if self.code.is_traced and any(map(self._asks_tensor, asked)) and not self._is_condition(node):
+            self.ctx.report.note(node, "if", "tensor-branch", _REASON)
+
+    def _is_condition(self, node: ast.AST) -> bool:
+        """Whether an expression is a condition, or one of the parts that its condition asks for."""
+        parent = self.ctx.source.parents.get(node)
+        while isinstance(parent, ast.BoolOp) or isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+            node, parent = parent, self.ctx.source.parents.get(parent)
+        if isinstance(parent, ast.comprehension):
+            return node in parent.ifs
+        return isinstance(parent, ast.If | ast.While | ast.Assert | ast.IfExp) and parent.test is node
+
+    def _asks_tensor(self, test: ast.expr) -> bool:
+        """Whether a condition is an array, or has one among its parts."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return self._asks_tensor(inner)
+            case ast.BoolOp():
+                return any(map(self._asks_tensor, test.values))
+            case _:
+                return is_tensor(self.ctx.fact(test)) or self._may_be_tensor(test)
+
+    def _may_be_tensor(self, test: ast.expr) -> bool:
+        """Whether it is what a function says may be a tensor (``-> bool | Tensor``), or what its ``.all()`` says."""
+        if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("all", "any"):
+            held = test.func.value
+            return not test.args and not isinstance(held, ast.Constant) and self._is_said(self._origin(held))
+        return self.ctx.fact(test) == UNKNOWN and self._is_said(test)
+
+    def _origin(self, node: ast.expr) -> ast.expr:
+        """What a name was assigned, where that happens once."""
+        function = self.ctx.scope.function
+        if not isinstance(node, ast.Name) or function is None:
+            return node
+        values = [
+            n.value
+            for n in ast.walk(function.node)
+            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+        ]
+        return values[0] if len(values) == 1 else node
+
+    def _is_said(self, node: ast.expr) -> bool:
+        called = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        returns = called.info.node.returns if isinstance(called, Function) else None
+        return returns is not None and "Tensor" in ast.unparse(returns)

@@ -141,3 +141,12 @@ def test_fewer_constructions_on_one_side_say_less() -> None:
     assert not compare_initial({"bias": many}, {"bias": few})
     as_many = np.random.default_rng(12).uniform(-0.99, 0.99, (400, 24))
     assert compare_initial({"bias": many}, {"bias": as_many})
+
+
+def test_what_jax_computes_in_float32_is_compared_as_such() -> None:
+    """A quotient of 32-bit integers is float64 in torch, once that is its default, and float32 in JAX."""
+    torch = {"eval output": np.array([1 / 3, 2 / 7])}
+    near, far = np.array([1 / 3, 2 / 7], np.float32), np.array([1 / 3, 2 / 7 + 1e-5], np.float32)
+    assert kinds(torch, {"eval output": near}) == []
+    assert kinds(torch, {"eval output": far}) == ["value"]
+    assert kinds(torch, {"eval output": near.astype(np.float64)}) == ["value"]

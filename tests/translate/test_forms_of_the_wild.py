@@ -330,3 +330,16 @@ def test_a_mode_that_a_module_switches_itself_is_a_gap(name: str) -> None:
     )
     done = convert(HEAD + text + "\n    def forward(self, x):\n        return torch.exp(x)\n")
     assert [gap.name for gap in done.gaps] == [f"torch.nn.Module.{name}"] and "jnp.exp(x)" in done.code
+
+
+def test_a_variable_that_one_branch_makes_and_another_is_given_is_assigned_in_both() -> None:
+    text = (
+        "class A(nn.Module):\n    def __init__(self, given=None):\n        super().__init__()\n"
+        "        if given is None:\n            self.scale = nn.Parameter(torch.ones(3))\n"
+        "        else:\n            self.scale = torch.exp(given)\n\n"
+        "    def forward(self, x):\n        return x * self.scale\n"
+    )
+    code = convert(HEAD + text).code
+    assert "self.scale = jnp.exp(given)" in code
+    before = text.replace("        if given", "        self.scale = nn.Parameter(torch.ones(3))\n        if given")
+    assert "self.scale[...] = jnp.exp(given)" in convert(HEAD + before).code

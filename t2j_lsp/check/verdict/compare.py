@@ -12,6 +12,8 @@ from t2j_lsp.check.protocol import Array, NdArray, Opaque, Raised, RawArray, Rec
 
 EXACT = 1e-9
 """Largest difference allowed in float64, as a part of the tensor's scale. Right conversions stay near 1e-14."""
+SINGLE = 1e-6
+"""The same where JAX has float32 though torch was made to compute in float64: quotients of 32-bit integers are such."""
 FLOOR = 1e-13
 """Differences below this are rounding whatever the scale."""
 GROUP = 1e-3
@@ -173,7 +175,14 @@ def _leaf(name: str, left: Any, right: Any, result: Comparison, group: float, al
     elif kind_of(left) in ("bool", "integer") and kind_of(right) in ("bool", "integer"):
         _integers(name, left, right, result)
     else:
+        if dtype_name(left) == "float64" and dtype_name(right) == "float32":
+            allowed = _at_least(SINGLE, allowed)
         _floats(name, as_float64(left), as_float64(right), result, group, allowed)
+
+
+def _at_least(part: float, allowed: Allowed) -> Allowed:
+    """A bound that is no less than a part of the scale."""
+    return lambda name, values, group: np.maximum(allowed(name, values, group), part * scale_of(values, group))
 
 
 def _integers(name: str, left: Any, right: Any, result: Comparison) -> None:

@@ -74,6 +74,8 @@ class AttributeStores:
             return self._child_of_container(node, target, owner.cls.info.layer_base)
         old = owner.cls.info.attribute(target.attr)
         if isinstance(old, Tensor) and old.variable and not is_new_variable and isinstance(value, Tensor):
+            if self._makes_it(node, target):
+                return False
             self.ctx.edits.replace(
                 node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
             )
@@ -92,6 +94,22 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         return False
+
+    def _makes_it(self, node: ast.Assign, target: ast.Attribute) -> bool:
+        """Whether a constructor's assignment comes first on its way: another branch makes the variable."""
+        function, blocks = self.ctx.scope.function, self.ctx.source
+        if function is None or function.name != "__init__":
+            return False
+        around: list[ast.AST] = [node]
+        while (parent := blocks.parents.get(around[-1])) is not None:
+            around.append(parent)
+        others = [
+            n
+            for n in ast.walk(function.node)
+            if isinstance(n, ast.Assign) and n is not node and ast.unparse(target) in map(ast.unparse, n.targets)
+        ]
+        before = (n for n in others if n.lineno < node.lineno)
+        return bool(others) and not any(one in around for n in before for one in blocks.block_of(n) or ())
 
     def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""

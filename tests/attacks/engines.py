@@ -56,7 +56,7 @@ class Outside:
 
     def damage(self, attack: Attack) -> list[str]:
         """What the program does where nothing holds it; nothing where it is no attack at all."""
-        with World() as world:
+        with World(grace=0.5) as world:  # Here nothing ends what was left.
             program, output = world.write(attack.program), world.folder / "output"
             request = {"program": str(program), "folder": str(world.folder / "scratch"), "output": str(output)}
             assert self._process.stdin is not None and self._process.stdout is not None

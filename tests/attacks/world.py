@@ -37,10 +37,11 @@ class World:
     """A user's machine in small. Use as a context manager.
 
     ``folder`` holds a home directory, a project, another folder with files, and the caches; the listeners and the
-    victim run while the context lasts.
+    victim run while the context lasts. What a program started and is still there after ``grace`` seconds was left.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = _GRACE) -> None:
+        self.grace = grace
         self.folder = Path(tempfile.mkdtemp(prefix="attacked-")).resolve()
         self.home, self.project, self.outside, self.cache = (
             self.folder / name for name in ("home", "project", "outside", "cache")
@@ -176,10 +177,9 @@ class World:
                         found.append(int(name))
         return found
 
-    @staticmethod
-    def _lasts(found: Callable[[], list[int]]) -> bool:
+    def _lasts(self, found: Callable[[], list[int]]) -> bool:
         """Whether there is something, and still is after a while."""
-        deadline = time.monotonic() + _GRACE
+        deadline = time.monotonic() + self.grace
         while found():
             if time.monotonic() > deadline:
                 return True

@@ -57,6 +57,8 @@ METHOD_TABLES = {
     ): "what all parameters of a module have in common",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
+    ("source/folding/constants.py", "_KINDS"): "Python's own types",
+    ("source/folding/classes.py", "FLAX_NAMES"): "names in Flax's code, which a test compares with it",
     ("rule/binding.py", "_RESULTS"): "the words of a record's result=",
     ("expressions/library_objects.py", "_WIDE"): "dtypes, by their short names",
     ("rule/record.py", "IGNORED"): "names of arguments",

@@ -22,11 +22,7 @@ uniform_fan_in = nnx.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
 
 def uniform_between(low: float, high: float) -> nnx.Initializer:
     """An initializer uniform in [low, high), as `torch.nn.init.uniform_`."""
-
-    def init(key: jax.Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike = jnp.float32) -> jax.Array:
-        return jax.random.uniform(key, shape, dtype, low, high)
-
-    return init
+    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, low, high)
 
 
 def uniform_bias(fan_in: int) -> nnx.Initializer:

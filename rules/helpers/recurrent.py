@@ -80,7 +80,7 @@ class RecurrentBase(nnx.Module):
         """
         y, lengths = (x.padded, x.lengths) if isinstance(x, PackedSequence) else (x, None)
         batched = y.ndim == 3
-        swapped = batched and self.batch_first and lengths is None
+        swapped = lengths is None and batched and self.batch_first
         if not batched:
             y = y[:, None]
             state = None if state is None else tuple(s[:, None] for s in state)
@@ -120,16 +120,17 @@ class RecurrentBase(nnx.Module):
             inputs += getattr(self, f"bias_ih_{name}")[...]
             bias_hh = getattr(self, f"bias_hh_{name}")[...]
 
-        def step(state: tuple[jax.Array, ...], xs: tuple[jax.Array, Any]) -> tuple[tuple[jax.Array, ...], jax.Array]:
-            inputs, valid = xs
+        def step(state: tuple[jax.Array, ...], xs: Any) -> tuple[tuple[jax.Array, ...], jax.Array]:
+            inputs, is_valid = (xs, None) if valid is None else xs
             new = self.update(inputs, state[0] @ weight_hh.T + bias_hh, state)
             if weight_hr is not None:
                 new = (new[0] @ weight_hr.T, *new[1:])
-            if valid is not None:
-                new = tuple(jnp.where(valid, n, s) for n, s in zip(new, state, strict=True))
+            if is_valid is not None:
+                new = tuple(jnp.where(is_valid, n, s) for n, s in zip(new, state, strict=True))
             return new, new[0]
 
-        return lax.scan(step, state, (inputs, valid), reverse=name.endswith("_reverse"))
+        xs = inputs if valid is None else (inputs, valid)
+        return lax.scan(step, state, xs, reverse=name.endswith("_reverse"))
 
 
 class LSTM(RecurrentBase):

@@ -125,7 +125,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     _make_fixture(context, renderer)
     if known.size > before:
         return None
-    read = _read_names(context)
+    output, read = _read_names(context)
     if options.helpers == "inline" and (copied_in := copied_names(context, read, needs)):
         needs.claim_copied(closure(copied_in), context)
         if known.size > before:
@@ -135,7 +135,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     _mark_todos(context)
     _keep_comments(context.edits)
     own = frozenset(context.edits.made)
-    imports, _, copied = edit_imports(context, read, needs)
+    imports, _, copied = edit_imports(context, read, needs, output if lines is None else None)
     code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []
@@ -278,12 +278,14 @@ class InternalError(SourceError):
         self.code = code
 
 
-def _read_names(context: Context) -> Counter[str]:
-    """What the output reads, after what nothing in it reads was removed."""
-    read = loads(_parse(context.edits))
+def _read_names(context: Context) -> tuple[ast.Module, Counter[str]]:
+    """The tree of the output and what it reads, after what nothing in it reads was removed."""
+    output = _parse(context.edits)
+    read = loads(output)
     if context.edits.removable and _drop_unread(context, read):
-        read = loads(_parse(context.edits))
-    return read
+        output = _parse(context.edits)
+        read = loads(output)
+    return output, read
 
 
 def _drop_unread(context: Context, read: Counter[str]) -> bool:

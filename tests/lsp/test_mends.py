@@ -31,7 +31,7 @@ class Norm(nn.Module):
 class Stats(nn.Module):
     def __init__(self):
         super().__init__()
-        self.bn = nn.BatchNorm1d(6)
+        self.bn = nn.BatchNorm1d(6, momentum=0.2)
 
     def forward(self, x):
         return self.bn(x)
@@ -49,7 +49,7 @@ def centre(x: torch.Tensor):
 """
 PLANTED = {
     "Norm": ("jax.nn.gelu(h, approximate=False)", "jax.nn.gelu(h)", "Set approximate=False"),
-    "Stats": ("BatchNorm1d(6, ", "BatchNorm1d(6, momentum=0.9, ", "Set momentum=0.1"),
+    "Stats": ("momentum=0.2", "momentum=0.9", "Set momentum=0.2"),
     "attend": ("scores, axis=1", "scores, axis=0", "Set axis=1"),
     "centre": (", ddof=1", "", "Set ddof=1"),
 }

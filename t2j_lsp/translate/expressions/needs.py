@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from t2j_lsp.symbols import Comprehension, Scope, scopes_around
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.helpers import Helper, defines, helper_names
+from t2j_lsp.translate.source.folding.present import defines
+from t2j_lsp.translate.source.helpers import Helper, helper_names
 
 from .context import Context
 

@@ -6,6 +6,7 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
@@ -73,7 +74,7 @@ def _is_settled(info: FunctionInfo) -> bool:
 
 def _decide(info: FunctionInfo) -> bool:
     """Whether something changed."""
-    if _is_settled(info) or not _needs(info) or info.seeds:
+    if _is_settled(info) or not _needs(info) or info.seeds or _has_generator(info):
         return False
     if info.outer is not None:
         # A nested function sees the rngs of the one around it.
@@ -100,6 +101,15 @@ def _decide(info: FunctionInfo) -> bool:
         return False
     info.takes_rngs = True
     return True
+
+
+def _has_generator(info: FunctionInfo) -> bool:
+    """Whether a function makes its ``rngs`` itself, as an earlier conversion wrote it."""
+    for node in ast.walk(info.node):
+        match node:
+            case ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs"))):
+                return True
+    return False
 
 
 def _set_up_of(info: FunctionInfo) -> FunctionInfo | None:

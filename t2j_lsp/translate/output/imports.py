@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.folding.specialise import specialised
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
@@ -38,8 +39,12 @@ def loads(tree: ast.AST) -> Counter[str]:
     return found
 
 
-def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[list[str], list[Helper], list[Helper]]:
+def edit_imports(
+    ctx: Context, read: Counter[str], needs: NeededNames, output: ast.Module | None
+) -> tuple[list[str], list[Helper], list[Helper]]:
     """Record the edits of the import block, for an output that reads these names.
+
+    Copied helpers are cut to what ``output`` uses of them, the tree of what is written so far, if there is one.
 
     Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
     """
@@ -53,6 +58,8 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames) -> tuple[
             lines.add(aliased(line, needs))
     if ctx.options.helpers == "inline":
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
+        if everything and output is not None:
+            everything = specialised(everything, output, needs.renames, wanted)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx.source)}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 from t2j_lsp.plugins import helper_sources
@@ -39,7 +39,7 @@ def helpers() -> dict[str, Helper]:
         lines = text.splitlines(keepends=True)
         imports = _import_lines(tree)
         for node in tree.body:
-            name = _defined(node)
+            name = defined(node)
             if name is None:
                 continue
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -47,20 +47,26 @@ def helpers() -> dict[str, Helper]:
                 first -= 1
             assert node.end_lineno is not None
             body = "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
-            loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}
-            loaded |= {
-                n.value.id for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
-            }
-            loaded |= _string_annotations(node)
-            out[name] = Helper(
-                name,
-                file,
-                first,
-                body,
-                tuple(sorted(loaded)),
-                tuple(sorted({line for bound, line in imports.items() if bound in loaded})),
-            )
+            out[name] = _described(Helper(name, file, first, body, (), ()), node, imports)
     return out
+
+
+def _described(helper: Helper, node: ast.stmt, imports: Mapping[str, str]) -> Helper:
+    """A helper with what its definition uses."""
+    loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {helper.name} | _string_annotations(node)
+    lines = sorted({line for bound, line in imports.items() if bound in loaded})
+    return replace(helper, uses=tuple(sorted(loaded)), imports=tuple(lines))
+
+
+def described(helper: Helper) -> Helper:
+    """A helper whose text was changed, with what it uses now; parts of it may have come from other files."""
+    return _described(helper, ast.parse(helper.text).body[0], all_imports())
+
+
+@cache
+def all_imports() -> dict[str, str]:
+    """What the imports of all helper files bind, and the lines that do it. A name means the same in all of them."""
+    return {name: line for text in helper_sources().values() for name, line in _import_lines(ast.parse(text)).items()}
 
 
 @cache
@@ -101,17 +107,6 @@ def closure(names: set[str]) -> list[Helper]:
     return [known[name] for name in ordered]
 
 
-def defines(body: Sequence[ast.stmt], name: str) -> bool:
-    """Whether statements define a name once, as the helper of that name: an earlier conversion wrote it."""
-    found = [node for node in body if _defined(node) == name]
-    return len(found) == 1 and ast.dump(found[0]) == _dump(name)
-
-
-@cache
-def _dump(name: str) -> str:
-    return ast.dump(ast.parse(helpers()[name].text).body[0])
-
-
 def renamed(text: str, renames: Mapping[str, str]) -> str:
     """A helper's text with other names for itself, other helpers and imports; its own variables keep theirs."""
     if not renames or not any(name in text for name in renames):
@@ -131,7 +126,8 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
     return apply_edits(text, edits, 0, len(text))
 
 
-def _defined(node: ast.stmt) -> str | None:
+def defined(node: ast.stmt) -> str | None:
+    """The name that a statement defines."""
     match node:
         case ast.FunctionDef() | ast.ClassDef():
             return node.name

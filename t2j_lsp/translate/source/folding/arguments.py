@@ -1,0 +1,59 @@
+"""Parameters that all calls of a function agree on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from .constants import Constants, is_literal, literal
+from .signatures import without_arguments
+from .uses import HelperCall
+
+
+def drop_arguments(
+    texts: dict[str, str],
+    callee: str,
+    node: ast.FunctionDef,
+    names: frozenset[str],
+    calls: Iterable[HelperCall],
+    shift: int = 0,
+) -> None:
+    """Take the arguments for some parameters of a function out of the helpers that call it."""
+    plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)][shift:]
+    places = frozenset(plain.index(n) for n in names if n in plain)
+    for home in {call.home for call in calls if call.home is not None}:
+        texts[home] = without_arguments(texts[home], callee, places, names)
+
+
+def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0) -> Constants:
+    """The parameters for which every call passes, or leaves out, the same literal. User's calls stay as they are.
+
+    ``shift`` parameters in front get their arguments otherwise.
+    """
+    arguments = node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults: dict[str, ast.expr | None] = {a.arg: None for a in (*plain, *arguments.kwonlyargs)}
+    defaults |= {a.arg: d for a, d in zip(plain[::-1], arguments.defaults[::-1], strict=False)}
+    defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
+    found: list[tuple[str, str]] = []
+    assigned = assigned_names(node)
+    for index, argument in enumerate([*plain, *arguments.kwonlyargs]):
+        name = argument.arg
+        if index < shift or name in bound or name in assigned:
+            continue
+        place = index - shift if index < len(plain) else None
+        passed = [(call, call.argument(place, name)) for call in calls]
+        if any(value is not None and call.home is None for call, value in passed):
+            continue
+        values = [value if value is not None else defaults[name] for _, value in passed] or [defaults[name]]
+        literals = {literal(v) if v is not None and is_literal(v) else None for v in values}
+        if len(literals) == 1 and None not in literals:
+            found.append((name, literals.pop() or ""))
+    return tuple(found)
+
+
+def assigned_names(node: ast.FunctionDef) -> set[str]:
+    """The names that a function binds in its body."""
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not node]
+    return found | {a.arg for f in inner for a in ast.walk(f.args) if isinstance(a, ast.arg)}

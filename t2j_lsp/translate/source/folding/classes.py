@@ -1,0 +1,285 @@
+"""Classes among the helpers: constructor parameters, attributes that are literals, methods that nobody calls.
+
+A class is only cut if all of its uses are known, those of its bases and of the classes that derive from it too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from .arguments import decided, drop_arguments
+from .constants import folded, is_literal, literal
+from .definitions import definition
+from .signatures import NEW, without_methods, without_parameters
+from .uses import HelperCall, Index, UseFinder
+from .variables import assigned, is_pure, without_assignment
+
+MODES = frozenset(("deterministic", "use_running_average", "training", "decode"))
+"""Attributes that Flax sets from outside."""
+FLAX_NAMES = frozenset(
+    {
+        *("_length", "append", "beta", "bias", "deterministic", "dropout", "extend", "head_dim", "in_features"),
+        *("insert", "kernel_size", "layers", "lower", "mean", "momentum", "negative_slope", "num_embeddings"),
+        *("num_heads", "out_features", "padding", "rngs", "scan", "size", "step", "threshold", "update"),
+        *("use_running_average", "value", "var", "zeros"),
+    }
+)
+"""Attributes and methods of the helpers whose names stand in Flax's own code too."""
+
+LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
+
+
+@dataclass
+class Family:
+    """A class with those it derives from and those that derive from it, as far as they are helpers."""
+
+    finder: UseFinder
+    nodes: dict[str, ast.ClassDef]
+    above: dict[str, list[str]] = field(default_factory=dict)
+    """For each class, its helper bases, nearest first."""
+
+    def __post_init__(self) -> None:
+        for name in self.nodes:
+            self.above[name] = list(self._ancestors(name))
+
+    def _ancestors(self, name: str) -> Iterator[str]:
+        for base in self.nodes[name].bases:
+            if isinstance(base, ast.Name) and base.id in self.nodes:
+                yield base.id
+                yield from self._ancestors(base.id)
+
+    def below(self, name: str) -> list[str]:
+        return [other for other, bases in self.above.items() if name in bases]
+
+    def kin(self, name: str) -> list[str]:
+        """The class, its bases, and all that derive from any of them."""
+        roots = [name, *self.above[name]]
+        return list(dict.fromkeys([*roots, *(one for root in roots for one in self.below(root))]))
+
+    def is_plain(self, name: str) -> bool:
+        """Whether a class and its kin have no bases but helpers and ``nnx.Module``."""
+        bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
+        return all(isinstance(b, ast.Name) and b.id in self.nodes or ast.unparse(b) == "nnx.Module" for b in bases)
+
+    def is_known(self, name: str) -> bool:
+        """Whether every use of a class and its kin is."""
+        uses = [self.finder.uses[one] for one in self.kin(name)]
+        return all(one.known and not one.bound and None not in one.subclassed for one in uses)
+
+    def has(self, name: str, method: str) -> bool:
+        return any(isinstance(s, ast.FunctionDef) and s.name == method for s in self.nodes[name].body)
+
+    def constructor(self, name: str) -> str | None:
+        """The class whose constructor makes one, if it is a helper."""
+        return next((one for one in (name, *self.above[name]) if self.has(one, NEW)), None)
+
+
+def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
+    """One round over the classes among the helpers."""
+    nodes = {name: node for name, text in texts.items() if isinstance(node := definition(text), ast.ClassDef)}
+    family = Family(finder, nodes)
+    for name in nodes:
+        if family.is_known(name):
+            _fold_constructor(texts, name, family)
+    for name in nodes:
+        if family.is_known(name):
+            _fold_attributes(texts, name, family, user)
+            _fold_methods(texts, name, family, user)
+            if restated := _restated(nodes[name], family):
+                texts[name] = without_methods(texts[name], frozenset(restated))
+            if user.is_program:
+                _drop_unread(texts, name, family, user)
+
+
+def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
+    node = definition(texts[name])
+    assert isinstance(node, ast.ClassDef)
+    function = next((s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == NEW), None)
+    if function is None:
+        return
+    made = [one for one in (name, *family.below(name)) if family.constructor(one) == name]
+    calls = [(one, call) for one in made for call in family.finder.uses[one].calls]
+    supers = [
+        (other, call)
+        for other in family.below(name)
+        if family.has(other, NEW) and family.constructor(family.above[other][0]) == name
+        for call in _super_calls(family.nodes[other], other)
+    ]
+    every = [call for _, call in (*calls, *supers)]
+    if any(not call.is_plain for call in every):
+        return
+    constants = decided(function, every, (), shift=1)
+    if not constants:
+        return
+    names = frozenset(known for known, _ in constants)
+    texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names)
+    for one in made:
+        drop_arguments(texts, one, function, names, [call for who, call in calls if who == one], shift=1)
+    drop_arguments(texts, f"super().{NEW}", function, names, [call for _, call in supers], shift=1)
+
+
+def _super_calls(node: ast.ClassDef, home: str) -> list[HelperCall]:
+    return [
+        HelperCall(call, home)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == f"super().{NEW}"
+    ]
+
+
+def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+    """Fold the parameters of methods that only the class and its kin call, on ``self``."""
+    kin = family.kin(name)
+    for method in [s for s in family.nodes[name].body if isinstance(s, ast.FunctionDef) and not s.decorator_list]:
+        if (
+            method.name.startswith("__")
+            or method.name in user.words
+            or method.name in FLAX_NAMES
+            and not family.is_plain(name)
+        ):
+            continue
+        if sum(family.has(one, method.name) for one in kin) != 1:
+            continue
+        reads = [n for n in family.finder.own.reads.get(("attribute", method.name), []) if not _of_library(n)]
+        calls = [
+            HelperCall(c, family.finder.homes[n]) for n in reads if isinstance(c := family.finder.parents[n], ast.Call)
+        ]
+        own = all(isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self" for n in reads)
+        plain = all(call.is_plain and call.home in kin and call.node.func in reads for call in calls)
+        if not own or not plain or len(calls) != len(reads) or not calls:
+            continue
+        constants = decided(method, calls, (), shift=1)
+        if constants:
+            names = frozenset(known for known, _ in constants)
+            texts[name] = without_parameters(folded(texts[name], constants, method.name), method.name, names)
+            drop_arguments(texts, f"self.{method.name}", method, names, calls, shift=1)
+            return  # the tree of the class is another one now
+
+
+def _of_library(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES
+
+
+# --- attributes -------------------------------------------------------------------------------------------------------
+
+
+def _fold_attributes(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+    """Put literals for the attributes of ``self`` that are given one literal, once, wherever the class is made."""
+    constants = tuple(_literal_attributes(name, family, user))
+    if not constants:
+        return
+    for one in (name, *family.below(name)):
+        texts[one] = folded(texts[one], constants)
+
+
+def _literal_attributes(name: str, family: Family, user: Index) -> Iterator[tuple[str, str]]:
+    kin = family.kin(name)
+    stores = [s for one in kin for s in _stores(family.nodes[one])]
+    if any(pattern is None for one in kin for pattern in _computed(family.nodes[one])):
+        return
+    patterns = [p for one in kin for p in _computed(family.nodes[one]) if p is not None]
+    for attribute, value, sure in _stores(family.nodes[name]):
+        if attribute in MODES or not sure or value is None or not is_literal(value):
+            continue
+        if sum(known == attribute for known, _, _ in stores) != 1 or attribute in user.stored | user.keywords:
+            continue
+        if not any(all(part in attribute for part in parts) for parts in patterns):
+            yield f"self.{attribute}", literal(value)
+
+
+def _stores(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool]]:
+    """The attributes that a class assigns, what it assigns, and whether it always does, first of all."""
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                yield name, statement.value, True
+            case ast.FunctionDef():
+                sure = set(statement.body) if statement.name == NEW else set()
+                yield from _stores_of(statement, sure)
+
+
+def _stores_of(function: ast.FunctionDef, sure: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None, bool]]:
+    always = set(sure)
+    for statement in ast.walk(function):
+        targets: list[tuple[ast.expr, ast.expr | None]] = []
+        match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                targets = list(zip(names, values, strict=True)) if len(names) == len(values) else []
+                targets = targets or [(n, None) for n in names]
+            case ast.Assign():
+                targets = [(t, statement.value) for t in statement.targets]
+            case ast.AugAssign() | ast.AnnAssign():
+                targets = [(statement.target, None)]
+            case ast.For() | ast.Delete() | ast.withitem() | ast.NamedExpr():
+                targets = [(n, None) for n in ast.walk(statement) if isinstance(n, ast.Attribute)]
+        for target, value in targets:
+            for inner in [target] if isinstance(target, ast.Attribute) else ast.walk(target):
+                if isinstance(inner, ast.Attribute):
+                    yield inner.attr, value if inner is target else None, statement in always
+
+
+def _computed(node: ast.ClassDef) -> Iterator[list[str] | None]:
+    """The names that a class computes for ``setattr``, as the parts of them that are known; None for any name."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr"):
+            match call.args[1]:
+                case ast.JoinedStr(values=values):
+                    yield [str(v.value) for v in values if isinstance(v, ast.Constant)]
+                case ast.Constant(value=str() as name):
+                    yield [name]
+                case _:
+                    yield None
+
+
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+    """Take out methods and attributes that nothing names: neither the program, nor a helper, nor Flax."""
+    node = family.nodes[name]
+    read = {*user.words, *family.finder.own.words}
+    if not family.is_plain(name):
+        read |= FLAX_NAMES
+    methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
+    gone = {m for m in methods - read if not (m.startswith("__") and m.endswith("__"))}
+    if gone:
+        texts[name] = without_methods(texts[name], frozenset(gone))
+    while (changed := _without_attribute(texts[name], read)) != texts[name]:
+        texts[name] = changed
+
+
+def _without_attribute(text: str, read: set[str]) -> str:
+    """A class without one of the attributes that nothing names."""
+    node = definition(text)
+    assert isinstance(node, ast.ClassDef)
+    for statement in ast.walk(node):
+        for index, (target, value) in enumerate(assigned(statement)):
+            if isinstance(target, ast.Name) and statement in node.body:
+                name = target.id
+            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                name = target.attr
+            else:
+                continue
+            if name not in read and is_pure(value):
+                assert isinstance(statement, ast.stmt)
+                return without_assignment(text, statement, index)
+    return text
+
+
+def _restated(node: ast.ClassDef, family: Family) -> set[str]:
+    """The methods that only call the base's with the same arguments."""
+    found: set[str] = set()
+    for method in (s for s in node.body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
+        body = method.body[1:] if ast.get_docstring(method) is not None else method.body
+        base = next((m for one in family.above[node.name] for m in family.nodes[one].body if _is(m, method.name)), None)
+        if len(body) == 1 and isinstance(base, ast.FunctionDef) and isinstance(body[0], ast.Return | ast.Expr):
+            names = [a.arg for a in method.args.args[1:]]
+            same = ast.dump(base.args) == ast.dump(method.args) and not method.args.kwonlyargs
+            if same and ast.unparse(body[0]).removeprefix("return ") == f"super().{method.name}({', '.join(names)})":
+                found.add(method.name)
+    return found
+
+
+def _is(statement: ast.stmt, name: str) -> bool:
+    return isinstance(statement, ast.FunctionDef) and statement.name == name

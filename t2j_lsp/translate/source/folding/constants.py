@@ -1,0 +1,308 @@
+"""A helper's text with some names standing for constants: branches that can't be taken any more go.
+
+What is known after that is folded as well: comparisons of constants, ``and`` and ``or``, and statements behind a
+``return``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import libcst as cst
+
+Constants = tuple[tuple[str, str], ...]
+"""Expressions (``reduction``, ``self.bias``) and the literals that they stand for."""
+
+_COMPARE: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+    cst.Is: lambda a, b: a is b,
+    cst.IsNot: lambda a, b: a is not b,
+    cst.In: lambda a, b: a in b,
+    cst.NotIn: lambda a, b: a not in b,
+}
+_CALCULATE: dict[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
+    cst.Add: operator.add,
+    cst.Subtract: operator.sub,
+    cst.Multiply: operator.mul,
+}
+_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+_UNKNOWN = object()
+
+
+@cache
+def folded(text: str, constants: Constants, method: str | None = None) -> str:
+    """The text of a definition with constants put in for names and attributes, which it doesn't assign.
+
+    With a ``method``, only in that method of a class.
+    """
+    return cst.parse_module(text).visit(_Folder(dict(constants), method)).code
+
+
+@cache
+def without_instances(text: str, name: str) -> str:
+    """The text of a definition in which nothing is an instance of a class."""
+    return cst.parse_module(text).visit(_Instances(name)).visit(_Folder({}, None)).code
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a literal that may stand anywhere, and more than once."""
+    match node:
+        case ast.Constant(value=None | bool() | int() | float() | str()):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            return True
+        case ast.Tuple(elts=[]):
+            return True
+    return False
+
+
+def literal(node: ast.expr) -> str:
+    """A literal as people write it: ``1e-5``, and strings in double quotes."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return json.dumps(node.value, ensure_ascii=False)
+    return re.sub(r"e([+-])0+(?=\d)", lambda m: "e" + m[1].strip("+"), ast.unparse(node))
+
+
+class _Folder(cst.CSTTransformer):
+    def __init__(self, constants: Mapping[str, str], method: str | None) -> None:
+        super().__init__()
+        self.known = constants
+        self.method = method
+        self.constants: Mapping[str, str] = constants if method is None else {}
+        self.depth = 0
+
+    # --- constants for names --------------------------------------------------------------------------------------
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        found = self.constants.get(original_node.value)
+        return _literal(found) if found is not None else updated_node
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if isinstance(original_node.value, cst.Name):
+            found = self.constants.get(f"{original_node.value.value}.{original_node.attr.value}")
+            if found is not None:
+                return _literal(found)
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(keyword=original_node.keyword, value=_bare(updated_node.value))
+
+    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
+        return updated_node.with_changes(name=original_node.name)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.depth += 1
+        if self.depth == 1 and node.name.value == self.method:
+            self.constants = self.known
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.depth -= 1
+        if self.depth == 0 and self.method is not None:
+            self.constants = {}
+        return updated_node.with_changes(name=original_node.name)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        return updated_node.with_changes(name=original_node.name)
+
+    def leave_AssignTarget(self, original_node: cst.AssignTarget, updated_node: cst.AssignTarget) -> cst.AssignTarget:
+        return updated_node.with_changes(target=original_node.target)
+
+    def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.AnnAssign:
+        return updated_node.with_changes(target=original_node.target)
+
+    def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Slice(self, original_node: cst.Slice, updated_node: cst.Slice) -> cst.Slice:
+        lower = updated_node.lower
+        if lower is None or lower is original_node.lower or _value(_bare(lower)) is _UNKNOWN:
+            return updated_node
+        if not isinstance(updated_node.upper, cst.Name | cst.Integer | None):
+            return updated_node.with_changes(lower=_bare(lower))
+        colon = cst.Colon()
+        return updated_node.with_changes(lower=_bare(lower), first_colon=colon)
+
+    # --- expressions of constants ---------------------------------------------------------------------------------
+
+    def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
+        if len(updated_node.comparisons) != 1:
+            return updated_node
+        (target,) = updated_node.comparisons
+        target = target.with_changes(comparator=_bare(target.comparator))
+        updated_node = updated_node.with_changes(left=_bare(updated_node.left), comparisons=[target])
+        compare = _COMPARE.get(type(target.operator))
+        left, right = _value(updated_node.left), _value(target.comparator)
+        if compare is None or left is _UNKNOWN or right is _UNKNOWN:
+            return updated_node
+        try:
+            return _boolean(compare(left, right))
+        except TypeError:
+            return updated_node
+
+    def leave_UnaryOperation(
+        self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
+    ) -> cst.BaseExpression:
+        if isinstance(updated_node.operator, cst.Not) and (value := _value(updated_node.expression)) is not _UNKNOWN:
+            return _boolean(not value)
+        return updated_node
+
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BaseExpression:
+        calculate = _CALCULATE.get(type(updated_node.operator))
+        left, right = _value(updated_node.left), _value(updated_node.right)
+        if calculate is not None and type(left) is int and type(right) is int:
+            return _literal(str(calculate(left, right)))
+        if (
+            isinstance(updated_node.operator, cst.Multiply)
+            and isinstance(original_node.left, cst.Name)
+            and _is_one(left)
+        ):
+            return updated_node.right
+        if isinstance(updated_node.operator, cst.FloorDivide) and isinstance(original_node.right, cst.Name):
+            return updated_node.left if _is_one(right) else updated_node  # helpers divide sizes so, never arrays
+        return updated_node
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=value), cst.Arg(value=cst.Name(kind))]):
+                if (known := _value(value)) is not _UNKNOWN and kind in _KINDS:
+                    return _boolean(isinstance(known, _KINDS[kind]))
+        return updated_node
+
+    def leave_BooleanOperation(
+        self, original_node: cst.BooleanOperation, updated_node: cst.BooleanOperation
+    ) -> cst.BaseExpression:
+        value = _value(updated_node.left)
+        if value is _UNKNOWN:
+            return updated_node
+        takes_right = bool(value) is isinstance(updated_node.operator, cst.And)
+        return updated_node.right if takes_right else updated_node.left
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
+        value = _value(updated_node.test)
+        if value is _UNKNOWN:
+            return updated_node
+        taken = updated_node.body if value else updated_node.orelse
+        return taken.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar) if updated_node.lpar else taken
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        body = list(_taken(updated_node.body))
+        return updated_node.with_changes(body=body or [cst.SimpleStatementLine([cst.Pass()])])
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        return updated_node.with_changes(body=list(_taken(updated_node.body)))
+
+
+def _taken(body: Sequence[cst.BaseStatement]) -> Iterable[cst.BaseStatement]:
+    """The statements that can be reached, without tests that are known."""
+    for statement in body:
+        reached = [statement]
+        if isinstance(statement, cst.If):
+            reached = _resolved(statement)
+        for one in reached:
+            yield one
+            if isinstance(one, cst.SimpleStatementLine) and isinstance(one.body[-1], cst.Return | cst.Raise):
+                return
+
+
+def _resolved(statement: cst.If) -> list[cst.BaseStatement]:
+    value = _value(statement.test)
+    if value is not _UNKNOWN:
+        taken = list(statement.body.body) if value else _otherwise(statement.orelse)
+        lines: list[cst.BaseStatement] = [one for one in taken if isinstance(one, cst.BaseStatement)]
+        if lines and statement.leading_lines:
+            own = getattr(lines[0], "leading_lines", ())
+            lines[0] = lines[0].with_changes(leading_lines=[*statement.leading_lines, *own])
+        return [] if lines and _is_pass(lines) else lines
+    if isinstance(statement.orelse, cst.If):
+        rest = _resolved(statement.orelse)
+        if len(rest) == 1 and isinstance(rest[0], cst.If):
+            return [statement.with_changes(orelse=rest[0])]
+        if not rest:
+            return [statement.with_changes(orelse=None)]
+        return [statement.with_changes(orelse=cst.Else(cst.IndentedBlock(rest)))]
+    if isinstance(statement.orelse, cst.Else) and _is_pass(statement.orelse.body.body):
+        return [statement.with_changes(orelse=None)]
+    return [statement]
+
+
+def _otherwise(orelse: cst.If | cst.Else | None) -> list[Any]:
+    if isinstance(orelse, cst.If):
+        return list(_resolved(orelse))
+    return list(orelse.body.body) if orelse is not None else []
+
+
+def _is_pass(body: Sequence[Any]) -> bool:
+    return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], cst.Pass)
+
+
+def _literal(code: str) -> cst.BaseExpression:
+    """A literal that may stand in any expression."""
+    node = cst.parse_expression(code)
+    if isinstance(node, cst.UnaryOperation):
+        return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return node
+
+
+def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
+    """A negative number without the brackets that `_literal` puts around it."""
+    if isinstance(node, cst.UnaryOperation) and _value(node) is not _UNKNOWN:
+        return node.with_changes(lpar=[], rpar=[])
+    return node
+
+
+def _is_one(value: Any) -> bool:
+    return type(value) is int and value == 1
+
+
+def _boolean(value: bool) -> cst.BaseExpression:
+    return cst.Name("True" if value else "False")
+
+
+def _value(node: cst.BaseExpression) -> Any:
+    """The value of a literal."""
+    if isinstance(node, cst.Name):
+        return {"None": None, "True": True, "False": False}.get(node.value, _UNKNOWN)
+    if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.UnaryOperation | cst.Tuple):
+        try:
+            return ast.literal_eval(cst.Module([]).code_for_node(node))
+        except (ValueError, SyntaxError):
+            return _UNKNOWN
+    return _UNKNOWN
+
+
+class _Instances(cst.CSTTransformer):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Call(func=cst.Name("isinstance"), args=[_, cst.Arg(value=cst.Name(self.name))]):
+                return cst.Name("False")
+        return updated_node
+
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BaseExpression:
+        if isinstance(updated_node.operator, cst.BitOr):  # in an annotation
+            for one, other in ((updated_node.left, updated_node.right), (updated_node.right, updated_node.left)):
+                if isinstance(one, cst.Name) and one.value == self.name:
+                    return other
+        return updated_node

@@ -1,0 +1,167 @@
+"""Calls of functions that are one expression, replaced by the expression."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+
+import libcst as cst
+
+SHORT = 60
+"""Characters of an expression that may stand in several places."""
+_LOOSE = (
+    cst.BinaryOperation,
+    cst.BooleanOperation,
+    cst.Comparison,
+    cst.IfExp,
+    cst.Lambda,
+    cst.UnaryOperation,
+)
+
+
+@cache
+def expression_of(text: str) -> str | None:
+    """The expression that a function returns, if its body is nothing else and it binds no names inside."""
+    node = ast.parse(text).body[0]
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.args.vararg or node.args.kwarg:
+        return None
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return None
+    value = body[0].value
+    binding = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr | ast.Await
+    if any(isinstance(inner, binding) for inner in ast.walk(value)):
+        return None
+    segment = ast.get_source_segment(text, value)
+    return segment if segment is not None and "#" not in segment else None
+
+
+@cache
+def inlined(text: str, function: str) -> str | None:
+    """A definition with the calls of a function (its text) replaced by its expression; None where one can't be."""
+    definition = ast.parse(function).body[0]
+    expression = expression_of(function)
+    assert isinstance(definition, ast.FunctionDef) and expression is not None
+    value = ast.parse(expression, mode="eval").body
+    parameters = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs)]
+    free = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - set(parameters)
+    caller = ast.parse(text)
+    bound = {n.id for n in ast.walk(caller) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    bound |= {n.arg for n in ast.walk(caller) if isinstance(n, ast.arg)}
+    inner = {
+        a.arg for n in ast.walk(value) if isinstance(n, ast.Lambda) for a in ast.walk(n.args) if isinstance(a, ast.arg)
+    }
+    if inner & ({*parameters, *bound} | {n.id for n in ast.walk(caller) if isinstance(n, ast.Name)}):
+        return None
+    if (free - inner) & bound:
+        return None
+    counts = {p: sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(value)) for p in parameters}
+    plan = _Plan(definition, parameters, counts)
+    for node in ast.walk(caller):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == definition.name:
+            if not plan.fits(node):
+                return None
+    changed = cst.parse_module(text).visit(_Inliner(definition.name, expression, plan))
+    return changed.code
+
+
+class _Plan:
+    """Which argument of a call stands for which parameter."""
+
+    def __init__(self, definition: ast.FunctionDef, parameters: list[str], counts: dict[str, int]) -> None:
+        self.parameters = parameters
+        self.counts = counts
+        arguments = definition.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        self.defaults = {
+            a.arg: ast.unparse(d)
+            for a, d in zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
+        }
+        self.defaults |= {
+            a.arg: ast.unparse(d)
+            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if d is not None
+        }
+
+    def fits(self, call: ast.Call) -> bool:
+        """Whether every parameter gets an argument that may stand where the parameter does, as often as it does."""
+        given: dict[str, ast.expr] = dict(zip(self.parameters, call.args, strict=False))
+        if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > len(self.parameters):
+            return False
+        for keyword in call.keywords:
+            if keyword.arg is None or keyword.arg not in self.parameters:
+                return False
+            given[keyword.arg] = keyword.value
+        if any(p not in given and p not in self.defaults for p in self.parameters):
+            return False
+        return all(self.counts[p] <= 1 or isinstance(a, ast.Name | ast.Constant) for p, a in given.items())
+
+
+class _Inliner(cst.CSTTransformer):
+    def __init__(self, name: str, expression: str, plan: _Plan) -> None:
+        super().__init__()
+        self.name = name
+        self.expression = cst.parse_expression(expression)
+        self.plan = plan
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if not (isinstance(original_node.func, cst.Name) and original_node.func.value == self.name):
+            return updated_node
+        given = {name: cst.parse_expression(default) for name, default in self.plan.defaults.items()}
+        for index, argument in enumerate(updated_node.args):
+            name = argument.keyword.value if argument.keyword is not None else self.plan.parameters[index]
+            given[name] = argument.value
+        made = self.expression.visit(_Substitution(given))
+        assert isinstance(made, cst.BaseExpression)
+        return _bracketed(made)
+
+    def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.Return:
+        return updated_node.with_changes(value=_bare(original_node.value, updated_node.value))
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        return updated_node.with_changes(value=_bare(original_node.value, updated_node.value))
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(value=_bare(original_node.value, updated_node.value))
+
+
+class _Substitution(cst.CSTTransformer):
+    def __init__(self, given: dict[str, cst.BaseExpression]) -> None:
+        super().__init__()
+        self.given = given
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        found = self.given.get(original_node.value)
+        return _bracketed(found.deep_clone()) if found is not None else updated_node
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        return updated_node.with_changes(value=_bare(original_node.value, updated_node.value))
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        value = _bare(original_node.value, updated_node.value)
+        return updated_node.with_changes(keyword=original_node.keyword, value=value)
+
+
+def _bracketed(node: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(node, _LOOSE) and not node.lpar:
+        return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return node
+
+
+def _bare(before: cst.BaseExpression | None, after: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """An expression without the brackets that were put around it, where it stands alone."""
+    if before is None or after is None or getattr(before, "lpar", None) or not isinstance(after, _LOOSE):
+        return after
+    if len(after.lpar) == 1 and "\n" not in cst.Module([]).code_for_node(after):
+        return after.with_changes(lpar=[], rpar=[])
+    return after
+
+
+def with_expressions(body: str, given: dict[str, str]) -> str:
+    """Statements of a method's body with expressions put in for names, which they don't assign."""
+    text = "class _:\n    def _(self):\n" + body
+    substitution = _Substitution({name: cst.parse_expression(code) for name, code in given.items()})
+    return cst.parse_module(text).visit(substitution).code.split("\n", 2)[2]

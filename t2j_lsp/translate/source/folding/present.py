@@ -1,0 +1,36 @@
+"""Whether a file has a helper already, as an earlier conversion wrote it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cache
+
+from t2j_lsp.translate.source.helpers import closure, defined, helpers
+
+from .specialise import specialised
+
+
+def defines(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements define a name once, as the helper of that name: whole, or cut to its parameters."""
+    found = [node for node in body if defined(node) == name]
+    return len(found) == 1 and ast.dump(found[0]) in (_dump(name), _cut(name, _parameters(found[0])))
+
+
+def _parameters(node: ast.stmt) -> tuple[str, ...]:
+    if not isinstance(node, ast.FunctionDef):
+        return ()
+    return tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+
+
+@cache
+def _dump(name: str) -> str:
+    return ast.dump(ast.parse(helpers()[name].text).body[0])
+
+
+@cache
+def _cut(name: str, parameters: tuple[str, ...]) -> str | None:
+    """A function among the helpers with these parameters alone, the others at their defaults."""
+    call = ast.parse(f"{name}({', '.join(f'{one}={one}' for one in parameters)})")
+    found = {h.name: h.text for h in specialised(closure({name}), call, {}, {name})}
+    return ast.dump(ast.parse(found[name]).body[0]) if parameters else None

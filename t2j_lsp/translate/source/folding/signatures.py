@@ -1,0 +1,157 @@
+"""Parameters that go from a definition, with the arguments that its callers pass for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+import libcst as cst
+
+NEW = "__init__"
+
+
+@cache
+def without_parameters(text: str, function: str, names: frozenset[str]) -> str:
+    """A definition without some parameters of the function, or of the method, of that name."""
+    return cst.parse_module(text).visit(_Parameters(function, names)).code
+
+
+@cache
+def without_arguments(text: str, callee: str, gone: frozenset[int], names: frozenset[str]) -> str:
+    """A definition whose calls of ``callee`` pass nothing by these places and names any more.
+
+    ``super().__init__`` is a callee as well.
+    """
+    return cst.parse_module(text).visit(_Arguments(callee, gone, names)).code
+
+
+@cache
+def without_methods(text: str, names: frozenset[str]) -> str:
+    """A class without some of its methods and properties."""
+    return cst.parse_module(text).visit(_Methods(names)).code
+
+
+class _Parameters(cst.CSTTransformer):
+    def __init__(self, function: str, names: frozenset[str]) -> None:
+        super().__init__()
+        self.function = function
+        self.names = names
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.depth += 1
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.depth -= 1
+        if self.depth or original_node.name.value != self.function:
+            return updated_node
+        parameters = updated_node.params
+        kept = {
+            kind: [p for p in getattr(parameters, kind) if p.name.value not in self.names]
+            for kind in ("posonly_params", "params", "kwonly_params")
+        }
+        star = parameters.star_arg
+        if not kept["kwonly_params"] and isinstance(star, cst.ParamStar):
+            star = cst.MaybeSentinel.DEFAULT
+        changed = parameters.with_changes(star_arg=star, **kept)
+        changed = _closed(changed, parameters)
+        body = updated_node.body.visit(_Docstring(self.names))
+        return updated_node.with_changes(params=changed, body=body)
+
+
+def _closed(parameters: cst.Parameters, before: cst.Parameters) -> cst.Parameters:
+    """Parameters whose last one is followed by what followed the last one before."""
+    comma = next((g[-1].comma for g in _groups(before) if g), cst.MaybeSentinel.DEFAULT)
+    for kind, group in zip(_KINDS, _groups(parameters), strict=True):
+        if group:
+            return parameters.with_changes(**{kind: [*group[:-1], group[-1].with_changes(comma=comma)]})
+        if isinstance(parameters.star_arg, cst.Param) and kind == "kwonly_params":
+            return parameters.with_changes(star_arg=parameters.star_arg.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+    return parameters
+
+
+_KINDS = ("kwonly_params", "params", "posonly_params")
+
+
+def _groups(parameters: cst.Parameters) -> list[Sequence[cst.Param]]:
+    return [getattr(parameters, kind) for kind in _KINDS]
+
+
+class _Docstring(cst.CSTTransformer):
+    """Takes what is said of some parameters out of a docstring."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        if not original_node.value.startswith('"""') or "Args:" not in original_node.value:
+            return updated_node
+        return updated_node.with_changes(value=without_entries(original_node.value, self.names))
+
+
+def without_entries(docstring: str, names: frozenset[str]) -> str:
+    """A docstring without the entries of some parameters."""
+    out: list[str] = []
+    entry = None
+    for line in docstring.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        match = re.match(r"(\w+): ", line.lstrip())
+        if entry is not None and (indent > entry and line.strip() and not line.strip().startswith('"""')):
+            continue
+        entry = None
+        if match and match[1] in names:
+            entry = indent
+            continue
+        out.append(line)
+    for index, line in enumerate(out):
+        rest = [one for one in out[index + 1 :] if one.strip()]
+        if line.strip() == "Args:" and (not rest or not re.match(r"\s+\w+: ", rest[0])):
+            start = index - 1 if index and not out[index - 1].strip() else index
+            out[start : index + 1] = []
+            break
+    text = "\n".join(out)
+    return re.sub(r'^("""[^\n]*)\n\s*"""$', r'\1"""', text)
+
+
+class _Arguments(cst.CSTTransformer):
+    def __init__(self, callee: str, gone: frozenset[int], names: frozenset[str]) -> None:
+        super().__init__()
+        self.callee = callee
+        self.gone = gone
+        self.names = names
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        if cst.Module([]).code_for_node(original_node.func) != self.callee:
+            return updated_node
+        kept = [
+            argument
+            for index, argument in enumerate(updated_node.args)
+            if (argument.keyword.value not in self.names if argument.keyword is not None else index not in self.gone)
+        ]
+        if kept and len(kept) < len(updated_node.args):
+            last = updated_node.args[-1]
+            kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        return updated_node.with_changes(args=kept)
+
+
+class _Methods(cst.CSTTransformer):
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.depth += 1
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef | cst.RemovalSentinel:
+        self.depth -= 1
+        if not self.depth and original_node.name.value in self.names:
+            return cst.RemoveFromParent()
+        return updated_node

@@ -1,0 +1,170 @@
+"""The helpers of one file, cut to what the file uses of them.
+
+Round by round, until nothing changes: parameters for which every call passes the same literal become that literal, what
+the literal decides is folded, a function that is one expression moves to where it is called, and what nobody needs any
+more is not written.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from t2j_lsp.translate.source.helpers import Helper, described, renamed
+
+from .arguments import assigned_names, decided, drop_arguments
+from .classes import fold_classes
+from .constants import folded, is_literal, literal, without_instances
+from .definitions import definition, members
+from .hierarchy import merge_classes
+from .inlining import SHORT, expression_of, inlined
+from .joining import joined
+from .signatures import without_parameters
+from .uses import HelperUses, Index, UseFinder
+from .variables import without_idle_variables
+
+MOST_ROUNDS = 12
+"""Rounds after which the helpers are written as they are then."""
+
+
+def specialised(
+    copied: Sequence[Helper], user: ast.Module, renames: Mapping[str, str], named: set[str]
+) -> list[Helper]:
+    """The helpers that the output ``user`` still needs, each before those that need it, with what it needs of them.
+
+    ``named`` are those whose names the output means; others may be variables of the user's.
+    """
+    written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
+    index = Index({None: user})
+    texts = {h.name: h.text for h in copied}
+    key = (tuple(texts.items()), _asked(texts, index, written))
+    found = _known.get(key)
+    if found is None:
+        found = {name: joined(text) for name, text in _cut(texts, index, written, named).items()}
+        _known[key] = found
+        while len(_known) > MOST_KNOWN:
+            del _known[next(iter(_known))]
+    return [described(replace(h, text=found[h.name])) for h in copied if h.name in found]
+
+
+MOST_KNOWN = 500
+_known: dict[Hashable, dict[str, str]] = {}
+"""Helpers that were cut, by what was asked of them."""
+
+
+def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str]) -> Hashable:
+    """All that the user's code says of what it uses of helpers: from the same, the same comes out."""
+    finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
+    asked = tuple(
+        (
+            uses.known,
+            frozenset(uses.bound),
+            uses.checked,
+            frozenset(uses.subclassed),
+            frozenset(uses.reads),
+            frozenset(
+                (len(c.node.args), frozenset(k.arg for k in c.node.keywords)) for c in uses.calls if c.home is None
+            ),
+        )
+        for uses in finder.uses.values()
+    )
+    own = {name for text in texts.values() for name in members(text)}
+    return asked, *(frozenset(own & names) for names in (user.words, user.stored, user.keywords)), user.is_program
+
+
+def _cut(texts: dict[str, str], user: Index, written: Mapping[str, str], named: set[str]) -> dict[str, str]:
+    for name, text in texts.items():
+        # A class that only those make who are given one: if nobody else does, nobody has any.
+        asks = re.compile(rf"isinstance\([^()]*\b{name}\b")
+        if name not in named and isinstance(definition(text), ast.ClassDef) and any(map(asks.search, texts.values())):
+            without = {other: without_instances(text, name) for other, text in texts.items()}
+            without = _settled(without, user, written, named)
+            if name not in without:
+                return without
+    return _settled(texts, user, written, named)
+
+
+def _settled(before: dict[str, str], user: Index, written: Mapping[str, str], named: set[str]) -> dict[str, str]:
+    """The texts after as many rounds as change anything."""
+    for _ in range(MOST_ROUNDS):
+        texts = _without_unused(_round(dict(before), user, written), named)
+        if texts == before:
+            break
+        before = texts
+    return before
+
+
+def _round(texts: dict[str, str], user: Index, written: Mapping[str, str]) -> dict[str, str]:
+    finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
+    for name, uses in finder.uses.items():
+        node = definition(texts[name])
+        if isinstance(node, ast.FunctionDef):
+            _fold_function(texts, name, node, uses)
+    fold_classes(texts, finder, user)
+    texts = {name: without_idle_variables(text) for name, text in texts.items()}
+    finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
+    for name, uses in finder.uses.items():
+        _move_in(texts, name, uses)
+    for name in list(texts):
+        _bind(texts, name, finder.uses)
+    merge_classes(texts, finder.uses)
+    return texts
+
+
+def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses: HelperUses) -> None:
+    constants = decided(node, uses.calls, uses.bound) if uses.known else ()
+    if not constants:
+        return
+    names = frozenset(known for known, _ in constants)
+    texts[name] = without_parameters(folded(texts[name], constants), name, names)
+    drop_arguments(texts, name, node, names, uses.calls)
+
+
+def _move_in(texts: dict[str, str], name: str, uses: HelperUses) -> None:
+    """Put a function that is one expression where the other helpers call it."""
+    if name not in texts or not uses.own or not uses.calls or uses.checked or uses.subclassed:
+        return
+    if not isinstance(definition(texts[name]), ast.FunctionDef):
+        return
+    expression = expression_of(texts[name])
+    if expression is None or len(uses.calls) > 1 and len(expression) > SHORT:
+        return
+    for home in {call.home for call in uses.calls if call.home is not None and call.home != name}:
+        moved = inlined(texts[home], texts[name])
+        if moved is not None:
+            texts[home] = moved
+
+
+def _bind(texts: dict[str, str], name: str, uses: Mapping[str, HelperUses]) -> None:
+    """Write ``f2 = functools.partial(f, 2)`` as a function of that name, where nothing else uses ``f``."""
+    match definition(texts[name]):
+        case ast.Assign(value=ast.Call(func=called, args=[ast.Name(id=function), *places], keywords=[])):
+            pass
+        case _:
+            return
+    made = definition(texts[function]) if function in texts else None
+    if not isinstance(made, ast.FunctionDef) or ast.unparse(called) != "functools.partial":
+        return
+    reads = [n for n in uses[function].reads if n != name]
+    plain = [a.arg for a in (*made.args.posonlyargs, *made.args.args)][: len(places)]
+    if reads or not all(map(is_literal, places)) or set(plain) & assigned_names(made):
+        return
+    constants = tuple((parameter, literal(value)) for parameter, value in zip(plain, places, strict=True))
+    text = without_parameters(folded(texts[function], constants), function, frozenset(plain))
+    texts[name] = renamed(text, {function: name})
+    del texts[function]
+
+
+def _without_unused(texts: dict[str, str], named: Iterable[str]) -> dict[str, str]:
+    """The definitions that are needed for those that the user's code names."""
+    needed: set[str] = set()
+    todo = [name for name in named if name in texts]
+    while todo:
+        name = todo.pop()
+        if name not in needed:
+            needed.add(name)
+            reads = {n.id for n in ast.walk(definition(texts[name])) if isinstance(n, ast.Name)}
+            todo += [one for one in reads if one in texts]
+    return {name: text for name, text in texts.items() if name in needed}

@@ -1,0 +1,273 @@
+"""How code uses the helpers that are copied beside it: which calls there are, also through names that stand for one.
+
+A helper that is handed around (``criterion = mse_loss``, then ``criterion(x, y)``) is followed by name: every call of
+that name, anywhere, counts as a call of the helper. Where it goes somewhere else, nothing is known of its calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import ChainMap, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from t2j_lsp.symbols import Comprehension, FunctionNode
+
+Place = tuple[str, str]
+"""Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
+
+
+@dataclass(frozen=True)
+class HelperCall:
+    """A call of a helper. ``shift`` arguments were bound before it, by name only."""
+
+    node: ast.Call
+    home: str | None
+    """The helper that the call stands in; None in the user's code."""
+
+    def argument(self, index: int | None, name: str) -> ast.expr | None:
+        """What the call passes for a parameter, by its place or by its name."""
+        if index is not None and index < len(self.node.args):
+            return self.node.args[index]
+        return next((k.value for k in self.node.keywords if k.arg == name), None)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every argument is told apart."""
+        return not any(isinstance(a, ast.Starred) for a in self.node.args) and all(
+            k.arg is not None for k in self.node.keywords
+        )
+
+
+@dataclass
+class HelperUses:
+    """The uses of one helper."""
+
+    calls: list[HelperCall] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
+    """Parameters that a ``functools.partial`` binds."""
+    known: bool = True
+    """Whether the calls are all there are."""
+    subclassed: set[str | None] = field(default_factory=set)
+    """The homes of classes that derive from it: None for the user's code."""
+    reads: set[str | None] = field(default_factory=set)
+    """The homes of whatever reads its name."""
+    checked: bool = False
+    """Whether ``isinstance`` asks for it."""
+
+    @property
+    def own(self) -> bool:
+        """Whether only other helpers use it."""
+        return self.known and not self.bound and all(call.home is not None for call in self.calls)
+
+
+class Index:
+    """Where a tree reads names and attributes, and which functions and constructors it defines."""
+
+    def __init__(self, trees: Mapping[str | None, ast.AST]) -> None:
+        """``trees`` are helpers by name; None is the user's code."""
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.homes: dict[ast.AST, str | None] = {}
+        self.reads: dict[Place, list[ast.Name | ast.Attribute]] = defaultdict(list)
+        self.definitions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = defaultdict(list)
+        self.words: set[str] = set()
+        """Attributes that are read, those that the user writes, names of keywords, and what strings say."""
+        self.stored: set[str] = set()
+        """Attributes that are assigned."""
+        self.strings: set[str] = set()
+        """What strings say, which may be names of attributes."""
+        self.keywords: set[str] = set()
+        """Names of keywords that set attributes of modules."""
+        self.is_program = any(isinstance(tree, ast.Module) and _runs(tree) for tree in trees.values())
+        """Whether the code does something itself, and is no module that others import."""
+        for home, tree in trees.items():
+            self._add(tree, home)
+
+    def _add(self, tree: ast.AST, home: str | None) -> None:
+        for node in ast.walk(tree):
+            self.homes[node] = home
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+            match node:
+                case ast.Name(ctx=ast.Load()):
+                    self.reads[("name" if home is None else "own", node.id)].append(node)
+                case ast.Attribute():
+                    if home is None or isinstance(node.ctx, ast.Load):
+                        self.words.add(node.attr)
+                    if isinstance(node.ctx, ast.Load):
+                        self.reads[("attribute", node.attr)].append(node)
+                    else:
+                        self.stored.add(node.attr)
+                case ast.keyword(arg=str() as name):
+                    self.words.add(name)
+                case ast.Call(func=ast.Attribute(attr="set_attributes" | "set_mode" | "view")):
+                    self.keywords |= {k.arg for k in node.keywords if k.arg is not None}
+                case ast.Constant(value=str() as text):
+                    self.words.update(text.split("."))
+                    self.strings.update(text.split("."))
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self.definitions[node.name].append(node)
+                case ast.ClassDef():
+                    for item in node.body:
+                        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                            self.definitions[node.name].append(item)
+
+
+class UseFinder:
+    """Finds the uses of helpers in the user's code and in the helpers' own."""
+
+    def __init__(self, user: Index, helpers: Mapping[str, ast.stmt], written: Mapping[str, str]) -> None:
+        """``written`` has what the user's code calls the helpers that it names."""
+        trees: dict[str | None, ast.AST] = dict(helpers.items())
+        own = Index(trees)
+        self.own = own
+        self.indexes = (user, own)
+        self.parents = ChainMap(own.parents, user.parents)
+        self.homes = ChainMap(own.homes, user.homes)
+        self.uses = {name: HelperUses() for name in helpers}
+        for name in helpers:
+            named = user.reads.get(("name", written[name]), []) if name in written else []
+            named = [node for node in named if isinstance(node, ast.Name) and not self._is_local(node)]
+            roots = [*named, *own.reads.get(("own", name), [])]
+            self.uses[name].reads = {self.homes[node] for node in roots}
+            self._follow(self.uses[name], roots)
+
+    def _is_local(self, node: ast.Name) -> bool:
+        """Whether a function or comprehension around a name binds it."""
+        place = self.parents.get(node)
+        while place is not None:
+            if isinstance(place, FunctionNode | ast.Lambda | Comprehension) and node.id in _bound(place):
+                return True
+            place = self.parents.get(place)
+        return False
+
+    def _reads(self, place: Place) -> list[ast.Name | ast.Attribute]:
+        return [node for index in self.indexes for node in index.reads.get(place, ())]
+
+    def _follow(self, uses: HelperUses, roots: Iterable[ast.expr]) -> None:
+        seen: set[Place] = set()
+        todo = list(roots)
+        while todo and uses.known:
+            for place in self._flow(uses, todo.pop()):
+                if place is None or place[0] == "attribute" and any(place[1] in i.strings for i in self.indexes):
+                    uses.known = False
+                elif place not in seen:
+                    seen.add(place)
+                    todo += self._reads(place)
+
+    def _flow(self, uses: HelperUses, node: ast.expr) -> Iterator[Place | None]:
+        """Where a value goes from a place where it is read; None for where it can't be followed."""
+        parent = self.parents.get(node)
+        match parent:
+            case ast.Call() if parent.func is node:
+                call = HelperCall(parent, self.homes[node])
+                uses.calls.append(call)
+                uses.known &= call.is_plain
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass")):
+                uses.checked = True
+            case ast.Call(func=ast.Name(id="super")):
+                pass
+            case ast.Call() if _is_partial(parent) and parent.args[0] is node and len(parent.args) == 1:
+                if any(k.arg is None for k in parent.keywords):
+                    yield None
+                uses.bound |= {k.arg for k in parent.keywords if k.arg is not None}
+                yield from self._flow(uses, parent)
+            case ast.Call():
+                yield from self._passed(parent, node)
+            case ast.keyword():
+                call_node = self.parents[parent]
+                assert isinstance(call_node, ast.Call)
+                yield from self._passed(call_node, node)
+            case ast.Assign() if parent.value is node:
+                for target in parent.targets:
+                    yield self._place(target)
+            case ast.AnnAssign() if parent.value is node:
+                yield self._place(parent.target)
+            case ast.ClassDef() if node in parent.bases:
+                uses.subclassed.add(self.homes[node])
+            case ast.Tuple() if _asks_class(self.parents.get(parent)):
+                uses.checked = True
+            case ast.Expr():
+                pass
+            case ast.Attribute() if parent.value is node and self.homes[node] is not None:
+                pass
+            case _:
+                if not self._is_annotation(node):
+                    yield None
+
+    def _passed(self, call: ast.Call, value: ast.expr) -> Iterator[Place | None]:
+        """The parameters that take an argument, of functions and classes that are defined here."""
+        name = call.func.id if isinstance(call.func, ast.Name) else None
+        functions = [f for index in self.indexes for f in index.definitions.get(name or "", ())]
+        if not functions or not HelperCall(call, None).is_plain:
+            yield None
+        for function in functions:
+            plain = [*function.args.posonlyargs, *function.args.args]
+            plain = plain[1:] if function.name == "__init__" else plain
+            every = [*plain, *function.args.kwonlyargs]
+            side = "name" if self.homes[function] is None else "own"
+            keyword = next((k.arg for k in call.keywords if k.value is value), None)
+            if keyword is not None and any(a.arg == keyword for a in every):
+                yield (side, keyword)
+            elif keyword is None and (index := call.args.index(value)) < len(plain):
+                yield (side, plain[index].arg)
+            else:
+                yield None
+
+    def _place(self, target: ast.expr) -> Place | None:
+        match target:
+            case ast.Name(id=name):
+                return ("name" if self.homes[target] is None else "own", name)
+            case ast.Attribute(attr=name):
+                return ("attribute", name)
+        return None
+
+    def _is_annotation(self, node: ast.AST) -> bool:
+        inner = node
+        while (place := self.parents.get(inner)) is not None and not isinstance(inner, ast.stmt):
+            if inner in (getattr(place, "annotation", None), getattr(place, "returns", None)):
+                return True
+            inner = place
+        return False
+
+
+def _runs(tree: ast.Module) -> bool:
+    """Whether a module has a loop, a call or a test of ``__name__`` at its top level."""
+    return any(
+        isinstance(s, ast.For | ast.While | ast.With)
+        or isinstance(s, ast.Expr)
+        and isinstance(s.value, ast.Call)
+        or isinstance(s, ast.If)
+        and "__name__" in ast.unparse(s.test)
+        for s in tree.body
+    )
+
+
+def _bound(scope: ast.AST) -> set[str]:
+    """The names that a function or comprehension binds itself."""
+    found: set[str] = set()
+    todo = list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                found.add(node.id)
+            case ast.arg():
+                found.add(node.arg)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(node.name)
+                continue
+            case ast.Lambda():
+                continue
+        todo += ast.iter_child_nodes(node)
+    return found
+
+
+def _is_partial(call: ast.Call) -> bool:
+    return ast.unparse(call.func) in ("functools.partial", "partial") and bool(call.args)
+
+
+def _asks_class(node: ast.AST | None) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
+    )

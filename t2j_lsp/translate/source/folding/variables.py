@@ -1,0 +1,131 @@
+"""Variables of a definition that stand for a literal, and those that nobody reads."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+from .constants import folded, is_literal, literal
+from .definitions import definition
+
+_PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr"))
+"""What a value that nobody reads may call."""
+
+
+@cache
+def without_idle_variables(text: str) -> str:
+    """A definition with variables that are given one literal replaced by it, and without those that nobody reads."""
+    for _ in range(len(text)):
+        changed = _once(text)
+        if changed == text:
+            break
+        text = changed
+    return text
+
+
+def _once(text: str) -> str:
+    node = definition(text)
+    if isinstance(node, ast.FunctionDef):
+        functions = [node]
+    else:
+        functions = [s for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)]
+    for function in functions:
+        constants = tuple((name, literal(value)) for name, value in _literals(function))
+        if constants and (changed := folded(text, constants, function.name)) != text:
+            return changed
+        for statement, index in _unread(function):
+            return without_assignment(text, statement, index)
+    return text
+
+
+def _literals(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The variables of a function that are assigned once, and a literal."""
+    stores = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    taken = {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
+    for node in ast.walk(function):
+        for target, value in assigned(node):
+            if isinstance(target, ast.Name) and is_literal(value) and stores[target.id] == 1:
+                if target.id not in taken:
+                    yield target.id, value
+
+
+def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            return list(zip(names, values, strict=True))
+        case ast.Assign(targets=[target]):
+            return [(target, node.value)]
+        case ast.AnnAssign(value=ast.expr() as value):
+            return [(node.target, value)]
+    return []
+
+
+def _unread(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, int]]:
+    """Assignments whose value nobody reads, and which of several values of one assignment it is."""
+    reads = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    for node in ast.walk(function):
+        for index, (target, value) in enumerate(assigned(node)):
+            if isinstance(target, ast.Name) and target.id not in reads | shared and is_pure(value):
+                assert isinstance(node, ast.stmt)
+                yield node, index
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if isinstance(body, list):
+                yield from ((statement, 0) for statement in _overwritten(body))
+
+
+def _overwritten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Assignments of a literal that another follows before anybody reads it."""
+    for index, statement in enumerate(body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(value):
+                for later in body[index + 1 :]:
+                    named = [n for n in ast.walk(later) if isinstance(n, ast.Name) and n.id == name]
+                    if not named:
+                        continue
+                    plain = isinstance(later, ast.Assign) and len(named) == 1 and later.targets == named
+                    if plain:
+                        yield statement
+                    break
+
+
+def is_pure(value: ast.expr) -> bool:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            root = node.func
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if not isinstance(root, ast.Name) or root.id not in _PURE:
+                return False
+        elif isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
+            return False
+    return True
+
+
+def without_assignment(text: str, statement: ast.stmt, index: int) -> str:
+    """The text without an assignment, or without one of several that it makes."""
+    lines = text.splitlines(keepends=True)
+    first, last = statement.lineno, statement.end_lineno or statement.lineno
+    indent = lines[first - 1][: statement.col_offset]
+    new: list[str] = []
+    if isinstance(statement, ast.Assign) and len(pairs := assigned(statement)) > 1:
+        kept = [pair for place, pair in enumerate(pairs) if place != index]
+        targets, values = (
+            ", ".join(ast.get_source_segment(text, n) or "" for n in part) for part in zip(*kept, strict=True)
+        )
+        new = [f"{indent}{targets} = {values}\n"]
+    elif _is_alone(text, statement):
+        new = [f"{indent}pass\n"]
+    return "".join([*lines[: first - 1], *new, *lines[last:]])
+
+
+def _is_alone(text: str, statement: ast.stmt) -> bool:
+    """Whether a block has no other statement."""
+    for node in ast.walk(ast.parse(text)):
+        for name in ("body", "orelse"):
+            body = getattr(node, name, None)
+            if isinstance(body, list) and len(body) == 1 and getattr(body[0], "lineno", 0) == statement.lineno:
+                return True
+    return False

@@ -343,3 +343,9 @@ def test_a_variable_that_one_branch_makes_and_another_is_given_is_assigned_in_bo
     assert "self.scale = jnp.exp(given)" in code
     before = text.replace("        if given", "        self.scale = nn.Parameter(torch.ones(3))\n        if given")
     assert "self.scale[...] = jnp.exp(given)" in convert(HEAD + before).code
+
+
+def test_an_activation_in_a_class_body_is_no_method() -> None:
+    text = "class A(nn.Module):\n    act = nn.SiLU()\n    norm = nn.LayerNorm\n\n"
+    code = convert(HEAD + text + "    def forward(self, x):\n        return self.act(x)\n").code
+    assert "act = staticmethod(nnx.silu)" in code and "staticmethod(LayerNorm)" not in code

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.rule.facts import Instance, ListOf, Tensor, Tuple, is_module, is_tensor
+from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import assigned
 
@@ -94,6 +94,17 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         return False
+
+    def of_class(self, node: ast.Assign) -> bool:
+        """``act = nn.SiLU()`` in a class body: what has become a function would be a method there."""
+        scope = self.ctx.scope
+        if scope.class_info is None or scope.functions or not isinstance(self.ctx.fact(node.value), Layer):
+            return False
+        text = self.renderer.render(node.value).text
+        if not isinstance(ast.parse(text, mode="eval").body, ast.Name | ast.Attribute | ast.Lambda):
+            return False
+        self.ctx.edits.replace(node.value, f"staticmethod({text})")
+        return True
 
     def _makes_it(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether a constructor's assignment comes first on its way: another branch makes the variable."""

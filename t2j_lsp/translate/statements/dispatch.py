@@ -77,6 +77,7 @@ class Statements:
             plain.device,
             self.stores.part,
             self.parameters.assigned,
+            self.attributes.of_class,
             self.attributes.assigned,
         )
 

@@ -11,6 +11,8 @@ from flax import nnx
 
 from t2j_lsp import convert
 
+from .test_regressions import equal
+
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 
@@ -349,3 +351,17 @@ def test_an_activation_in_a_class_body_is_no_method() -> None:
     text = "class A(nn.Module):\n    act = nn.SiLU()\n    norm = nn.LayerNorm\n\n"
     code = convert(HEAD + text + "    def forward(self, x):\n        return self.act(x)\n").code
     assert "act = staticmethod(nnx.silu)" in code and "staticmethod(LayerNorm)" not in code
+
+
+GIVEN = (
+    "class Conv(nn.Module):\n    default = nn.SiLU()\n\n    def __init__(self, act=True):\n        super().__init__()\n"
+    "        self.act = self.default if act is True else act if isinstance(act, nn.Module) else nn.Identity()\n\n"
+    "    def forward(self, x):\n        return self.act(x)\n\n\n"
+    "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.parts = nn.ModuleList([Conv(), Conv(nn.ReLU()), Conv(nn.LeakyReLU(0.3)), Conv(False)])\n\n"
+    "    def forward(self, x):\n        return sum(p(x) * (i + 1) for i, p in enumerate(self.parts))\n"
+)
+
+
+def test_an_activation_that_is_given_counts_as_a_module() -> None:
+    equal(HEAD + GIVEN, "given_activations", 3, 5)

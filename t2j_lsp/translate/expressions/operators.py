@@ -72,6 +72,22 @@ class Operators:
         for test in (test for generator in node.generators for test in generator.ifs):
             self.truth.condition(test)
 
+    def asked_for_module(self, node: ast.Call) -> Piece | None:
+        """``isinstance(act, nn.Module)`` of what a function is given: activations are functions in JAX."""
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+                fact, function = self.inference.fact(kind), self.truth.ctx.scope.function
+            case _:
+                return None
+        if not isinstance(fact, Qual) or fact.name != "torch.nn.Module" or function is None:
+            return None
+        if name not in {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}:
+            return None
+        reason = "activations are functions in JAX, so that any function counts as a module here"
+        self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
+        kept = self.copier.copy_arguments(node).text
+        return Piece(f"({kept} or callable({name}) and not isinstance({name}, type))")
+
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""
         facts = [self.inference.fact(part) for part in node.comparators]

@@ -102,7 +102,7 @@ class Renderer:
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
-        return (*known, *first, *named, self._member, self.calls.call)
+        return (*known, *first, *named, self.operators.asked_for_module, self._member, self.calls.call)
 
     def _member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value."""

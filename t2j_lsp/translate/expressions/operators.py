@@ -18,6 +18,8 @@ from .truth import Truth
 
 KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
+ASKED = Gate(words=frozenset({"isinstance"}))
+"""Calls that ask what something is."""
 
 
 class Operators:

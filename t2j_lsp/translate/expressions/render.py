@@ -48,7 +48,7 @@ from .layers import Layers
 from .library_objects import LibraryObjects
 from .module_methods import FIRST, ModuleMethods
 from .needs import NeededNames
-from .operators import KNOWN, Operators
+from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
@@ -102,7 +102,8 @@ class Renderer:
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
-        return (*known, *first, *named, self.operators.asked_for_module, self._member, self.calls.call)
+        asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
+        return (*known, *first, *named, *asked, self._member, self.calls.call)
 
     def _member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value."""

@@ -32,6 +32,10 @@ def not_hoistable(ctx: Context) -> Iterator[None]:
             current.hoistable = saved
 
 
+_STRING = re.compile(r"""(?<![\w"'])(?:"(?!"")[^"\n]*"|'(?!'')[^'\n]*')""")
+"""A string on one line, in single or double quotes."""
+
+
 class Comprehensions:
     """Copies lambdas, comprehensions and f-strings."""
 
@@ -83,7 +87,7 @@ class Comprehensions:
                 begin, stop = self.ctx.source.span(value.value)
                 piece = self.copier.render_in(value, "value", value.value)
                 changed = piece.text != self.ctx.source.text[begin:stop]
-                put = bracket(piece, slot(value, "value")) if changed else piece.text
+                put = _requoted(bracket(piece, slot(value, "value")), segment) if changed else piece.text
                 out += [self.ctx.source.text[position:begin], put]
                 position = stop
         text = "".join(out) + self.ctx.source.text[position:end]
@@ -97,6 +101,19 @@ class Comprehensions:
             )
             return Piece(segment)
         return Piece(text)
+
+
+def _requoted(text: str, literal: str) -> str:
+    """Code for the inside of an f-string, its own strings in the quotes that the f-string's literal leaves over."""
+    taken = next(character for character in literal if character in "\"'")
+    other = "'" if taken == '"' else '"'
+    out: list[str] = []
+    at = 0
+    for match in _STRING.finditer(text):
+        if match[0][0] == taken and other not in match[0] and "\\" not in match[0]:
+            out += [text[at : match.start()], other, match[0][1:-1], other]
+            at = match.end()
+    return "".join([*out, text[at:]])
 
 
 def _formatted(node: ast.JoinedStr) -> Iterator[ast.FormattedValue]:

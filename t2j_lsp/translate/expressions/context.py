@@ -35,6 +35,8 @@ class Plan:
     """What expressions of training code become; None for their usual rewriting."""
     kept: set[ast.AST] = field(default_factory=set)
     """Classes, functions, statements and expressions that stay PyTorch on purpose, such as data pipelines."""
+    seeds_torch: set[ast.stmt] = field(default_factory=set)
+    """Statements that seed PyTorch's generator, which kept code draws from."""
     optimizers: dict[ast.expr, OptimizerPlan] = field(default_factory=dict)
     """What is known of the optimizer that a constructor call makes."""
     train_steps: dict[ast.stmt, str] = field(default_factory=dict)

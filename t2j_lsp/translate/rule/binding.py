@@ -239,6 +239,7 @@ _RESULTS: dict[str, Fact] = {
     "device": Object("device"),
     "none": NONE,
     "tensors": ListOf(TENSOR),
+    "datasets": ListOf(Object("dataset")),
     "function": UNKNOWN,
     "unknown": UNKNOWN,
 }

@@ -73,6 +73,8 @@ class Trait(Enum):
     DEVICE_TEST = "a function that asks for a device"
     SEED = "a call that seeds the generator, and becomes nnx.Rngs"
     DEVICE_SEED = "a call that seeds the generator of a device"
+    KEPT_DRAW = "a part of PyTorch's data pipeline that draws random numbers"
+    SHUFFLES = "a part of PyTorch's data pipeline that draws random numbers where it is asked to"
     CLIPS_NORM = "a call that clips gradients by their norm"
     CLIPS_VALUE = "a call that clips gradients by value"
     PARAMETER = "a call that makes a parameter or buffer"

@@ -57,6 +57,8 @@ class Effects:
             self.ctx.edits.delete(node)
             return True
         generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
+        if node in self.ctx.plan.seeds_torch:
+            self.ctx.edits.insert_before(node, [self.ctx.source.segment(node)])
         self.ctx.edits.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
         self.ctx.rngs.seeds[node] = "rngs"
         self.ctx.edits.removable[node] = "rngs"

@@ -81,7 +81,7 @@ class Data:
         self.kept.add(node)
         self._queue.append((node, self.objects.scope(node)))
         if isinstance(node, ast.stmt):
-            self.ctx.plan.on_statement(node, _leave)
+            self.ctx.plan.on_statement(node, leave)
         elif isinstance(node, ast.expr):
             text = self.ctx.source.segment(node)
             self.ctx.plan.on_expression(node, lambda renderer: self._kept_expression(renderer, node, text))
@@ -260,5 +260,5 @@ def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 
 
-def _leave(statements: StatementRewriter) -> None:
+def leave(statements: StatementRewriter) -> None:
     """The statement stays as it is."""

@@ -24,6 +24,8 @@ SAVED = "Save an optimizer's state with nnx.state(optimizer) and orbax.checkpoin
 NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
 
+_TORCH_ONLY = ("param_groups", "state", "defaults")
+
 
 class OutsideUpdates:
     """Puts handlers on the calls and statements that no update has taken."""
@@ -49,6 +51,8 @@ class OutsideUpdates:
                 self._call(node, node in used)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 self._read_rate(node)
+            elif isinstance(node, ast.Attribute) and node not in used:
+                self._attribute(node)
 
     # --- statements -----------------------------------------------------------------------------------------------
 
@@ -60,12 +64,8 @@ class OutsideUpdates:
                 self._for(node)
             case ast.With() if self.steps.reader.is_open(node) and self._half(node):
                 self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
-            case ast.Assign(targets=[ast.Subscript() as target]):
-                owner = self._group_owner(target)
-                if owner is not None:
-                    self.ctx.plan.on_statement(
-                        node, lambda statements: self._set_rate(node, owner, node.value, statements)
-                    )
+            case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
+                self._write(node, target, node.value)
             case ast.Assign(targets=[ast.Name(id=name)]):
                 self._assign(node, name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
@@ -133,6 +133,22 @@ class OutsideUpdates:
                 return owner
         return None
 
+    def _write(self, node: ast.Assign | ast.AugAssign, target: ast.Subscript, value: ast.expr) -> None:
+        """``optimizer.param_groups[0]["lr"] = lr``, and what else is written into an optimizer."""
+        owner = self._group_owner(target)
+        operator = type(node.op) if isinstance(node, ast.AugAssign) else None
+        if owner is not None and operator is None:
+            self.ctx.plan.on_statement(node, lambda statements: self._set_rate(node, owner, value, statements))
+        elif owner is not None and operator in _SIGNS:
+            change = operator
+            self.ctx.plan.on_statement(
+                node, lambda statements: self._change_rate(node, owner, value, statements, change)
+            )
+        else:
+            refused = [n for n in ast.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
+            if refused:
+                self.ctx.plan.on_statement(node, lambda statements: self._refuse(refused[0]))
+
     def _for(self, node: ast.For) -> None:
         """``for group in optimizer.param_groups: group["lr"] = lr``."""
         match node:
@@ -161,13 +177,23 @@ class OutsideUpdates:
         if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(value)):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
             return
-        extra = ""
-        if isinstance(body, ast.AugAssign):
-            sign = _SIGNS.get(type(body.op))
-            if sign is None:
-                self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
-                return
-            extra = f"{self._rate(statements.renderer, owner).text} {sign} "
+        if not isinstance(body, ast.AugAssign):
+            self._set_rate(node, owner, value, statements)
+        elif type(body.op) in _SIGNS:
+            self._change_rate(node, owner, value, statements, type(body.op))
+        else:
+            self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
+
+    def _change_rate(
+        self,
+        node: ast.stmt,
+        owner: ast.expr,
+        value: ast.expr,
+        statements: StatementRewriter,
+        operator: type[ast.operator],
+    ) -> None:
+        """``group["lr"] *= 0.5``."""
+        extra = f"{self._rate(statements.renderer, owner).text} {_SIGNS[operator]} "
         self._set_rate(node, owner, value, statements, extra)
 
     def _foreign(self, node: ast.Name) -> bool:
@@ -188,6 +214,22 @@ class OutsideUpdates:
         owner = self._group_owner(node)
         if owner is not None:
             self.ctx.plan.on_expression(node, lambda renderer: self._rate(renderer, owner))
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        """What a PyTorch optimizer has and an nnx.Optimizer hasn't is a gap wherever no handler takes it."""
+        if isinstance(node.ctx, ast.Load) and self._is_torch_only(node):
+            self.ctx.plan.on_expression(node, lambda renderer: self._refused(node))
+
+    def _is_torch_only(self, node: ast.Attribute) -> bool:
+        fact = self.ctx.fact(node.value)
+        return node.attr in _TORCH_ONLY and isinstance(fact, Object) and fact.kind == "optimizer"
+
+    def _refuse(self, node: ast.Attribute) -> None:
+        self.ctx.report.gap(node, f"torch.optim.Optimizer.{node.attr}", "refused", NO_GROUPS)
+
+    def _refused(self, node: ast.Attribute) -> Piece:
+        self._refuse(node)
+        return Piece(self.ctx.source.segment(node))
 
     def _rate(self, renderer: ExpressionRenderer, owner: ast.expr) -> Piece:
         name = bracket(renderer.render(owner), ATOM)

@@ -16,6 +16,7 @@ from t2j_lsp.translate.source.positions import header_end
 
 from .batches import Batches
 from .data import Data
+from .data_seeds import plan_seeds
 from .frozen import Frozen
 from .gate import LOSSES
 from .objects import Objects
@@ -45,6 +46,7 @@ def plan_training(context: Context) -> None:
     optimizers.plan()
     data = Data(context, objects)
     data.plan()
+    plan_seeds(context)
     batches = Batches(context)
     batches.plan()
     steps = Steps(context, objects, Frozen(context, objects).plan(), plan_gradients(context))

@@ -115,8 +115,8 @@ def _round(texts: dict[str, str], user: Index, written: Mapping[str, str]) -> di
 
 def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses: HelperUses) -> None:
     constants = decided(node, uses.calls, uses.bound) if uses.known else ()
-    if not constants:
-        return
+    if not constants or any(isinstance(d, ast.Call) for d in node.decorator_list):
+        return  # a decorator with arguments may count or name the parameters
     names = frozenset(known for known, _ in constants)
     texts[name] = without_parameters(folded(texts[name], constants), name, names)
     drop_arguments(texts, name, node, names, uses.calls)

@@ -1,0 +1,55 @@
+"""Seeds of what stays PyTorch: a loader that shuffles draws from PyTorch's generator, so its seed stays, too."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.record import REGISTRY
+
+from .data import leave
+
+_DRAWS, _SHUFFLES, _SEEDS = (names_with(one) for one in (Trait.KEPT_DRAW, Trait.SHUFFLES, Trait.SEED))
+
+
+def plan_seeds(context: Context) -> None:
+    """Keep the seeds of a file whose kept code draws. One that an earlier conversion has written stays as it is."""
+    calls = [node for node in context.source.nodes if isinstance(node, ast.Call)]
+    if not any(_draws(node, context) for node in calls):
+        return
+    for node in context.source.nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value, context) in _SEEDS:
+            if _is_followed_by_rngs(node, context):
+                context.plan.kept.add(node)
+                context.plan.on_statement(node, leave)
+            elif context.source.starts_line(node):
+                context.plan.seeds_torch.add(node)
+
+
+def _name(call: ast.Call, context: Context) -> str | None:
+    fact = context.fact(call.func)
+    return fact.name if isinstance(fact, Qual) else None
+
+
+def _draws(call: ast.Call, context: Context) -> bool:
+    """Whether a call draws random numbers of PyTorch's, or makes what does."""
+    name = _name(call, context)
+    if name in _SHUFFLES:
+        shuffle = argument(call, 2, "shuffle")
+        return shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value)
+    if name in _DRAWS:
+        return True
+    rule = REGISTRY.get(name) if name is not None else None
+    return rule is not None and rule.random and context.plan.keeps(call, context.source.parents)
+
+
+def _is_followed_by_rngs(node: ast.stmt, context: Context) -> bool:
+    block = context.source.block_of(node) or [node]
+    following = block[block.index(node) + 1 :][:1]
+    match following:
+        case [ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs")))]:
+            return True
+    return False

@@ -1,0 +1,55 @@
+"""What programs read and write of an optimizer's groups: learning rates convert, all else is a gap at its line."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from t2j_lsp import convert
+
+HEAD = """import torch
+import torch.nn as nn
+
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+rates = []
+for i in range(3):
+    opt.zero_grad()
+    net(torch.ones(4, 2)).sum().backward()
+    opt.step()
+"""
+RATES = {
+    "set": "opt.param_groups[0]['lr'] = 0.05",
+    "multiplied": "opt.param_groups[0]['lr'] *= 0.5",
+    "divided in a loop": "for group in opt.param_groups:\n        group['lr'] /= 2",
+    "shown": "rates.append(f\"{opt.param_groups[0]['lr']:.5f}\")",
+}
+REFUSED = {
+    "another option": "opt.param_groups[0]['weight_decay'] += 0.1",
+    "a power": "opt.param_groups[0]['lr'] **= 2",
+    "an option that is read": "rates.append(opt.param_groups[0]['weight_decay'])",
+    "how many there are": "rates.append(len(opt.param_groups))",
+    "a loop that only looks": "for group in opt.param_groups:\n        rates.append(group['lr'])",
+    "its state": "rates.append(opt.state)",
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_learning_rates_follow(name: str) -> None:
+    source = f"{HEAD}    {RATES[name]}\n    rates.append(float(opt.param_groups[0]['lr']))\n"
+    done = convert(source)
+    assert not done.gaps
+    spaces: list[dict[str, list[float]]] = [{}, {}]
+    for code, space in zip((source, done.code), spaces, strict=True):
+        exec(compile(code, "program", "exec"), space)
+    numbers = [[float(rate) for rate in space["rates"]] for space in spaces]
+    assert numbers[1] == pytest.approx(numbers[0], rel=1e-6)
+    assert torch.tensor(numbers[0]).max() <= 0.1 + 1e-6
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_an_nnx_optimizer_has_not_is_a_gap(name: str) -> None:
+    done = convert(f"{HEAD}    {REFUSED[name]}\n")
+    line = HEAD.count("\n") + 1
+    assert {gap.span.line - line for gap in done.gaps} <= {0, 1} and done.gaps
+    assert all(gap.name.startswith("torch.optim.Optimizer.") for gap in done.gaps)

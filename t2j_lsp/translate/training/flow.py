@@ -44,6 +44,18 @@ class DataFlow:
     def writes(self, node: ast.AST) -> set[str]:
         return self.uses(node).writes
 
+    def exposed(self, node: ast.AST) -> set[str]:
+        """The variables of a statement that may be read before it gives them a value itself, if its loops run."""
+        if not isinstance(node, ast.For | ast.AsyncFor):
+            return self.reads(node)
+        found = set(self.reads(node.iter))
+        given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        for child in node.body:
+            found |= self.exposed(child) - given
+            if isinstance(child, ast.Assign | ast.AnnAssign):
+                given |= self.writes(child)
+        return found.union(*(self.reads(child) for child in node.orelse))
+
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
         if isinstance(node, ast.Name):

@@ -74,8 +74,10 @@ class Inputs:
         for text in modules:
             found[text] = Input(self._name(text), text, "module")
         defined: set[str] = set()
+        around = self._around(parts)
         for part in parts:
-            exposed = self.flow.reads(part) - defined
+            # What only the moved code itself gives a value can't be passed; it is read where that has happened.
+            exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
             for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if self.flow.variable(node) in exposed and _is_load(node):
                     self._add(node, found)
@@ -83,6 +85,24 @@ class Inputs:
         for one in found.values():
             if one.kind in ("array", "static"):
                 one.kind = self._value_kind(one)
+        return found
+
+    def _around(self, parts: Sequence[ast.AST]) -> set[str]:
+        """The variables that something else than some parts of the code gives a value."""
+        moved = {node for part in parts for node in ast.walk(part)}
+        scope = self.scope.function.node if self.scope.function is not None else self.ctx.source.tree
+        found: set[str] = set()
+        for node in ast.walk(scope):
+            if node in moved:
+                continue
+            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                found.add(self.flow.variable(node) or "")
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+            elif isinstance(node, ast.alias):
+                found.add(node.asname or node.name.partition(".")[0])
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(node.name)
         return found
 
     def optimizer(self, text: str) -> Input:

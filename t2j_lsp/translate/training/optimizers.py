@@ -9,6 +9,7 @@ from dataclasses import replace
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -18,6 +19,7 @@ from .objects import Objects
 
 LISTS = ("SequentialLR", "ChainedScheduler")
 CYCLES = ("OneCycleLR", "CyclicLR")
+_CLIPS = (names_with(Trait.CLIPS_NORM), names_with(Trait.CLIPS_VALUE))
 SEVERAL = "Several schedulers change the learning rate of one optimizer: join their schedules to one."
 NO_OPTIMIZER = "Can't tell which optimizer it changes."
 
@@ -50,6 +52,8 @@ class Optimizers:
             if found.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
+                if isinstance(parameters, ast.Name):
+                    self._drop_list(parameters)
         self.ctx.plan.optimizers.update(plans)
         for call, name in self._changed():
             plan = self.ctx.plan.optimizers[call]
@@ -57,6 +61,24 @@ class Optimizers:
                 self.ctx.plan.optimizers[call] = replace(plan, injected=(*plan.injected, name))
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = self._schedule(call)
+
+    def _drop_list(self, name: ast.Name) -> None:
+        """``params = list(a.parameters()) + list(b.parameters())`` goes where only optimizers and clipping read it."""
+        scope = self.objects.scope(name)
+        made = [s for s in self.objects.statements(scope) if _assigns(s, name.id)]
+        reads = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name.id]
+        reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+        if len(made) == 1 and all(self._takes_parameters(n) for n in reads):
+            self.ctx.plan.on_statement(made[0], lambda statements: self.ctx.edits.delete(made[0]))
+
+    def _takes_parameters(self, node: ast.Name) -> bool:
+        """Whether a name is what an optimizer updates, or what gradients are clipped of."""
+        call = self.ctx.source.parents.get(node)
+        if not isinstance(call, ast.Call):
+            return False
+        fact = self.ctx.fact(call.func)
+        clips = isinstance(fact, Qual) and any(fact.name in names for names in _CLIPS) and call.args[:1] == [node]
+        return clips or call in self.made and argument(call, 0, "params") is node
 
     # --- hyperparameters that change ------------------------------------------------------------------------------
 
@@ -209,3 +231,10 @@ class Optimizers:
 
 def _starred(call: ast.Call) -> bool:
     return any(k.arg is None for k in call.keywords)
+
+
+def _assigns(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=target)]):
+            return target == name
+    return False

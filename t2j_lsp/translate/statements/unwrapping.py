@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.source.text import Source
@@ -44,6 +45,7 @@ def _dedent(edits: Edits, first: int, last: int, width: int) -> None:
         edits.dedented[line] = done + width
 
 
+@lru_cache(maxsize=1)
 def _string_lines(source: Source) -> set[int]:
     """Lines that begin inside a string literal, whose indentation is part of its value."""
     lines: set[int] = set()

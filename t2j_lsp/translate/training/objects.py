@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -112,9 +113,16 @@ class Objects:
 
     def calls(self, info: FunctionInfo) -> Iterator[ast.Call]:
         """Calls of a function of the file."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call) and called_function(self.ctx.fact(node.func)) is info:
-                yield node
+        yield from self._calls.get(id(info), ())
+
+    @cached_property
+    def _calls(self) -> dict[int, list[ast.Call]]:
+        """All calls of functions of the file, by the identity of what is known of each."""
+        found: dict[int, list[ast.Call]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Call) and (info := called_function(self.ctx.fact(node.func))) is not None:
+                found.setdefault(id(info), []).append(node)
+        return found
 
     # --- optimizers -----------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class Optimizers:
         self.objects = objects
         self.made = list(self._calls("optimizer"))
         self.schedulers = list(self._calls("scheduler"))
+        self._outers: dict[ast.Call, ast.Call | None] = {}
 
     def _calls(self, kind: str) -> Iterator[ast.Call]:
         for node in self.ctx.source.nodes:
@@ -161,6 +162,11 @@ class Optimizers:
 
     def _outer(self, call: ast.Call) -> ast.Call | None:
         """The scheduler that this one is only a part of."""
+        if call not in self._outers:
+            self._outers[call] = self._find_outer(call)
+        return self._outers[call]
+
+    def _find_outer(self, call: ast.Call) -> ast.Call | None:
         parent = self.ctx.source.parents.get(call)
         if isinstance(parent, ast.List | ast.Tuple | ast.keyword):
             parent = self.ctx.source.parents.get(parent)

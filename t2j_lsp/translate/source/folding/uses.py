@@ -80,6 +80,8 @@ class Index:
         """Names of keywords that set attributes of modules."""
         self.is_program = any(isinstance(tree, ast.Module) and _runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
+        self._bound: dict[ast.AST, set[str]] = {}
+        self._of_module: dict[str, list[ast.Name | ast.Attribute]] = {}
         for home, tree in trees.items():
             self._add(tree, home)
 
@@ -112,6 +114,24 @@ class Index:
                         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                             self.definitions[node.name].append(item)
 
+    def of_module(self, name: str) -> list[ast.Name | ast.Attribute]:
+        """Where the user's code reads a name and no function or comprehension around binds it."""
+        if name not in self._of_module:
+            reads = self.reads.get(("name", name), [])
+            self._of_module[name] = [n for n in reads if isinstance(n, ast.Name) and not self._is_local(n)]
+        return self._of_module[name]
+
+    def _is_local(self, node: ast.Name) -> bool:
+        place = self.parents.get(node)
+        while place is not None:
+            if isinstance(place, FunctionNode | ast.Lambda | Comprehension):
+                if place not in self._bound:
+                    self._bound[place] = _bound(place)
+                if node.id in self._bound[place]:
+                    return True
+            place = self.parents.get(place)
+        return False
+
 
 class UseFinder:
     """Finds the uses of helpers in the user's code and in the helpers' own."""
@@ -126,20 +146,10 @@ class UseFinder:
         self.homes = ChainMap(own.homes, user.homes)
         self.uses = {name: HelperUses() for name in helpers}
         for name in helpers:
-            named = user.reads.get(("name", written[name]), []) if name in written else []
-            named = [node for node in named if isinstance(node, ast.Name) and not self._is_local(node)]
+            named = user.of_module(written[name]) if name in written else []
             roots = [*named, *own.reads.get(("own", name), [])]
             self.uses[name].reads = {self.homes[node] for node in roots}
             self._follow(self.uses[name], roots)
-
-    def _is_local(self, node: ast.Name) -> bool:
-        """Whether a function or comprehension around a name binds it."""
-        place = self.parents.get(node)
-        while place is not None:
-            if isinstance(place, FunctionNode | ast.Lambda | Comprehension) and node.id in _bound(place):
-                return True
-            place = self.parents.get(place)
-        return False
 
     def _reads(self, place: Place) -> list[ast.Name | ast.Attribute]:
         return [node for index in self.indexes for node in index.reads.get(place, ())]

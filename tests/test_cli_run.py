@@ -131,7 +131,7 @@ def test_an_interrupt_ends_both_sides(tmp_path: Path) -> None:
     with subprocess.Popen([*command, "run", str(program)]) as running:
         workers: list[psutil.Process] = []
         while len(workers) < 2:
-            time.sleep(0.1)
+            time.sleep(0.1)  # a child process that starts tells nobody of it
             assert running.poll() is None
             workers = psutil.Process(running.pid).children(recursive=True)
         running.send_signal(signal.SIGINT)

@@ -46,6 +46,12 @@ def add_parser(commands: Subparsers) -> None:
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """What can be said of a check, wherever it is made."""
     parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help="for each object (120)")
+    add_worker_options(parser, "the code may read, besides its project")
+
+
+def add_worker_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, readable: str) -> None:
+    """Where workers run, by which interpreters, and what they may read."""
     parser.add_argument(
         "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
     )
@@ -53,14 +59,13 @@ def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
     parser.add_argument(
         "--jax-python", metavar="PYTHON", help="the interpreter that has jax and flax (default: this one)"
     )
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help="for each object (120)")
     parser.add_argument(
         "--readable",
         metavar="DIR",
         type=folder,
         action="append",
         default=[],
-        help="a folder or file that the code may read, besides its project (repeatable)",
+        help=f"a folder or file that {readable} (repeatable)",
     )
 
 

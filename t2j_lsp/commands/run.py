@@ -16,7 +16,7 @@ from t2j_lsp.contract import (
 )
 from t2j_lsp.files.sources import read_source
 
-from .check import EXIT_CODES, folder
+from .check import EXIT_CODES, add_worker_options
 from .output import Subparsers, counted, print_findings, print_table, progress, write_json
 
 _WHAT = {
@@ -44,21 +44,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--steps", metavar="N", type=_count, help="stop both after N optimizer steps")
     parser.add_argument("--float64", action="store_true", help="run both in float64")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each run (600)")
-    parser.add_argument(
-        "--device", choices=("auto", "cpu", "gpu"), default="auto", help="where to run: auto is the CPU (default: auto)"
-    )
-    parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has torch (default: this one)")
-    parser.add_argument(
-        "--jax-python", metavar="PYTHON", help="the interpreter that has jax and flax (default: this one)"
-    )
-    parser.add_argument(
-        "--readable",
-        metavar="DIR",
-        type=folder,
-        action="append",
-        default=[],
-        help="a folder or file that the program may read, besides its own (repeatable)",
-    )
+    add_worker_options(parser, "the program may read, besides its own")
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )

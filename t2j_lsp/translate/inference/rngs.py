@@ -105,10 +105,14 @@ def _decide(info: FunctionInfo) -> bool:
 
 def _has_generator(info: FunctionInfo) -> bool:
     """Whether a function makes its ``rngs`` itself, as an earlier conversion wrote it."""
-    for node in ast.walk(info.node):
-        match node:
-            case ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs"))):
-                return True
+    return any(makes_rngs(node) for node in ast.walk(info.node))
+
+
+def makes_rngs(node: ast.AST) -> bool:
+    """Whether a statement is ``rngs = nnx.Rngs(...)``."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs"))):
+            return True
     return False
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from t2j_lsp.plugins import helper_sources
 from t2j_lsp.symbols import scopes_around
 
+from .positions import first_line
 from .text import Edit, Source, apply_edits
 
 IMPORT_ROOTS = ("jax", "jnp", "lax", "np", "nnx", "optax", "functools", "math", "einops")
@@ -42,7 +43,7 @@ def helpers() -> dict[str, Helper]:
             name = defined(node)
             if name is None:
                 continue
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            first = first_line(node)
             while first > 1 and lines[first - 2].startswith("#"):
                 first -= 1
             assert node.end_lineno is not None

@@ -5,6 +5,12 @@ from __future__ import annotations
 import ast
 
 
+def first_line(node: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
 def header_end(owner: ast.AST) -> int:
     """The last line of a compound statement's header; 0 for a module."""
     lines = [getattr(owner, "lineno", 0)]

@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.names import is_torch
 from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
 from .newer_syntax import newer_syntax
-from .positions import byte_columns
+from .positions import byte_columns, first_line
 
 MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
@@ -93,14 +93,15 @@ class Source:
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""
         start = self.span(node)[0]
-        return self.concrete.statements.get(start) or self._concrete(self.text).statements[start]
+        if start not in self.concrete.statements:
+            self.concrete = self._concrete(self.text)
+        return self.concrete.statements[start]
 
     def _unwritten(self) -> Iterator[tuple[int, int]]:
         """Where the definitions stand that aren't written."""
         for node in self.tree.body if len(self.written) < len(self.tree.body) else ():
             if isinstance(node, FunctionNode | ast.ClassDef) and node not in self.written:
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                yield self.starts[first - 1], self.span(node)[1]
+                yield self.starts[first_line(node) - 1], self.span(node)[1]
 
     @cached_property
     def written_nodes(self) -> list[ast.AST]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.rngs import makes_rngs
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -48,8 +49,4 @@ def _draws(call: ast.Call, context: Context) -> bool:
 
 def _is_followed_by_rngs(node: ast.stmt, context: Context) -> bool:
     block = context.source.block_of(node) or [node]
-    following = block[block.index(node) + 1 :][:1]
-    match following:
-        case [ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs")))]:
-            return True
-    return False
+    return any(map(makes_rngs, block[block.index(node) + 1 :][:1]))

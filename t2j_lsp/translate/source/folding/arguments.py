@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from .constants import Constants, is_literal, literal
+from .definitions import defaults
 from .signatures import without_arguments
 from .uses import HelperCall
 
@@ -32,9 +33,7 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
     """
     arguments = node.args
     plain = [*arguments.posonlyargs, *arguments.args]
-    defaults: dict[str, ast.expr | None] = {a.arg: None for a in (*plain, *arguments.kwonlyargs)}
-    defaults |= {a.arg: d for a, d in zip(plain[::-1], arguments.defaults[::-1], strict=False)}
-    defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
+    otherwise = defaults(node)
     found: list[tuple[str, str]] = []
     assigned = assigned_names(node)
     for index, argument in enumerate([*plain, *arguments.kwonlyargs]):
@@ -45,7 +44,7 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
         passed = [(call, call.argument(place, name)) for call in calls]
         if any(value is not None and call.home is None for call, value in passed):
             continue
-        values = [value if value is not None else defaults[name] for _, value in passed] or [defaults[name]]
+        values = [value if value is not None else otherwise.get(name) for _, value in passed] or [otherwise.get(name)]
         literals = {literal(v) if v is not None and is_literal(v) else None for v in values}
         if len(literals) == 1 and None not in literals:
             found.append((name, literals.pop() or ""))

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from .definitions import definition
+from t2j_lsp.translate.source.positions import first_line
+
+from .definitions import defaults, definition
 from .inlining import with_expressions
 from .signatures import NEW
 from .uses import HelperUses
@@ -102,7 +104,7 @@ def _constructor(base: str, low: ast.FunctionDef, derived: str, high: ast.Functi
     if changed:
         moved = with_expressions(moved, changed)
     start = _lines(derived, high)
-    head = "".join(derived.splitlines(keepends=True)[_first(high) - 1 : body[0].lineno - 1])
+    head = "".join(derived.splitlines(keepends=True)[first_line(high) - 1 : body[0].lineno - 1])
     rest = _slice(derived, body[1], body[-1]) if len(body) > 1 else ""
     return head + moved + rest if start else None
 
@@ -115,11 +117,7 @@ def _given(low: ast.FunctionDef, call: ast.Call) -> dict[str, str] | None:
         return None
     given = {name: ast.unparse(value) for name, value in zip(plain, call.args, strict=False)}
     given |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg is not None}
-    defaults = dict(zip(plain[::-1], map(ast.unparse, low.args.defaults[::-1]), strict=False))
-    defaults |= {
-        a.arg: ast.unparse(d) for a, d in zip(low.args.kwonlyargs, low.args.kw_defaults, strict=True) if d is not None
-    }
-    given = defaults | given
+    given = {name: ast.unparse(value) for name, value in defaults(low).items()} | given
     return given if set(given) == set(every) and all(k.arg is not None for k in call.keywords) else None
 
 
@@ -132,11 +130,6 @@ def _name(statement: ast.Assign | ast.AnnAssign) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def _first(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
-
-
 def _lines(text: str, node: ast.stmt) -> str:
     return _slice(text, node, node)
 
@@ -144,7 +137,7 @@ def _lines(text: str, node: ast.stmt) -> str:
 def _slice(text: str, first: ast.stmt, last: ast.stmt) -> str:
     """The lines of some statements, with the comments directly above them."""
     lines = text.splitlines(keepends=True)
-    start = _first(first)
+    start = first_line(first)
     while lines[start - 2].lstrip().startswith("#"):
         start -= 1
     chosen = lines[start - 1 : last.end_lineno]

@@ -7,6 +7,8 @@ from functools import cache
 
 import libcst as cst
 
+from .definitions import defaults
+
 SHORT = 60
 """Characters of an expression that may stand in several places."""
 _LOOSE = (
@@ -71,17 +73,7 @@ class _Plan:
     def __init__(self, definition: ast.FunctionDef, parameters: list[str], counts: dict[str, int]) -> None:
         self.parameters = parameters
         self.counts = counts
-        arguments = definition.args
-        plain = [*arguments.posonlyargs, *arguments.args]
-        self.defaults = {
-            a.arg: ast.unparse(d)
-            for a, d in zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
-        }
-        self.defaults |= {
-            a.arg: ast.unparse(d)
-            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            if d is not None
-        }
+        self.defaults = {name: ast.unparse(value) for name, value in defaults(definition).items()}
 
     def fits(self, call: ast.Call) -> bool:
         """Whether every parameter gets an argument that may stand where the parameter does, as often as it does."""

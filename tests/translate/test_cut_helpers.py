@@ -16,7 +16,7 @@ from t2j_lsp.translate.source.folding.inlining import expression_of, inlined
 from t2j_lsp.translate.source.folding.joining import joined
 from t2j_lsp.translate.source.folding.signatures import without_entries, without_parameters
 from t2j_lsp.translate.source.folding.variables import without_idle_variables
-from t2j_lsp.translate.source.helpers import _import_lines, helpers
+from t2j_lsp.translate.source.helpers import _import_lines, all_imports, defined, helpers
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 
@@ -173,6 +173,12 @@ def test_an_import_means_the_same_in_every_helper_file() -> None:
         for name, line in _import_lines(ast.parse(text)).items():
             bound.setdefault(name, set()).add(line)
     assert {name: lines for name, lines in bound.items() if len(lines) > 1} == {}
+
+
+def test_the_names_of_helpers_are_known_without_parsing_their_files() -> None:
+    trees = [ast.parse(text) for text in helper_sources().values()]
+    assert list(helpers()) == [name for tree in trees for node in tree.body if (name := defined(node))]
+    assert all_imports() == {name: line for tree in trees for name, line in _import_lines(tree).items()}
 
 
 def test_lines_are_joined_without_a_change_of_meaning() -> None:

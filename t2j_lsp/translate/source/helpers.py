@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -31,24 +32,69 @@ class Helper:
     """Import lines it needs."""
 
 
+class Helpers(Mapping[str, Helper]):
+    """All helpers by name, in the order of their files. A file is parsed when one of its helpers is asked for."""
+
+    def __init__(self) -> None:
+        self._files = {name: file for file, text in helper_sources().items() for name in _defined_in(text)}
+        self._read: dict[str, Helper] = {}
+
+    def __getitem__(self, name: str) -> Helper:
+        if name not in self._read:
+            self._read |= _helpers_of(self._files[name])
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+_DEFINED = re.compile(r"^(?:(?:def|class) (?P<definition>\w+)|(?P<variable>\w+)(?:: [^=\n]+)? = )", re.MULTILINE)
+"""A statement at the top level of a helper file that defines a name, as :func:`defined` reads it."""
+
+
+_IMPORT = re.compile(r"^(?:import|from) (?:[^(\n]*|[^(\n]*\([^)]*\))\n", re.MULTILINE)
+
+
 @cache
-def helpers() -> dict[str, Helper]:
-    """All helpers by name."""
+def helpers() -> Helpers:
+    """All helpers."""
+    return Helpers()
+
+
+def _defined_in(text: str) -> list[str]:
+    """The names that a helper file defines, read without parsing it."""
+    definitions = _DEFINED.finditer(text, len(_head(text)))
+    return [found["definition"] or found["variable"] for found in definitions]
+
+
+def _head(text: str) -> str:
+    """A helper file up to its last import."""
+    return text[: max(found.end() for found in _IMPORT.finditer(text))]
+
+
+def _helpers_of(file: str) -> dict[str, Helper]:
+    """The helpers of one file."""
     out: dict[str, Helper] = {}
-    for file, text in helper_sources().items():
-        tree = ast.parse(text)
-        lines = text.splitlines(keepends=True)
-        imports = _import_lines(tree)
-        for node in tree.body:
-            name = defined(node)
-            if name is None:
-                continue
-            first = first_line(node)
-            while first > 1 and lines[first - 2].startswith("#"):
-                first -= 1
-            assert node.end_lineno is not None
-            body = "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
-            out[name] = _described(Helper(name, file, first, body, (), ()), node, imports)
+    text = helper_sources()[file]
+    tree = ast.parse(text)
+    lines = text.splitlines(keepends=True)
+    imports = _import_lines(tree)
+    for node in tree.body:
+        name = defined(node)
+        if name is None:
+            continue
+        first = first_line(node)
+        while first > 1 and lines[first - 2].startswith("#"):
+            first -= 1
+        assert node.end_lineno is not None
+        body = "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
+        out[name] = _described(Helper(name, file, first, body, (), ()), node, imports)
     return out
 
 
@@ -67,7 +113,8 @@ def described(helper: Helper) -> Helper:
 @cache
 def all_imports() -> dict[str, str]:
     """What the imports of all helper files bind, and the lines that do it. A name means the same in all of them."""
-    return {name: line for text in helper_sources().values() for name, line in _import_lines(ast.parse(text)).items()}
+    heads = map(_head, helper_sources().values())
+    return {name: line for head in heads for name, line in _import_lines(ast.parse(head)).items()}
 
 
 @cache

@@ -134,7 +134,3 @@ def requires_grad_(call: Call) -> Piece | Refusal:
 
 for name in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad"):
     refuse(f"torch.Tensor.{name}", "JAX arrays carry no hooks; use jax.custom_vjp on the function instead.")
-
-SAVING = "PyTorch pickles tensors. Save nnx.state(model) with orbax.checkpoint, or arrays with np.savez or safetensors."
-refuse("torch.save", SAVING)
-refuse("torch.load", "PyTorch unpickles tensors. Load a checkpoint with t2j_lsp.load_torch_state(model, path).")

@@ -90,6 +90,14 @@ class LRScheduler:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
         return [float(self.schedules["learning_rate"](self.last_epoch))]
 
+    def state_dict(self) -> dict[str, float]:
+        """What goes into a checkpoint: the count."""
+        return {"last_epoch": self.last_epoch}
+
+    def load_state_dict(self, state_dict: dict[str, float]) -> None:
+        """Goes on to the count of a checkpoint."""
+        self.step(state_dict["last_epoch"])
+
 
 class ReduceLROnPlateau:
     """Multiplies an optimizer's learning rate by `factor` when a metric has stopped improving.
@@ -139,6 +147,14 @@ class ReduceLROnPlateau:
         if self.threshold_mode == "rel":
             return sign * metric < sign * self.best * (1 - sign * self.threshold)
         return sign * metric < sign * self.best - self.threshold
+
+    def state_dict(self) -> dict[str, Any]:
+        """What goes into a checkpoint: everything but the optimizer, which has a state of its own."""
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Sets what a checkpoint has."""
+        vars(self).update(state_dict)
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""

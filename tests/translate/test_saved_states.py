@@ -85,9 +85,55 @@ def test_a_state_that_is_only_loaded_again_is_a_tree_of_arrays(code: str, expect
         pytest.param("best = copy.deepcopy(a.state_dict())\nc.load_state_dict(best)", id="into another class"),
     ],
 )
-def test_any_other_use_is_a_gap(code: str) -> None:
+def test_any_other_use_keeps_pytorchs_names(code: str) -> None:
     text, gaps = body(code)
-    assert gaps and "nnx.update(" not in text and "tree.map(" not in text
+    assert not gaps
+    assert "nnx.update(" not in text and "tree.map(" not in text
+    assert "load_state_dict(" in text or "save_pickle(" in text
+
+
+STATES = [
+    ("torch.save(a.state_dict(), 'a.pt')", "save_pickle(StateDict(a), 'a.pt')"),
+    (
+        "torch.save({'epoch': 1, 'net': a.state_dict()}, f='a.pt')",
+        "save_pickle({'epoch': 1, 'net': StateDict(a)}, 'a.pt')",
+    ),
+    ("a.load_state_dict(torch.load('a.pt', map_location='cpu'))", "load_state_dict(a, load_pickle('a.pt'))"),
+    (
+        "answer = a.load_state_dict(state_dict=torch.load('a.pt', weights_only=True), strict=False)",
+        "answer = load_state_dict(a, load_pickle('a.pt'), strict=False)",
+    ),
+    (
+        "old = torch.load('a.pt')\nnew = a.state_dict()\nnew.update({k: v for k, v in old.items() if k in new})\n"
+        "a.load_state_dict(new)",
+        "old = load_pickle('a.pt')\nnew = StateDict(a)\nnew.update({k: v for k, v in old.items() if k in new})\n"
+        "load_state_dict(a, new)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), STATES)
+def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected: str) -> None:
+    text, gaps = body(code)
+    assert (text[: len(expected)], gaps) == (expected, 0)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("torch.save(a, 'a.pt')", id="a whole module"),
+        pytest.param("a.load_state_dict(b.state_dict(), assign=True)", id="other dtypes"),
+        pytest.param("for name in a.state_dict():\n    print(name)", id="names in their order"),
+        pytest.param("names = [k for k, v in a.state_dict().items()]", id="a list of them"),
+        pytest.param("for k, v in a.state_dict().items():\n    v.copy_(b.state_dict()[k])", id="written to in place"),
+        pytest.param("a.state_dict()['fc.bias'].zero_()", id="one of them written to"),
+        pytest.param("best = a.state_dict().copy()\na.load_state_dict(best)", id="a copy that follows the module"),
+        pytest.param("def best():\n    return {k: v for k, v in a.state_dict().items()}", id="tensors that are kept"),
+        pytest.param("w = a.state_dict()['fc.bias']\ntrain()\nprint(w)\n\ndef train(): pass", id="one that is kept"),
+    ],
+)
+def test_what_a_state_dict_cannot_stand_for_is_a_gap(code: str) -> None:
+    assert body(code)[1]
 
 
 def test_only_a_copy_between_modules_has_a_note_on_what_is_not_compared() -> None:

@@ -140,8 +140,13 @@ class Comparer:
             yield from self._array(name, np.asarray(numbers), np.asarray(own), others, values, each=True)
 
     def _saved(self, values: ProgramValues) -> Iterator[ProgramDifference]:
+        files = {name.partition("[")[0] for name in self.jax.saved}
         for name, held in self.torch.saved.items():
             own = self.jax.saved.get(name)
+            file = name.partition("[")[0]
+            if file not in files and not self.torch.stopped and self.torch.failure is None:
+                values.count += 1
+                yield ProgramDifference(f"only PyTorch writes the file {file}", ("", 0), ("", 0))
             if own is None or isinstance(held, str) != isinstance(own, str):
                 continue
             others = [run.saved.get(name) for run in self.moved]

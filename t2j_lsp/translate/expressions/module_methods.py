@@ -15,6 +15,7 @@ from .context import Context
 from .copying import Copier, arguments_only
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
+from .state_dicts import problem_of_state
 from .unknown_makers import ADDING, report_unknown_makers
 from .walk_order import WALKING, order_matters, writes_to_parts
 
@@ -33,8 +34,8 @@ REFUSED = {
     **dict.fromkeys(_TORCH_METHODS, "nnx.Module has no such method"),
     **dict.fromkeys(("children", "named_children"), _ORDER),
     **dict.fromkeys(("half", "double", "bfloat16"), _CAST),
-    "state_dict": "save nnx.state(model) with orbax.checkpoint",
-    "load_state_dict": "load torch weights with t2j_lsp.load_torch_state, later ones with orbax.checkpoint",
+    "state_dict": "only the whole state under the module's own names has one",
+    "load_state_dict": "assign= has no counterpart: arrays take the dtypes that the module has",
     "zero_grad": "JAX gradients are values, not state: there is nothing to zero",
     **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), _HOOKS),
     **dict.fromkeys(("register_full_backward_hook", "register_backward_hook"), _HOOKS),
@@ -83,6 +84,8 @@ class ModuleMethods:
                 return Piece(f"setattr({bracket(receiver, ATOM)}, {key}, {child})")
             case _:
                 pass
+        if name in ("state_dict", "load_state_dict") and self._defines(owner, name):
+            return None
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
         refused = REFUSED | _REFUSED_OF_LAYERS if layer_names(owner) else REFUSED
         if piece is not None or name not in refused or self._defines(owner, name):
@@ -118,10 +121,18 @@ class ModuleMethods:
                 )
             case "state_dict" if self.ctx.inference.holds_tests and not node.args and not node.keywords:
                 return Piece(f"{need('torch_state')}({receiver.text})")
+            case "state_dict" if not node.args and not node.keywords:
+                if (reason := problem_of_state(self.ctx.inference, node)) is not None:
+                    return self._refused(node, name, reason)
+                return Piece(f"{need('StateDict')}({receiver.text})")
             case "load_state_dict" if self._loads_strictly(node):
                 return Piece(
                     f"{need('load_torch_state')}({receiver.text}, {self.renderer.argument(node.args[0]).text})"
                 )
+            case "load_state_dict" if (given := _loaded(node)) is not None:
+                state, strict = given
+                extra = f", strict={self.renderer.argument(strict).text}" if strict is not None else ""
+                return Piece(f"{need('load_state_dict')}({receiver.text}, {self.renderer.argument(state).text}{extra})")
             case _:
                 return None
 
@@ -270,6 +281,18 @@ def registration(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr | None] |
     given = dict(zip(("name", "value", "persistent"), call.args, strict=False))
     given |= {names[k.arg]: k.value for k in call.keywords if k.arg in names}
     return (given["name"], given["value"], given.get("persistent")) if {"name", "value"} <= given.keys() else None
+
+
+def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
+    """What ``load_state_dict`` loads, and whether all names must fit; None where it is asked for more."""
+    given = dict(zip(("state_dict", "strict"), call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
+    if len(given) != len(call.args) + len(call.keywords) or not {"state_dict"} <= given.keys() <= {
+        "state_dict",
+        "strict",
+    }:
+        return None
+    return given["state_dict"], given.get("strict")
 
 
 def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:

@@ -34,7 +34,8 @@ _ANNOTATIONS = {
     "NamedTuple": "typing.NamedTuple",
     **{n: f"collections.abc.{n}" for n in ("Callable", "Iterable", "Iterator", "Mapping", "Sequence")},
 }
-MEANINGS = {root: target for root, (_, target) in IMPORTS.items()} | _ANNOTATIONS
+_LIBRARIES = {name: name for name in ("pickle", "zipfile")}
+MEANINGS = {root: target for root, (_, target) in IMPORTS.items()} | _ANNOTATIONS | _LIBRARIES
 """What each name means that an import line of the output or of a helper binds."""
 
 

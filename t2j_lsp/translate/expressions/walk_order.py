@@ -25,12 +25,7 @@ _TOLD = frozenset({"print", "append", "extend", "insert", "write", "info", "debu
 """Functions and methods to which it matters when they are called."""
 
 
-def order_matters(inference: Inference, call: ast.Call) -> bool:
-    """Whether the use of ``call``, which walks a module, depends on the order."""
-    return _order_matters(inference, call)
-
-
-def _order_matters(inference: Inference, node: ast.AST) -> bool:
+def order_matters(inference: Inference, node: ast.AST) -> bool:
     """Whether the use of what ``node`` yields depends on its order."""
     while (parent := inference.source.parents.get(node)) is not None:
         match parent:
@@ -55,10 +50,10 @@ def _order_matters(inference: Inference, node: ast.AST) -> bool:
             case ast.Expr() | ast.If():
                 return False
             case ast.Assign() | ast.NamedExpr():
-                reads = _reads(inference, parent)
+                reads = reads_of(inference, parent)
                 if reads is None or len(reads) > 1 and not _is_list(parent.value):
                     return True  # nobody knows who reads it, or what a walk still has left
-                if any(_order_matters(inference, read) for read in reads):
+                if any(order_matters(inference, read) for read in reads):
                     return True
                 if isinstance(parent, ast.Assign):
                     return False
@@ -87,7 +82,7 @@ def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
         case ast.Attribute(attr=name):
             return name in _SHARED
         case ast.Assign() | ast.NamedExpr():
-            reads = _reads(inference, parent)
+            reads = reads_of(inference, parent)
             uses = [*(reads or ()), *([parent] if isinstance(parent, ast.NamedExpr) else ())]
             asked = [inference.source.parents.get(n) for n in uses]
             return reads is not None and all(isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked)
@@ -95,7 +90,7 @@ def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
             return False
 
 
-def _reads(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast.Name] | None:
+def reads_of(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast.Name] | None:
     """The reads of a variable that only ``node`` binds in its function; None if nobody reads it, or for others."""
     targets = [node.target] if isinstance(node, ast.NamedExpr) else node.targets
     around: ast.AST = node
@@ -171,7 +166,9 @@ def _writes_through(inference: Inference, walked: ast.AST) -> bool:
     while not isinstance(node, ast.stmt | ast.comprehension):
         node = inference.source.parents[node]
     place = inference.source.parents[node] if isinstance(node, ast.comprehension) else node
-    if isinstance(node, ast.Assign) and any(_writes_through(inference, read) for read in _reads(inference, node) or ()):
+    if isinstance(node, ast.Assign) and any(
+        _writes_through(inference, read) for read in reads_of(inference, node) or ()
+    ):
         return True
     items = {n.id for n in ast.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
     for inner in ast.walk(place):

@@ -51,6 +51,8 @@ class ModuleMethodFacts:
             key = node.args[0]
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 assign(owner.cls.info, key.value, arguments[1], self.state.function)
+        if name == "state_dict":
+            return ListOf(Tensor(), keys=STR)
         if name == "values":
             return ListOf(AnyModule())
         if name == "items":

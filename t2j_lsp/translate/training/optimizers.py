@@ -96,6 +96,14 @@ class Optimizers:
             if isinstance(node, ast.Attribute) and node.attr == "param_groups":
                 for made in self.optimizers_of(node.value, node):
                     yield made, "lr"
+            elif isinstance(node, ast.Attribute) and node.attr == "load_state_dict" and self._is_optimizer(node.value):
+                for made in self.optimizers_of(node.value, node):
+                    if not any("lr" in group.options for group in self.ctx.plan.optimizers[made].groups):
+                        yield made, "lr"  # the rate is loaded, too
+
+    def _is_optimizer(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return isinstance(fact, Object) and fact.kind == "optimizer"
 
     def optimizers_of(self, node: ast.expr | None, place: ast.AST) -> list[ast.Call]:
         """The constructors an optimizer may come from; all of the file's where it can't be followed."""

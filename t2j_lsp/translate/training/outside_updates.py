@@ -20,7 +20,7 @@ from .steps import Steps
 NO_GROUPS = (
     "An nnx.Optimizer has no parameter groups: set_hyperparameter(optimizer, name, value) sets what was injected."
 )
-SAVED = "Save an optimizer's state with nnx.state(optimizer) and orbax.checkpoint."
+SAVED = "The state is optax's: an optimizer of PyTorch can't load it, and its states can't be loaded here."
 NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
 
@@ -251,9 +251,11 @@ class OutsideUpdates:
 
     def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
         """Calls of optimizers and schedulers that have no counterpart are marked."""
-        if owner.kind == "scheduler" and func.attr in ("step", "get_last_lr"):
+        if owner.kind == "scheduler" and func.attr in ("step", "get_last_lr", "state_dict", "load_state_dict"):
             return
-        reason = NO_STEP if func.attr in ("step", "zero_grad") else SAVED if "state_dict" in func.attr else NO_GROUPS
+        if owner.kind == "optimizer" and self._state(node, func):
+            return
+        reason = NO_STEP if func.attr in ("step", "zero_grad") else NO_GROUPS
         if owner.kind == "scaler":
             reason = SCALER
         if owner.kind == "scheduler":
@@ -265,6 +267,25 @@ class OutsideUpdates:
             return Piece(self.ctx.source.segment(node))
 
         self.ctx.plan.on_expression(node, handler)
+
+    def _state(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """An optimizer's state is a tree of arrays, which only the same optimizer of optax can load."""
+        match func.attr, node.args, node.keywords:
+            case "state_dict", [], []:
+                form = "{nnx}.to_pure_dict({nnx}.state({owner}))"
+            case "load_state_dict", [_], []:
+                form = "{nnx}.update({owner}, {state})"
+            case _:
+                return False
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.note(node, f"torch.optim.Optimizer.{func.attr}", "note", SAVED)
+            given = {"state": renderer.argument(node.args[0]).text} if node.args else {}
+            return Piece(form.format(nnx=renderer.need("nnx"), owner=renderer.render(func.value).text, **given))
+
+        self.ctx.plan.on_expression(node, handler)
+        return True
 
     # --- forward passes outside the updates -----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -84,7 +85,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
         for index, one in pairs.items():
             result.final[str(index)] = MadeModule(type(one).__name__, 0, torch_made[index].name, _state(one))
         result.collected = collected(vars(module), number)
-    result.saved = written(os.getcwd(), before)
+    result.saved = written(os.getcwd(), before, _checkpoint)
     result.problems = problems
     result.draws = streams.made
     result.ran = RAN.to_plain()
@@ -107,6 +108,12 @@ def shown(value: Any) -> str | None:
         array = to_array(value)
         return str(array.tolist() if array.ndim == 0 else array) if isinstance(array, np.ndarray) else None
     return None
+
+
+def _checkpoint(path: str) -> Any:
+    """What a pickled file holds. Raises whatever reading it does."""
+    with open(path, "rb") as file:
+        return pickle.load(file)
 
 
 def _state(module: nnx.Module) -> dict[str, Any]:

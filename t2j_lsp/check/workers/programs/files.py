@@ -1,8 +1,9 @@
-"""The files that a program wrote into its copy of the folder: texts, and arrays that numpy reads."""
+"""The files that a program wrote into its copy of the folder: texts, arrays that numpy reads, and checkpoints."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 _TEXTS = (".txt", ".csv", ".json", ".tsv", ".log", ".jsonl")
 _ARRAYS = (".npy", ".npz")
+_CHECKPOINTS = (".pt", ".pth", ".tar", ".ckpt", ".bin", ".pkl", ".model")
 _LARGEST = 16 * 1024**2
 
 
@@ -23,8 +25,13 @@ def listed(folder: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def written(folder: str, before: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    """What the files hold that are new or changed: a text, or the arrays of a file of numpy's."""
+def written(
+    folder: str, before: dict[str, tuple[int, int]], checkpoint: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
+    """What the files hold that are new or changed: a text, or the arrays of a file of numpy's or of a checkpoint.
+
+    ``checkpoint`` reads a checkpoint, with numpy's arrays in it; whatever it raises, the file is none of this side's.
+    """
     found: dict[str, Any] = {}
     for name, state in sorted(listed(folder).items()):
         path = os.path.join(folder, name)
@@ -39,4 +46,23 @@ def written(folder: str, before: dict[str, tuple[int, int]]) -> dict[str, Any]:
                 continue
             arrays = {"": held} if isinstance(held, np.ndarray) else {f"[{key}]": held[key] for key in held.files}
             found |= {f"{name}{key}": array for key, array in arrays.items() if array.dtype.kind in "fiub"}
+        elif name.endswith(_CHECKPOINTS) and checkpoint is not None:
+            try:
+                found |= {f"{name}{key}": array for key, array in _held(checkpoint(path))}
+            except Exception:  # noqa: BLE001 - the user's own classes are unpickled, which may do anything
+                continue
     return found
+
+
+def _held(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and arrays of nested dicts and lists, with the keys that lead there."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _held(part, f"{key}[{name}]")
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _held(part, f"{key}[{index}]")
+    elif isinstance(value, int | float | np.ndarray | np.generic):
+        array = np.asarray(value)
+        if array.dtype.kind in "fiub":
+            yield key, array

@@ -72,10 +72,26 @@ def program(request: dict[str, Any]) -> ProgramRun:
     for index, (one, made) in enumerate(held):
         result.final[str(index)] = MadeModule(made.type, made.line, made.name, _state(one), made.parameters)
     result.collected = collected(vars(module), number)
-    result.saved = written(os.getcwd(), before)
+    result.saved = written(os.getcwd(), before, _checkpoint)
     result.draws = streams.made
     result.ran = RAN.to_plain()
     return result
+
+
+def _checkpoint(path: str) -> Any:
+    """What a file of ``torch.save`` holds, with arrays for tensors. Raises whatever reading it does."""
+    return _with_arrays(torch.load(path, map_location="cpu", weights_only=False))
+
+
+def _with_arrays(value: Any) -> Any:
+    match value:
+        case torch.Tensor():
+            return to_array(value)
+        case dict():
+            return {key: _with_arrays(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_with_arrays(part) for part in value]
+    return value
 
 
 def number(value: Any) -> float | None:

@@ -1,0 +1,35 @@
+"""``torch.save`` and ``torch.load``: helpers that pickle arrays as numpy's, and read PyTorch's own files too."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, rule
+
+FILES = "The file holds numpy's arrays: load_pickle reads it, as it reads PyTorch's files; torch.load can't read it."
+WHOLE = "A pickled module holds its class: save its state_dict(), and load that into a module made anew."
+
+
+@rule(
+    "torch.save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True, "
+    "_disable_byteorder_record=False)",
+    jax="save_pickle(obj, f)",
+    ignore=["pickle_module", "pickle_protocol", "_use_new_zipfile_serialization", "_disable_byteorder_record"],
+    fidelity=CLOSE,
+    note=FILES,
+    result="none",
+)
+def save(call: Call) -> Piece | Refusal:
+    if is_module(call["obj"].fact):
+        return call.refuse(WHOLE)
+    return call.emit("save_pickle({obj}, {f})")
+
+
+@rule(
+    "torch.load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None)",
+    jax="load_pickle(f)",
+    ignore=["map_location", "pickle_module", "weights_only", "mmap"],
+    result="unknown",
+)
+def load(call: Call) -> Piece | Refusal:
+    """Tensors of PyTorch's files become numpy's arrays."""
+    return call.emit("load_pickle({f})")

@@ -1,0 +1,178 @@
+"""Checkpoints: the states of modules under PyTorch's names, and files of them.
+
+Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
+"""
+
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from .names import LAYERS_WITH_WEIGHTS
+
+TORCH_NAMES = {
+    "kernel": "weight",
+    "scale": "weight",
+    "embedding": "weight",
+    "mean": "running_mean",
+    "var": "running_var",
+}
+
+
+class Place(NamedTuple):
+    """Where a parameter or buffer is kept: an attribute of a layer."""
+
+    layer: nnx.Pytree
+    key: str
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel of Flax, (*kernel_size, in, out), which is (out, in, *kernel_size) in PyTorch."""
+        return self.key == "kernel" and isinstance(self.layer, LAYERS_WITH_WEIGHTS)
+
+    def read(self) -> jax.Array:
+        """The array in PyTorch's layout."""
+        array = getattr(self.layer, self.key)[...]
+        return array.transpose(array.ndim - 1, array.ndim - 2, *range(array.ndim - 2)) if self.is_kernel else array
+
+    def write(self, array: Any) -> None:
+        """Sets the array from PyTorch's layout."""
+        variable = getattr(self.layer, self.key)
+        if self.is_kernel:
+            array = array.transpose(*range(2, array.ndim), 1, 0)
+        variable.set_value(jnp.array(array, variable[...].dtype))
+
+
+def saved_places(module: nnx.Pytree, prefix: str = "") -> Iterator[tuple[str, Place]]:
+    """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts."""
+    held = {str(key): value for key, value in vars(module).items() if not str(key).startswith("_pytree__")}
+    own = {key: value for key, value in held.items() if isinstance(value, nnx.Variable)}
+    for key in sorted(own, key=lambda key: not isinstance(own[key], nnx.Param)):
+        if not isinstance(own[key], nnx.RngState) and own[key].get_metadata("persistent", True):
+            renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
+            yield prefix + (TORCH_NAMES.get(key, key) if renamed else key), Place(module, key)
+    for key, part in held.items():
+        if isinstance(part, nnx.Pytree) and not isinstance(part, nnx.Variable | nnx.Rngs | nnx.RngStream):
+            unnamed = isinstance(module, nnx.Sequential) and key == "layers"
+            yield from saved_places(part, prefix if unnamed else f"{prefix}{key}.")
+
+
+class StateDict(MutableMapping[str, Any]):
+    """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts.
+
+    It follows the module, as PyTorch's `state_dict()` does; `copy.deepcopy` of it doesn't. `num_batches_tracked` is
+    not in it: Flax doesn't count batches.
+    """
+
+    def __init__(self, module: nnx.Module):
+        self.places: dict[str, Any] = dict(saved_places(module))
+
+    def __getitem__(self, name: str) -> Any:
+        place = self.places[name]
+        return place.read() if isinstance(place, Place) else place
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.places[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.places[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return dict(self)
+
+
+class IncompatibleKeys(NamedTuple):
+    """The names that a state dict lacks, and those for which a module has no place."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    """Writes arrays under PyTorch's names into a module.
+
+    Raises RuntimeError where names or shapes differ; names only if `strict`.
+    """
+    places = dict(saved_places(module))
+    arrays = {name: np.asarray(value) for name, value in state.items() if not name.endswith("num_batches_tracked")}
+    missing = [name for name in places if name not in arrays]
+    unexpected = [name for name in arrays if name not in places]
+    found = [name for name in places if name in arrays]
+    misshapen = [name for name in found if places[name].read().shape != arrays[name].shape]
+    if misshapen or strict and (missing or unexpected):
+        raise RuntimeError(
+            f"Error(s) in loading state_dict for {type(module).__name__}: missing {missing}, unexpected {unexpected}, "
+            f"of another shape {misshapen}"
+        )
+    for name in found:
+        places[name].write(arrays[name])
+    return IncompatibleKeys(missing, unexpected)
+
+
+def save_pickle(value: Any, path: Any) -> None:
+    """Writes arrays, as numpy's, and state dicts, in dicts and lists with numbers and texts if need be."""
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, jax.Array):
+                return np.asarray(value).__reduce__()
+            return (dict, (dict(value),)) if isinstance(value, StateDict) else NotImplemented
+
+    with open(path, "wb") as file:
+        Pickler(file).dump(value)
+
+
+def load_pickle(path: Any) -> Any:
+    """Reads what `save_pickle` or `torch.save` wrote; tensors become numpy's arrays.
+
+    As with `torch.load(weights_only=False)`, a file from a stranger may run code.
+    """
+    if zipfile.is_zipfile(path):
+        return load_torch_file(path)
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+STORAGES = {
+    **{"FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16"},
+    **{"LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8"},
+    **{"ByteStorage": "uint8", "BoolStorage": "bool", "ComplexFloatStorage": "complex64"},
+}
+
+
+def load_torch_file(path: Any) -> Any:
+    """Reads a file of `torch.save`, a zip archive with a pickle and the bytes of each storage, without PyTorch."""
+
+    def tensor(storage: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
+        strides = [step * storage.itemsize for step in stride]
+        return np.lib.stride_tricks.as_strided(storage[offset:], size, strides).copy()
+
+    functions = {"_rebuild_tensor_v2": tensor, "_rebuild_parameter": lambda data, *rest: data, "Size": tuple}
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if not module.startswith("torch"):
+                return super().find_class(module, name)
+            if name not in functions and name not in STORAGES:
+                raise pickle.UnpicklingError(f"a {module}.{name} is in the file: only PyTorch can read it")
+            return functions.get(name, name)
+
+        def persistent_load(self, place: Any) -> Any:
+            _, storage, key, *_ = place
+            return np.frombuffer(archive.read(f"{folder}data/{key}"), jnp.dtype(STORAGES[storage]))
+
+    with zipfile.ZipFile(path) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
+        folder = name.removesuffix("data.pkl")
+        return Unpickler(archive.open(name)).load()

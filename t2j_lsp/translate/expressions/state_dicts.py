@@ -1,0 +1,104 @@
+"""What is done with a module's state dict: whether a `StateDict` in its place does the same."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.file import Inference
+
+from .walk_order import order_matters, reads_of
+
+_ORDER = "what is done here depends on PyTorch's order of the names, and Flax forgets it under jit"
+_FOLLOWS = "these tensors follow the module, and JAX's arrays don't: keep clones of them"
+_WRITES = "this writes into the module's tensors, and JAX's arrays can't be written to: use load_state_dict"
+_WALKS = ("items", "keys", "values")
+_TRAINS = frozenset({"backward", "step"})
+
+
+def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
+    """Why ``call``, a module's ``state_dict()``, can't be a `StateDict`; None if it can."""
+    parents = inference.source.parents
+    parent = parents.get(call)
+    reads = reads_of(inference, parent) or [] if isinstance(parent, ast.Assign | ast.NamedExpr) else []
+    for use in (call, *reads):
+        match parents.get(use):
+            case ast.Attribute(attr=name) as method if name in _WALKS and isinstance(parents.get(method), ast.Call):
+                walk = parents[method]
+                if order_matters(inference, walk):
+                    return _ORDER
+                if (reason := _of_walk(inference, walk)) is not None:
+                    return reason
+            case ast.Attribute(attr="copy") as method:
+                return _FOLLOWS
+            case ast.For() | ast.comprehension() as loop if loop.iter is use:
+                if order_matters(inference, use):
+                    return _ORDER
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "iter" | "print" | "enumerate")):
+                return _ORDER
+            case ast.Call(func=ast.Name(id="dict")) as copied if not _is_used_at_once(inference, copied):
+                return _FOLLOWS
+            case ast.Subscript(ctx=ast.Load()) as item:
+                if _is_written(inference, item):
+                    return _WRITES
+                if not _is_used_at_once(inference, item):
+                    return _FOLLOWS
+    return None
+
+
+def _of_walk(inference: Inference, walk: ast.AST) -> str | None:
+    """What is wrong with a loop or comprehension over the tensors."""
+    loop = inference.source.parents.get(walk)
+    if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not walk:
+        return None
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    body: ast.AST = loop if isinstance(loop, ast.For) else inference.source.parents[loop]
+    for node in ast.walk(body):
+        if isinstance(node, ast.Name) and node.id in names and _is_written(inference, node):
+            return _WRITES
+    kept = [body.value] if isinstance(body, ast.DictComp) else [getattr(body, "elt", None)]
+    if isinstance(body, ast.For):
+        kept = [n.value for n in ast.walk(body) if isinstance(n, ast.Assign)]
+    held = any(isinstance(value, ast.Name) and value.id in names for value in kept)
+    if isinstance(body, ast.For):
+        return _FOLLOWS if held else None
+    return _FOLLOWS if held and not _is_used_at_once(inference, body) else None
+
+
+def _is_written(inference: Inference, tensor: ast.AST) -> bool:
+    """Whether a tensor is changed in place: ``v.copy_(x)``, ``v[0] = x``, ``v.data.mul_(d)``, ``v += x``."""
+    place, parent = tensor, inference.source.parents.get(tensor)
+    while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is place:
+        if isinstance(parent.ctx, ast.Store):
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_"):
+            return True
+        place, parent = parent, inference.source.parents.get(parent)
+    return isinstance(parent, ast.AugAssign) and parent.target is place
+
+
+def _is_used_at_once(inference: Inference, value: ast.AST) -> bool:
+    """Whether a value is read, and not kept until the module may have changed."""
+    parents = inference.source.parents
+    parent = parents.get(value)
+    if not isinstance(parent, ast.Assign):
+        kept = isinstance(parent, ast.Return | ast.AnnAssign | ast.NamedExpr | ast.Yield | ast.Dict | ast.List)
+        return not kept
+    reads = reads_of(inference, parent)
+    block = inference.source.block_of(parent)
+    if reads is None or block is None:
+        return False
+    rest = block[block.index(parent) + 1 :]
+    last = max((i for i, s in enumerate(rest) for n in ast.walk(s) if n in reads), default=-1)
+    around = rest[: last + 1]
+    inside = {n for s in around for n in ast.walk(s)}
+    return inside.issuperset(reads) and not any(_may_train(inference, n) for n in inside)
+
+
+def _may_train(inference: Inference, node: ast.AST) -> bool:
+    """Whether a module may have other parameters behind a node."""
+    match node:
+        case ast.Attribute(attr=name):
+            return name in _TRAINS
+        case ast.Call(func=ast.Name(id=name)):
+            return any(info.name == name for info in inference.functions.values())
+    return False

@@ -56,6 +56,13 @@ def as_float(call: Call) -> Fact:
     return Tensor(fact.rank, "float" if fact.dtype is None or is_integer(fact) else fact.dtype)
 
 
+def as_other(call: Call) -> Fact:
+    """The first argument in the shape of ``other``."""
+    fact, other = next(iter(call.arguments.values())).fact, call["other"].fact
+    dtype = fact.dtype if isinstance(fact, Tensor) else None
+    return Tensor(other.rank if isinstance(other, Tensor) else None, dtype)
+
+
 def same(call: Call) -> Fact:
     """A tensor with the rank and dtype of the first argument."""
     fact = next(iter(call.arguments.values())).fact

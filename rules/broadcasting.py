@@ -8,7 +8,7 @@ from t2j_lsp.translate.rule.facts import Fact, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._arguments import dtype_of, holder, part_texts, parts, rank_of, size_rank, spread
-from ._facts import first
+from ._facts import as_other, first
 
 
 def _sized(call: Call) -> Fact:
@@ -54,7 +54,7 @@ def broadcast_to(call: Call) -> Piece:
     return _broadcast(call, "input")
 
 
-Row("torch.Tensor.expand_as(self, other)", "jnp.broadcast_to({self}, {other}.shape)")
+Row("torch.Tensor.expand_as(self, other)", "jnp.broadcast_to({self}, {other}.shape)", result=as_other)
 
 
 @rule("torch.broadcast_tensors(*tensors)", jax="jnp.broadcast_arrays(*xs)", result="tensors")

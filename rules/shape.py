@@ -7,7 +7,7 @@ from t2j_lsp.translate.rule.pieces import BITOR, bracket
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import dtype_of, holder, integer, is_dtype, parts, rank_of, size_rank, spread
-from ._facts import first
+from ._facts import as_other, first
 
 # Asking for the shape -------------------------------------------------------------------------------------------
 
@@ -80,8 +80,8 @@ def reshape_method(call: Call) -> Piece:
 
 
 Row("torch.reshape(input, shape)", "{input}.reshape({shape})", result=_sized)
-Row("torch.Tensor.view_as(self, other)", "{self}.reshape({other}.shape)")
-Row("torch.Tensor.reshape_as(self, other)", "{self}.reshape({other}.shape)")
+Row("torch.Tensor.view_as(self, other)", "{self}.reshape({other}.shape)", result=as_other)
+Row("torch.Tensor.reshape_as(self, other)", "{self}.reshape({other}.shape)", result=as_other)
 Row("torch.ravel(input)", "{input}.ravel()", method=True, result=lambda call: Tensor(1, dtype_of(call["input"])))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,16 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
         return FileConversion(path, source, translate(source.text, options), source.text)
     except SourceError as error:
         raise SourceError(f"{path}: {error}", error.line, error.column) from error
+
+
+@cache
+def convert_expression(text: str) -> str:
+    """A module whose function ``value`` returns what an expression of a PyTorch file becomes, with what it needs.
+
+    What a function returns may be used in any way: helpers are whole.
+    """
+    names = "import functools\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+    return convert(f"{names}def value():\n    return {text}\n").code
 
 
 class Conversions:
@@ -181,5 +192,6 @@ def check(
         on_progress=on_progress,
         source_map=source_map,
         neighbour=lambda path: CONVERSIONS.of(path, options).code,
+        expression=convert_expression,
         pool=pool,
     )

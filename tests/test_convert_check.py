@@ -86,3 +86,14 @@ def test_a_difference_is_the_worst_verdict() -> None:
     kinds = (VerdictKind.EQUIVALENT, VerdictKind.DIFFERENT, VerdictKind.UNCHECKED)
     found = Verdicts(Verdict(Path(k), CheckReport("cpu", [ObjectVerdict("f", k)])) for k in kinds)
     assert (found.verdict, found.exit_code) == (VerdictKind.DIFFERENT, 1)
+
+
+def test_arguments_that_name_pytorch_are_converted_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nfrom torch import nn\n\n\n# t2j: args=(4, nn.GELU, nn.Sequential(nn.Linear(4, 4), nn.Tanh())), "
+        "x=f32[3, 4]\nclass Block(nn.Module):\n    def __init__(self, n, act, then):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(n, n)\n        self.act = act()\n        self.then = then\n\n"
+        "    def forward(self, x):\n        return self.then(self.act(self.fc(x)))\n"
+    )
+    assert main(["convert", str(tmp_path / "a.py"), "--check", "--device", "cpu"]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "equivalent"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2j_lsp.api import CONVERSIONS, FileConversion, convert_file
+from t2j_lsp.api import CONVERSIONS, FileConversion, convert_expression, convert_file
 from t2j_lsp.contract import ObjectVerdict, Options, T2JError, Translation
 from t2j_lsp.fixes.record import BugIndex
 from t2j_lsp.plugins import brought_fixed_bugs, load_fixed_bugs
@@ -93,7 +93,7 @@ def file_judge(
         def judge(source: str, candidate: str, name: str) -> ObjectVerdict:
             return check_files(
                 path, candidate, [name], pool=pool, recall=recall, timeout=timeout, causes=False, source_text=source,
-                neighbour=lambda other: CONVERSIONS.of(other).code,
+                neighbour=lambda other: CONVERSIONS.of(other).code, expression=convert_expression,
             ).objects[0]  # fmt: skip
 
         yield judge

@@ -313,7 +313,7 @@ class Attempt:
             jax = self.requests.initial("jax", slice=self.jax_slice, count=torch.count, **given)
         except RemoteError:
             return None
-        return compare_initial(torch.values, jax.values)
+        return compare_initial(torch.values, jax.values, torch.seeded)
 
     def _cut(self, side: Slicer) -> dict[str, Any]:
         """What the object's counterpart needs, and what its arguments name, of a JAX text."""

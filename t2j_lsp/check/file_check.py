@@ -40,8 +40,9 @@ class FileCheck:
         cancelled: Callable[[], bool],
         source_map: Sequence[SourceMapEntry] = (),
         recall: Recall | None = None,
+        expression: Callable[[str], str] | None = None,
     ) -> None:
-        self.session = CheckSession(pool, torch_side, jax_side, settings, cancelled, recall)
+        self.session = CheckSession(pool, torch_side, jax_side, settings, cancelled, recall, expression)
         self.preparing = Preparing(self.session)
         self.locator = Locator(torch_side, jax_side, source_map, self.session.requests)
         self.covered = Covered(torch_side, jax_side)

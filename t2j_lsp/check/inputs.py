@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,9 +65,14 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class Code:
-    """An expression to evaluate in the namespace of the checked file."""
+    """An expression to evaluate in the namespace of the checked file.
+
+    ``converted`` is a module whose function ``value`` returns what the expression becomes in JAX; empty where nobody
+    converted it.
+    """
 
     text: str
+    converted: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -147,7 +152,7 @@ def _to_plain(value: Any) -> Any:
         if isinstance(item, ArraySpec):
             fields = {"dtype": item.dtype, "shape": list(item.shape), "low": item.low, "high": item.high}
             return Record("ArraySpec", fields)
-        return Record("Code", {"text": item.text}) if isinstance(item, Code) else item
+        return Record("Code", {"text": item.text, "converted": item.converted}) if isinstance(item, Code) else item
 
     return map_values(value, leaf)
 
@@ -157,9 +162,24 @@ def _from_plain(value: Any) -> Any:
         if isinstance(item, Record) and item.name == "ArraySpec":
             fields = item.fields
             return ArraySpec(fields["dtype"], tuple(fields["shape"]), fields["low"], fields["high"])
-        return Code(item.fields["text"]) if isinstance(item, Record) and item.name == "Code" else item
+        return Code(**item.fields) if isinstance(item, Record) and item.name == "Code" else item
 
     return map_values(value, leaf)
+
+
+def converted_code(plain: Any, convert: Callable[[str], str]) -> Any:
+    """Plain arguments in which expressions that name PyTorch have what they become in JAX."""
+
+    def leaf(item: Any) -> Any:
+        if not isinstance(item, Record) or item.name != "Code" or not _names_torch(item.fields["text"]):
+            return item
+        return Record("Code", item.fields | {"converted": convert(item.fields["text"])})
+
+    return map_values(plain, leaf)
+
+
+def _names_torch(text: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in ("torch", "nn", "F") for n in ast.walk(ast.parse(text)))
 
 
 class CommentError(Exception):

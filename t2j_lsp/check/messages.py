@@ -284,6 +284,8 @@ class InitialValues(Message):
     values: dict[str, Any]
     count: int = 0
     """The number of samples that the other side is to draw."""
+    seeded: bool = False
+    """Whether the constructor seeds the generator itself, so that all samples are the same draws."""
 
 
 @dataclass

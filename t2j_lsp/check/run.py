@@ -33,6 +33,7 @@ def check_files(
     on_progress: Callable[[str], None] | None = None,
     source_map: Sequence[SourceMapEntry] | None = None,
     neighbour: Callable[[Path], str] | None = None,
+    expression: Callable[[str], str] | None = None,
     pool: Pool | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     budget: float | None = None,
@@ -61,6 +62,8 @@ def check_files(
         source_map: which lines of ``source`` became which of ``converted``.
         neighbour: gives the converted text of a file of the project that ``converted`` imports; without it, such
             files are taken as they are.
+        expression: gives a module whose function ``value`` returns what an expression of a PyTorch file becomes, for
+            arguments such as ``nn.GELU``; without it, they are what the converted file calls so.
         readable: folders that the code may read, besides the projects of the two files; for workers made here.
         pool: workers to use, which stay; without it, two are started and ended.
         cancelled: asked often; True ends the check.
@@ -93,7 +96,7 @@ def check_files(
     if unknown:
         raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
     verdicts: dict[str, ObjectVerdict] = {}
-    check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or (), recall)
+    check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or (), recall, expression)
     try:
         if own:
             pool.start()

@@ -14,6 +14,8 @@ from t2j_lsp.check.program.marks import Mark, marks_of
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.refusals import refusal, refused
 
+from .inputs import converted_code
+
 
 @dataclass(frozen=True)
 class CheckSettings:
@@ -42,6 +44,8 @@ class CheckSession:
     settings: CheckSettings
     cancelled: Callable[[], bool]
     recall: Recall | None = None
+    expression: Callable[[str], str] | None = None
+    """Converts an expression of the PyTorch file: see `inputs.Code`."""
     limit: float = 0.0
     """Seconds for each request."""
     refused: dict[Kind, dict[str, None]] = field(init=False)
@@ -62,6 +66,9 @@ class CheckSession:
 
     def ask(self, kind: Kind, operation: str, **message: Any) -> Any:
         """A worker's plain answer. Raises WorkerError, and RemoteError for what the program raised."""
+
+        if kind == "jax" and self.expression is not None:
+            message = converted_code(message, self.expression)
 
         def send() -> Any:
             try:

@@ -16,9 +16,9 @@ from t2j_lsp.check.verdict.stages import Conditioning, compare_all, compare_dtyp
 A = np.array([[1.0, -2.0], [0.0, 4.0]])
 
 
-def kinds(torch: Any, jax: Any) -> list[str]:
+def kinds(torch: Any, jax: Any, name: str = "output") -> list[str]:
     result = Comparison()
-    compare("output", torch, jax, result)
+    compare(name, torch, jax, result)
     return [d.kind for d in result.differences]
 
 
@@ -141,6 +141,24 @@ def test_fewer_constructions_on_one_side_say_less() -> None:
     assert not compare_initial({"bias": many}, {"bias": few})
     as_many = np.random.default_rng(12).uniform(-0.99, 0.99, (400, 24))
     assert compare_initial({"bias": many}, {"bias": as_many})
+
+
+def test_a_constructor_that_sets_the_seed_gives_one_draw() -> None:
+    rng = np.random.default_rng(0)
+    always = np.tile(rng.normal(size=(1, 600)), (50, 1))
+    assert compare_initial({"p": always}, {"p": rng.normal(size=(50, 600))})
+    assert not compare_initial({"p": always}, {"p": rng.normal(size=(50, 600))}, seeded=True)
+    assert compare_initial({"p": always}, {"p": 2 * rng.normal(size=(50, 600))}, seeded=True)
+    assert compare_initial({"p": np.ones((50, 3))}, {"p": np.zeros((50, 3))}, seeded=True)
+
+
+@pytest.mark.parametrize("torch", [np.nan, np.inf, -np.inf])
+def test_a_gradient_that_torch_has_not_is_not_compared(torch: float) -> None:
+    left, right = np.array([torch, 1.0]), np.array([2.0, 1.0])
+    assert kinds(left, right, "gradient of input 0") == []
+    assert kinds(right, left, "gradient of input 0") == ["nan"]
+    assert kinds(left, right + 1.0, "gradient of input 0") == ["value"]
+    assert kinds(left, right, "eval output") == ["nan"]
 
 
 def test_what_jax_computes_in_float32_is_compared_as_such() -> None:

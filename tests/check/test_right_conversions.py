@@ -75,6 +75,25 @@ def test_modules_that_ask_for_a_version_load_their_state(check: Check) -> None:
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
+RENAMED = """
+    def state_dict(self, *args, **kwargs):
+        return {name.replace("fc", "layer"): value for name, value in super().state_dict(*args, **kwargs).items()}
+"""
+
+
+@pytest.mark.parametrize(("bias", "kind"), [("self.fc.bias", "EQUIVALENT"), ("0", "DIFFERENT")])
+def test_a_state_dict_of_ones_own_names_nothing(bias: str, kind: str, check: Check) -> None:
+    torch = VERSIONED.format(
+        base="nn.Module", rngs="", start="super().__init__()", linear="nn.Linear(3, 2)", call="forward"
+    )
+    jax = (
+        "class Versioned(nnx.Module):\n"
+        "    def __init__(self, *, rngs): self.fc = nnx.Linear(3, 2, rngs=rngs)\n"
+        f"    def __call__(self, x): return x @ self.fc.kernel + {bias}\n"
+    )
+    assert check(f"{torch}{RENAMED}", jax, initial=False).verdict is VerdictKind[kind]
+
+
 TABLE = """
 class Positions(nn.Module):
     def __init__(self, dim):

@@ -365,3 +365,8 @@ GIVEN = (
 
 def test_an_activation_that_is_given_counts_as_a_module() -> None:
     equal(HEAD + GIVEN, "given_activations", 3, 5)
+
+
+def test_a_mask_in_the_shape_of_another_array_is_a_mask() -> None:
+    text = "def f(x, v):\n    m = (v == 0).expand_as(x)\n    x = x.clamp(min=0)\n    x[m] = 1\n    return x\n"
+    assert "x = set_where(x, m, 1)" in convert(HEAD + text).code

@@ -39,32 +39,41 @@ def picked(array: Any) -> Any:
     return flat[np.linspace(0, flat.size - 1, SAMPLES).astype(int)] if flat.size > SAMPLES else flat
 
 
-def compare_initial(torch: Mapping[str, Any], jax: Mapping[str, Any]) -> list[Difference]:
-    """Parameters that start otherwise. Both sides hold, by name, an array (constructions, elements)."""
+def compare_initial(torch: Mapping[str, Any], jax: Mapping[str, Any], seeded: bool = False) -> list[Difference]:
+    """Parameters that start otherwise. Both sides hold, by name, an array (constructions, elements).
+
+    ``seeded``: all of torch's constructions are one draw, since the constructor sets the seed.
+    """
     found = []
     for name, values in torch.items():
         if name in jax and jax[name].shape[1:] == values.shape[1:] and values.size:
-            what = _unlike(as_float64(values), as_float64(jax[name]))
+            what = _unlike(as_float64(values), as_float64(jax[name]), seeded)
             if what is not None:
                 found.append(Difference(f"initial values: {name}", what, "initial"))
     return found
 
 
-def _unlike(torch: NdArray, jax: NdArray) -> str | None:
+def _unlike(torch: NdArray, jax: NdArray, seeded: bool) -> str | None:
     if np.iscomplexobj(torch) or not (np.isfinite(torch).all() and np.isfinite(jax).all()):
         return None
     if (torch == torch[0]).all():
         # The same in every construction, so no distribution: a constant, or a table.
         if np.allclose(jax, torch[0], rtol=1e-6, atol=1e-7):
             return None
+        if seeded and torch[0].std() > 0:
+            return _by_distribution(torch[0], jax)
         return f"are always {_shown(torch)} in torch and {_shown(jax)} in JAX"
     if torch.size < 30:
         return None
     if max(_beyond(torch, jax), _beyond(jax, torch)) >= _BEYOND:
         return f"are {_shown(torch)} in torch and {_shown(jax)} in JAX"
-    distance = _distance(torch.reshape(-1), jax.reshape(-1))
     if len(torch) >= MOMENTS and max(_apart(torch, jax), _apart(torch**2, jax**2)) > _SIGMAS:
         return f"are {_shown(torch)} in torch and {_shown(jax)} in JAX"
+    return _by_distribution(torch, jax)
+
+
+def _by_distribution(torch: NdArray, jax: NdArray) -> str | None:
+    distance = _distance(torch.reshape(-1), jax.reshape(-1))
     if distance < _CRITICAL * np.sqrt((torch.size + jax.size) / (torch.size * jax.size)):
         return None
     return f"are {_shown(torch)} in torch and {_shown(jax)} in JAX"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
-from t2j_lsp.api import CONVERSIONS, convert
+from t2j_lsp.api import CONVERSIONS, convert, convert_expression
 from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
 from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
@@ -110,6 +110,7 @@ class Checker:
                 on_progress=progress,
                 source_map=source_map,
                 neighbour=_converted_neighbour,
+                expression=convert_expression,
                 pool=pool,
                 cancelled=self.cancelled,
                 explain=request["explain"],

@@ -32,6 +32,7 @@ from .bindings import Bindings
 from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import Env, State, UnknownParameter
+from .item_stores import is_mask
 from .module_methods import ModuleMethodFacts
 
 
@@ -79,7 +80,8 @@ class Methods:
         if self.state.imports_torch and (
             only_tensor(name, node) or (self._only_tensors_around() and means_other_on_arrays(name, node))
         ):
-            return self._tensor_method(node, Tensor(sure=False), name, arguments)
+            dtype = "bool" if is_mask(func.value, self.state.facts) else None
+            return self._tensor_method(node, Tensor(dtype=dtype, sure=False), name, arguments)
         return UNKNOWN
 
     def _only_tensors_around(self) -> bool:

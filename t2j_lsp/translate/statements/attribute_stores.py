@@ -89,7 +89,11 @@ class AttributeStores:
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             return self._container_attribute(node, target, element(value))
-        if (is_module(value) or is_tensor(value)) and owner.cls.info.is_module and self._plain_before(node, target):
+        if (
+            (is_module(value) or is_tensor(value))
+            and owner.cls.info.is_module
+            and (self._plain_before(node, target) or is_tensor(value) and self._unknown_to_constructors(target, owner))
+        ):
             text = self.renderer.render(node.value).text
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
@@ -114,11 +118,7 @@ class AttributeStores:
         around: list[ast.AST] = [node]
         while (parent := blocks.parents.get(around[-1])) is not None:
             around.append(parent)
-        others = [
-            n
-            for n in ast.walk(function.node)
-            if isinstance(n, ast.Assign) and n is not node and ast.unparse(target) in map(ast.unparse, n.targets)
-        ]
+        others = [n for n in ast.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)]
         before = (n for n in others if n.lineno < node.lineno)
         return bool(others) and not any(one in around for n in before for one in blocks.block_of(n) or ())
 
@@ -133,6 +133,17 @@ class AttributeStores:
                 if plain and not none and ast.unparse(target) in map(ast.unparse, other.targets):
                     return True
         return False
+
+    def _unknown_to_constructors(self, target: ast.Attribute, owner: Instance) -> bool:
+        """Whether no constructor gives the attribute, so that it begins to be in a transformed call, on a copy."""
+        if isinstance(target.value, ast.Name) and self._in_constructor():
+            return False
+        authors = (author for info in owner.cls.info.ancestry() for author in info.said.get(target.attr, {}))
+        return not any(author is not None and author.name == "__init__" for author in authors)
+
+    def _in_constructor(self) -> bool:
+        function = self.ctx.scope.function
+        return function is not None and function.name == "__init__"
 
     def _child_of_container(self, node: ast.Assign, target: ast.Attribute, base: str) -> bool:
         """``self.norm = layer`` in a subclass of Sequential makes the layer one of its steps."""
@@ -175,13 +186,37 @@ class AttributeStores:
         return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
-        """``self.x = []`` in a module's constructor, where another method assigns an array to the attribute."""
+        """``self.x = []`` in a module's constructor, where another method gives it arrays, or assigns one."""
         value, info = node.value, owner.cls.info
         empty = (
             isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
         )
         function = self.ctx.scope.function
-        if not empty or not info.is_module or function is None or function.name != "__init__":
+        if not empty or not info.is_module or not self._in_constructor():
             return False
-        said = info.said.get(target.attr, {})
-        return any(is_tensor(fact) for author, fact in said.items() if author is not function)
+        said = [fact for author, fact in info.said.get(target.attr, {}).items() if author is not function]
+        if any(is_tensor(fact) or isinstance(fact, ListOf | Tuple) and is_tensor(element(fact)) for fact in said):
+            return True
+        stored = [
+            self.ctx.fact(store.value)
+            for store in ast.walk(info.node)
+            if isinstance(store, ast.Assign) and isinstance(store.targets[0], ast.Subscript)
+            if ast.unparse(store.targets[0].value) == ast.unparse(target)
+        ]
+        return bool(stored) and all(map(is_tensor, stored))
+
+
+def _gives(node: ast.AST, target: ast.Attribute) -> bool:
+    """Whether a statement gives the attribute a value: ``self.x = ...``, ``self.register_buffer("x", ...)``."""
+    match node:
+        case ast.Assign(targets=targets):
+            return ast.unparse(target) in map(ast.unparse, targets)
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=owner, attr="register_buffer" | "register_parameter"),
+                args=[ast.Constant(value=name), *_],
+            )
+        ):
+            return name == target.attr and ast.unparse(owner) == ast.unparse(target.value)
+        case _:
+            return False

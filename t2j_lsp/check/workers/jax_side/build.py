@@ -85,10 +85,25 @@ class _Converted(ast.NodeTransformer):
         return node
 
 
-def evaluate(text: str, namespace: dict[str, Any], rngs: str = FIXED) -> Any:
-    """An expression of the torch file, evaluated in the converted file's namespace."""
-    tree = ast.fix_missing_locations(_Converted(namespace, rngs).visit(ast.parse(text, mode="eval")))
-    return eval(compile(tree, "<arguments>", "eval"), {"functools": functools, "nnx": nnx, **namespace})
+def evaluate(code: Code, namespace: dict[str, Any], wide: bool, rngs: str = FIXED) -> Any:
+    """An expression of the torch file, evaluated in the converted file's namespace.
+
+    What the file hasn't itself (a helper that stands for ``nn.GELU``) comes from the expression's own conversion.
+    """
+    names = {"functools": functools, "nnx": nnx, **namespace}
+    tree = ast.parse(code.text, mode="eval")
+    if code.converted:
+        module = ast.parse(code.converted)
+        module = widen(module, "<arguments>") if wide else module
+        *before, function = module.body
+        assert isinstance(function, ast.FunctionDef) and isinstance(function.body[-1], ast.Return)
+        own: dict[str, Any] = {"__name__": "t2j_arguments", "rngs": eval(rngs, names)}
+        exec(compile(ast.Module(before, []), "<arguments>", "exec"), own)
+        names = {**own, **names}
+        assert function.body[-1].value is not None
+        tree = ast.Expression(function.body[-1].value)
+    tree = ast.fix_missing_locations(_Converted(names, rngs).visit(tree))
+    return eval(compile(tree, "<arguments>", "eval"), names)
 
 
 def realise(value: Any, namespace: dict[str, Any], wide: bool, rngs: str = FIXED) -> Any:
@@ -99,7 +114,7 @@ def realise(value: Any, namespace: dict[str, Any], wide: bool, rngs: str = FIXED
 
     def leaf(item: Any) -> Any:
         if isinstance(item, Code):
-            return evaluate(item.text, namespace, rngs)
+            return evaluate(item, namespace, wide, rngs)
         return to_jax(item, wide) if isinstance(item, np.ndarray | RawArray) else item
 
     return map_values(value, leaf)

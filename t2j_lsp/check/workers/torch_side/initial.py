@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments
@@ -22,9 +23,11 @@ def initial(request: dict[str, Any]) -> InitialValues:
     with program(request) as (module, target):
         count = 1
         number = 0
+        seeded = False
         while number < count:
             torch_device.seed(1000 + number)
             model = build(target, init, vars(module), request["wide"], np.random.default_rng(0))
+            seeded |= torch.initial_seed() != 1000 + number
             if not isinstance(model, nn.Module):
                 break
             named = dict(model.named_parameters(remove_duplicate=False))
@@ -37,4 +40,4 @@ def initial(request: dict[str, Any]) -> InitialValues:
                 if isinstance(array, np.ndarray):
                     values.setdefault(name, []).append(picked(array))
             number += 1
-    return InitialValues({name: np.stack(arrays) for name, arrays in values.items()}, count)
+    return InitialValues({name: np.stack(arrays) for name, arrays in values.items()}, count, seeded)

@@ -31,16 +31,39 @@ def set_state(model: nn.Module, state: dict[str, Any] | None, rng: np.random.Gen
     if state is None:
         randomise(model, rng)
     else:
+        given = {name: to_tensor(array, wide) for name, array in state.items()}
+        if renames_state(model):
+            with torch.no_grad():
+                for name, tensor in registered(model).items():
+                    tensor.copy_(given[name])
+            return
         own = model.state_dict()  # with the versions that some modules ask for
-        own.update({name: to_tensor(array, wide) for name, array in state.items()})
+        own.update(given)
         model.load_state_dict(own)
+
+
+def renames_state(model: nn.Module) -> bool:
+    """Whether a module has a ``state_dict`` of its own: its names need not be those of its attributes."""
+    return any(type(m).state_dict is not nn.Module.state_dict for m in model.modules())
+
+
+def registered(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and persistent buffers by the names of the attributes that hold them."""
+    found: dict[str, torch.Tensor] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        persistent = {n: b for n, b in module._buffers.items() if n not in module._non_persistent_buffers_set}
+        for own, tensor in [*module._parameters.items(), *persistent.items()]:
+            if tensor is not None:
+                found[f"{name}.{own}" if name else own] = tensor
+    return found
 
 
 def state_of(model: Any) -> dict[str, Any]:
     """The state dict as arrays."""
     if not isinstance(model, nn.Module):
         return {}
-    return {k: compact(to_array(v)) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+    state = registered(model) if renames_state(model) else model.state_dict()
+    return {k: compact(to_array(v)) for k, v in state.items() if isinstance(v, torch.Tensor)}
 
 
 def differentiable(value: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Fact, Tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
+from t2j_lsp.translate.rule.facts import Fact, Scalar, Shape, Tensor
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Row, rule
 
 from ._arguments import dtype_of, holder, part_texts, parts, rank_of, size_rank, spread
 from ._facts import as_other, first
@@ -20,9 +20,10 @@ def _broadcast(call: Call, name: str) -> Piece:
     items = call["size"].items or (call["size"],)
     nodes = parts(items[0]) if len(items) == 1 else [item.node for item in items]
     keeps = [node is not None and ast.unparse(node) == "-1" for node in nodes or ()]
+    starred = any(isinstance(item.node, ast.Starred) for item in items)
+    if any(keeps) and starred or any(_may_keep(item, len(items) == 1) for item in items):
+        return call.emit(f"expand({{{name}}}, {{size:shape}})")
     if not any(keeps):
-        if any(_holds_minus_one(item.node) for item in items):
-            return call.emit(f"expand({{{name}}}, {{size:shape}})")
         return call.emit(f"jnp.broadcast_to({{{name}}}, {{size:shape}})")
     texts = part_texts(items[0]) if len(items) == 1 else [item.text for item in items]
     offset = 0 if rank_of(call[name]) == len(keeps) else len(keeps)
@@ -38,10 +39,29 @@ def _broadcast(call: Call, name: str) -> Piece:
     return call.emit(f"jnp.broadcast_to({{{name}}}, ({', '.join(sizes)}{comma}))", **holes)
 
 
-def _holds_minus_one(node: ast.expr | None) -> bool:
-    """Whether a computed size has a -1 in a tuple: ``(-1,) * n + (4,)``, ``(*sizes, -1)``."""
-    tuples = [n for n in ast.walk(node) if isinstance(n, ast.Tuple | ast.List)] if node is not None else []
-    return any(ast.unparse(e) == "-1" for n in tuples for e in n.elts)
+def _may_keep(size: Argument, alone: bool) -> bool:
+    """Whether sizes that are not written out one by one may have a -1 among them: ``*sizes``, ``(-1,) * n + (4,)``."""
+    node = size.node
+    if node is None or isinstance(node, ast.Starred):
+        return node is not None and not _is_shape(node)
+    return alone and not isinstance(size.fact, Shape | Scalar) and parts(size) is None and not _is_shape(node)
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """Whether an expression is surely a shape, or made of shapes and numbers other than -1."""
+    match node:
+        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size" | "Size")):
+            return True
+        case ast.Starred(value=inner) | ast.Subscript(value=inner, slice=ast.Slice()):
+            return _is_shape(inner)
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _is_shape(left) and _is_shape(right)
+        case ast.BinOp(op=ast.Mult(), left=ast.Tuple() | ast.List() as left):
+            return _is_shape(left)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return all(_is_shape(i) if isinstance(i, ast.Starred) else ast.unparse(i) != "-1" for i in items)
+        case _:
+            return False
 
 
 @rule("torch.Tensor.expand(self, *size)", jax="jnp.broadcast_to(x, size)", result=_sized)

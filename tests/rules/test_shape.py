@@ -125,6 +125,19 @@ def test_a_shape_comes_out_as_in_pytorch(torch: str, jax: str, inputs: str) -> N
     agrees(torch, jax, inputs)
 
 
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("n = [-1] * 3; n[1] = 3; z.expand(*n)", "n = [-1] * 3; n[1] = 3; expand(z, (*n,))"),
+        ("n = (2, 3); z.expand(2, -1, *x.shape[2:])", "n = (2, 3); expand(z, (2, -1, *x.shape[2:]))"),
+        ("z.expand(*x.shape[:1], *x.shape[1:])", "jnp.broadcast_to(z, (*x.shape[:1], *x.shape[1:]))"),
+    ],
+)
+def test_sizes_that_are_not_written_out_may_keep_an_axis(torch: str, jax: str) -> None:
+    text, _ = converted(torch, "zx")
+    assert text == jax
+
+
 def test_an_expanded_tensor_of_known_rank_counts_its_axes_from_the_front() -> None:
     text, _ = converted("b, c, d = z.shape; z.expand(-1, 3, -1)", "z")
     assert text == "b, c, d = z.shape; jnp.broadcast_to(z, (z.shape[0], 3, z.shape[-1]))"

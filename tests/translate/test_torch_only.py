@@ -142,3 +142,18 @@ def test_a_package_that_is_converted_itself_is_no_finding() -> None:
     source = "import torch\nfrom torchvision.ops import nms\n\n\ndef f(x: torch.Tensor):\n    return nms(x, x, 0.5)\n"
     assert [f.code for f in translate(source).gaps] == ["torch-only"]
     assert not translate(source, Options(resolve=lambda level, name: "" if name == "torchvision" else None)).gaps
+
+
+@pytest.mark.parametrize(
+    ("call", "gap"),
+    [
+        ('optional_import("einops.layers.torch", name="Rearrange")', True),
+        ('importlib.import_module("torch.nn.functional")', True),
+        ('optional_import("torchvision")', True),
+        ('importlib.import_module("einops")', False),
+        ('print("torch")', False),
+    ],
+)
+def test_pytorch_that_is_imported_by_its_name_is_said(call: str, gap: bool) -> None:
+    translation = translate(f"import importlib\nimport torch\n\nmodule = {call}\nx = torch.ones(2)\n", Options())
+    assert [f.span.line for f in translation.gaps] == ([4] if gap else [])

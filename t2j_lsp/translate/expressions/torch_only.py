@@ -44,7 +44,10 @@ _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 
 
 def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
-    """The name of what is called and the reason why it can't take the arrays it is given; None where it can."""
+    """The name of what is called or imported and the reason why it can't take arrays; None where it can."""
+    imported = _imported_by_name(ctx.options, node)
+    if imported is not None:
+        return imported, f"{imported} is PyTorch's, and what is imported of it takes no JAX arrays"
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if not any(_is_array(ctx.fact(a.value if isinstance(a, ast.Starred) else a)) for a in arguments):
         return None
@@ -56,6 +59,18 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     if info is None or base is None or info in (ctx.scope.class_info, getattr(ctx.scope.function, "owner", None)):
         return None
     return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
+
+
+def _imported_by_name(options: Options, node: ast.Call) -> str | None:
+    """A module of PyTorch's that a call imports: ``importlib.import_module("torch.nn")``, ``optional_import(...)``."""
+    match node:
+        case ast.Call(
+            func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str() as module), *_]
+        ) if "import" in called:
+            parts = module.split(".")
+            package = parts[0] in TORCH_PACKAGES and not _own(options, parts[0])
+            return module if "torch" in parts or package else None
+    return None
 
 
 def _is_array(fact: Fact) -> bool:

@@ -58,6 +58,10 @@ class AttributeStores:
             return True
         if isinstance(owner, Tensor) and target.attr == "data":
             return self.stores.data(node, target)
+        if isinstance(owner, Tensor) and owner.sure and not owner.variable and target.attr != "grad":
+            reason = "a JAX array has no attributes of its own: keep this beside it"
+            self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
+            return True
         if is_module(owner) and target.attr == "training":
             self.ctx.report.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
             return True
@@ -88,7 +92,9 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
-            return self._container_attribute(node, target, element(value))
+            items = value.items if isinstance(value, Tuple) else ()
+            item = next((item for item in items if is_tensor(item)), element(value))
+            return self._container_attribute(node, target, item)
         if (
             (is_module(value) or is_tensor(value))
             and owner.cls.info.is_module

@@ -127,7 +127,8 @@ def claims(path: Path, translation: Translation) -> Iterator[Claim]:
     """The module classes and tensor functions of a file that are called converted."""
     told = told_of(translation)
     for item in find_objects(Slicer(path, translation.source.lstrip("\ufeff")), None):
-        if not any(overlaps(item.node, span) for span in told):
+        kept = any(f.code == "kept" and f.span.line == item.node.lineno for f in translation.findings)
+        if not kept and not any(overlaps(item.node, span) for span in told):
             yield Claim(path, translation, item.name, item.is_class)
 
 

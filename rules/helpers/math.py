@@ -23,8 +23,11 @@ def angle_of(z: jax.Array) -> jax.Array:
 
 def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | float | None = None) -> jax.Array:
     """Limits x to [min, max] as `torch.clamp`: values on a bound keep their gradient, where jnp.clip halves it."""
-    clipped = jnp.clip(x, min, max)
-    return jnp.where(x == clipped, x, clipped)
+    if min is not None:
+        x = jnp.where(x < min, min, x)
+    if max is not None:
+        x = jnp.where(x > max, max, x)
+    return x
 
 
 def trunc_divide(x: jax.Array, y: jax.Array | float) -> jax.Array:

@@ -191,3 +191,22 @@ def test_one_value_for_several_places_is_a_write_into_each(statement: str, wante
 def test_a_value_for_places_of_several_kinds_is_a_gap(statement: str) -> None:
     done = convert(HEAD + f"def f(h: torch.Tensor, names: list):\n    {statement}\n    return h\n")
     assert [gap.code for gap in done.gaps] == ["in-place"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("x[0], x[1] = y[0], -y[1]", ["x = x.at[0].set(y[0])", "x = x.at[1].set(-y[1])"]),
+        ("x[0], k = y[0], 3", ["x = x.at[0].set(y[0])", "k = 3"]),
+        ("[x[:, 0], x[0, :]] = 1, 2", ["x = x.at[:, 0].set(1)", "x = x.at[0, :].set(2)"]),
+    ],
+)
+def test_values_for_several_places_at_once_are_written_one_by_one(statement: str, wanted: list[str]) -> None:
+    translation = convert(f"{HEAD}def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n    return x\n")
+    assert not translation.gaps and [line.strip() for line in translation.code.splitlines()][-3:-1] == wanted
+
+
+@pytest.mark.parametrize("statement", ["x[0], x[1] = x[1], x[0]", "x[0], x[1] = y", "x[0], *k = y[0], y[1], y[2]"])
+def test_values_that_read_what_is_written_are_a_gap(statement: str) -> None:
+    translation = convert(f"{HEAD}def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n    return x\n")
+    assert [f.code for f in translation.gaps] == ["in-place"] and f"\n    {statement}\n" in translation.code

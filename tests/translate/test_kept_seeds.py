@@ -66,3 +66,48 @@ def test_what_a_part_of_a_kept_data_set_holds_becomes_arrays() -> None:
     for code, space in zip((source, done.code), spaces, strict=True):
         exec(compile(code, "program", "exec"), space)
     assert not done.gaps and spaces[1]["mean"] == pytest.approx(spaces[0]["mean"])
+
+
+PIPELINE = """import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Encoder(nn.Module):
+    def forward(self, s):
+        return torch.tensor([ord(c) for c in s])
+
+
+class Shared(nn.Module):
+    def forward(self, s):
+        return s * 2
+
+
+def collate(batch):
+    return torch.stack(batch)
+
+
+class Names(Dataset):
+    def __init__(self, names):
+        self.names, self.encoder, self.other = names, Encoder(), Shared()
+
+    def __getitem__(self, i):
+        return self.other(self.encoder(self.names[i]))
+
+
+loader = DataLoader(Names(["a", "b"]), collate_fn=collate)
+net = nn.Sequential(Shared(), nn.Linear(3, 3))
+for x in loader:
+    print(net(x))
+"""
+
+
+def test_what_the_data_pipeline_uses_stays_with_it_and_is_said() -> None:
+    translation = convert(PIPELINE)
+    assert {(f.name, f.span.line) for f in translation.findings if f.code == "kept" and "." not in f.name} == {
+        ("Encoder", 6),
+        ("collate", 16),
+    }
+    for definition in ("class Encoder(nn.Module):\n    def forward", "def collate(batch):\n    return torch.stack"):
+        assert definition in translation.code
+    assert [(f.name, f.span.line) for f in translation.gaps] == [("Shared", 11)]

@@ -30,6 +30,13 @@ class A(nn.Module):
 """
 
 NO_GRAD = "with torch.no_grad():\n            "
+FRESH = [
+    NO_GRAD + "y: torch.Tensor = y * 2",
+    NO_GRAD + "y, z = y * 2, y",
+    NO_GRAD + "if (y := y * 2).ndim == 2: pass",
+    NO_GRAD + "z = [y * 2, y]\n        y = z[0]",
+    NO_GRAD + "z: torch.Tensor = y * 2\n            z *= 3\n        y = y + z",
+]
 OVERWRITES = [
     NO_GRAD + "y.round_()",
     NO_GRAD + "y[0] = 0.5",
@@ -46,7 +53,7 @@ OVERWRITES = [
 ]
 
 
-@pytest.mark.parametrize("overwrite", OVERWRITES)
+@pytest.mark.parametrize("overwrite", [*OVERWRITES, *FRESH])
 def test_the_gradient_goes_on_to_what_was_there_before(overwrite: str) -> None:
     both = sides(NET.format(overwrite), "overwritten")
     assert both.gaps() == []

@@ -272,7 +272,9 @@ class Slicer:
             found = self.load(target)
             if found is None and self.workspace.find(f"{target}.{alias.name}") is None:
                 continue
-            if found is not None and (alias.name in found[0].bindings or not self._is_module(target, alias.name)):
+            is_module = self._is_module(target, alias.name)
+            bound = found is not None and alias.name in found[0].bindings
+            if bound and not (is_module and target == module) or found is not None and not is_module:
                 self._keep(kept, target)
                 more.append((target, alias.name, attributes))
             else:

@@ -8,10 +8,10 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .overwriting import Overwriting, writes_data
+from .overwriting import Overwriting, assigned_names, writes_data
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
 
@@ -38,11 +38,9 @@ class NoGradient:
                 and _differentiable(self.ctx.fact(inner.value))
             ):
                 self.wrap_return(inner)
-            if isinstance(inner, ast.Assign):
-                for target in inner.targets:
-                    if isinstance(target, ast.Name) and target.id in used_later and target.id not in names:
-                        if _differentiable(self.ctx.fact(target)):
-                            names.append(target.id)
+            for target in assigned_names(inner):
+                if target.id in used_later and target.id not in names and _differentiable(self.ctx.fact(target)):
+                    names.append(target.id)
         variables = self._variables_written(node)
         names += [f"{text}[...]" for text, trained in variables.items() if not trained]
         # The new value is a leaf again in PyTorch: its gradient is the parameter's.
@@ -70,8 +68,7 @@ class NoGradient:
         bound: set[str] = set()
         for later in block[block.index(node) + 1 :] if block else []:
             read |= {n.id for n in ast.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            if isinstance(later, ast.Assign):
-                bound |= {t.id for t in later.targets if isinstance(t, ast.Name)} - read
+            bound |= {name.id for name in assigned_names(later)} - read
         return bound
 
     def wrap_return(self, node: ast.Return) -> None:
@@ -118,6 +115,8 @@ class NoGradient:
 def _differentiable(fact: object) -> bool:
     if isinstance(fact, Tuple):
         return any(map(_differentiable, fact.items))
+    if isinstance(fact, ListOf):
+        return _differentiable(fact.item)
     return isinstance(fact, Tensor) and fact.dtype not in ("int", "bool")
 
 

@@ -37,9 +37,7 @@ class Overwriting:
             if function.runs_in_module
             else {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
         )
-        bound = {
-            t.id for n in ast.walk(node) if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
-        }
+        bound = {name.id for n in ast.walk(node) for name in assigned_names(n)}
         found: dict[str, None] = {}
         for statement in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
@@ -55,7 +53,9 @@ class Overwriting:
         values = [
             n.value
             for n in ast.walk(function)
-            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name.id for t in n.targets)
+            if isinstance(n, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+            and n.value is not None
+            and any(one.id == name.id for one in assigned_names(n))
         ]
         return not values or any(self._reads_floats(value) for value in values)
 
@@ -71,6 +71,25 @@ class Overwriting:
             old = self.ctx.names.fresh(f"old_{text.removesuffix('[...]').rpartition('.')[2]}")
             self.ctx.edits.insert_before(first, [f"{old} = {text}"])
             self.ctx.edits.insert_after(last, [f"{text} = {stop}({text}) + ({old} - {stop}({old}))"])
+
+
+def assigned_names(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that an assignment binds: ``a = ...``, ``a: Tensor = ...``, ``a, *b = ...``, ``(a := ...)``."""
+    todo: list[ast.expr] = []
+    match node:
+        case ast.Assign(targets=targets):
+            todo += targets
+        case ast.AnnAssign(target=only, value=ast.expr()) | ast.NamedExpr(target=only):
+            todo.append(only)
+    while todo:
+        target = todo.pop(0)
+        match target:
+            case ast.Name():
+                yield target
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                todo += items
+            case ast.Starred(value=inner):
+                todo.append(inner)
 
 
 def overwritten(statement: ast.stmt) -> Iterator[ast.Name]:

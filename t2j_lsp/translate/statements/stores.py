@@ -66,6 +66,8 @@ class Stores:
         target = node.targets[0]
         if len(node.targets) > 1:
             return self._several(node)
+        if isinstance(target, ast.Tuple | ast.List):
+            return self._one_by_one(node, target)
         if not isinstance(target, ast.Subscript):
             return False
         return self._store(node, target, node.value, None)
@@ -92,6 +94,34 @@ class Stores:
             lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == (start, end)]
             self.edits.take_back(first)
         if len(lines) == len(arrays):
+            self.edits.insert_before(node, lines[:-1])
+            self.edits.replace(node, lines[-1])
+        return True
+
+    def _one_by_one(self, node: ast.Assign, targets: ast.Tuple | ast.List) -> bool:
+        """``x[i], x[j] = a, b``: an assignment for each target, where no value reads what another one writes."""
+        parts = [t for t in ast.walk(targets) if isinstance(t, ast.Subscript) and isinstance(t.ctx, ast.Store)]
+        if not any(isinstance(self.inference.fact(t.value), Tensor) for t in parts):
+            return False
+        values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
+        read = {n.id for e in (*values, *(t.slice for t in parts)) for n in ast.walk(e) if isinstance(n, ast.Name)}
+        single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
+        if len(values) != len(targets.elts) or not single or read & {_holder(t) for t in targets.elts}:
+            reason = (
+                "values for several targets at once, of which JAX can't write into some: give each a line of its own"
+            )
+            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
+            return True
+        start, end = self.edits.source.span(node)
+        lines: list[str] = []
+        for target, value in zip(targets.elts, values, strict=True):
+            first = len(self.edits.made)
+            if isinstance(target, ast.Subscript) and self._store(node, target, value, None):
+                lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == (start, end)]
+                self.edits.take_back(first)
+            else:
+                lines.append(f"{self.renderer.render(target).text} = {assigned(self.renderer.argument(value))}")
+        if len(lines) == len(values) and self.edits.source.starts_line(node):
             self.edits.insert_before(node, lines[:-1])
             self.edits.replace(node, lines[-1])
         return True
@@ -210,6 +240,13 @@ class Stores:
                 return
             right = moved
         self.edits.replace(node, f"{text}[...] {_SIGNS[type(node.op)]}= {right}")
+
+
+def _holder(target: ast.expr) -> str:
+    """The name that holds what a target writes into."""
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:

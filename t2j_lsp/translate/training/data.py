@@ -47,6 +47,8 @@ class Data:
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
         self._queue: list[tuple[ast.AST, VariableScope]] = []
+        self._modules: dict[ast.ClassDef, None] = {}
+        """Module classes of the file that kept code makes instances of."""
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -57,8 +59,9 @@ class Data:
                 and self._is_pipeline(node)
             ):
                 self._keep(node)
-        while self._queue:
-            self._follow(*self._queue.pop())
+        self._follow_all()
+        for node in self._modules:
+            self._keep_module(node)
         self._convert_uses()
 
     # --- what stays -----------------------------------------------------------------------------------------------
@@ -80,11 +83,38 @@ class Data:
             return
         self.kept.add(node)
         self._queue.append((node, self.objects.scope(node)))
-        if isinstance(node, ast.stmt):
+        if isinstance(node, ast.FunctionDef) or isinstance(node, ast.ClassDef) and not self._is_dataset(node):
+            self.ctx.plan.on_statement(node, lambda statements: self._note(node))
+        elif isinstance(node, ast.stmt):
             self.ctx.plan.on_statement(node, leave)
         elif isinstance(node, ast.expr):
             text = self.ctx.source.segment(node)
             self.ctx.plan.on_expression(node, lambda renderer: self._kept_expression(renderer, node, text))
+
+    def _note(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        """The definition stays as it is, which its name doesn't tell."""
+        self.ctx.report.note(node, node.name, "kept", "The data pipeline uses this, and stays in PyTorch with it.")
+
+    def _follow_all(self) -> None:
+        while self._queue:
+            self._follow(*self._queue.pop())
+
+    def _keep_module(self, node: ast.ClassDef) -> None:
+        """A module class stays with the kept code that makes its instances, if nothing else does."""
+        facts, parents = self.ctx.fact, self.ctx.source.parents
+        named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        every = [n for n in named if isinstance(fact := facts(n), Class) and fact.info.node is node]
+        if all(self.ctx.plan.keeps(n, parents) for n in every):
+            self._keep(node)
+            self._follow_all()
+            return
+        reason = "the data pipeline, which stays in PyTorch, makes instances of this class: give it one of its own"
+
+        def said(statements: StatementRewriter) -> None:
+            self.ctx.report.gap(node, node.name, "torch-only", reason)
+            statements.dispatch(node)
+
+        self.ctx.plan.on_statement(node, said)
 
     def _kept_expression(self, renderer: ExpressionRenderer, node: ast.expr, text: str) -> Piece:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
@@ -109,6 +139,9 @@ class Data:
         if isinstance(fact, Function):
             if not fact.info.external and self._uses_torch(fact.info.node):
                 self._keep(fact.info.node)
+            return
+        if isinstance(fact, Class) and fact.info.is_module and not fact.info.external:
+            self._modules[fact.info.node] = None
             return
         if isinstance(fact, Class):
             if not fact.info.external and not fact.info.is_module and self._uses_torch(fact.info.node):

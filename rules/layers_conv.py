@@ -6,10 +6,14 @@ takes them where it can move the axes at the calls.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+from t2j_lsp.translate.rule.call import NO_LITERAL
 from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.layer import Build, layer
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import Argument, Call
+from t2j_lsp.translate.rule.record import Argument, Call, channels_last
 
 CONV = (
     "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,"
@@ -60,11 +64,11 @@ def conv_channels_last(rank: int) -> Build:
         pad_is_int = isinstance(call["padding"].fact, Scalar) and call["padding"].fact.kind == "int"
         if kernel is None or stride is None or dilation is None:
             return None
-        text = f"nnx.Conv({{in_channels}}, {{out_channels}}, kernel_size={_tuple_text(kernel)}"
+        text = f"nnx.Conv({{in_channels}}, {{out_channels}}, {_tuple_text(kernel)}"
         if set(stride) != {"1"}:
             text += ", strides=" + (stride[0] if len(set(stride)) == 1 else _tuple_text(stride))
         if pads is not None:
-            text += ', padding="VALID"' if set(pads) == {0} else f", padding={_pad_pairs(pads)}"
+            text += f", padding={_pad_pairs(pads)}"
         elif padding == "valid" or (padding == "same" and set(kernel) <= {"1", "3", "5", "7", "9", "11"}):
             text += f', padding="{padding.upper()}"'
         elif pad_is_int:
@@ -76,15 +80,22 @@ def conv_channels_last(rank: int) -> Build:
         text += ", feature_group_count={groups?}"
         bias = call.literal("bias")
         text += "" if bias is True else ", use_bias={bias}"
-        text += ", kernel_init=uniform_fan_in"
-        groups = "" if call["groups"].piece.text == "1" else " // {groups}"
-        if bias is not False:
-            text += (
-                ", bias_init=uniform_bias({in_channels}" + groups + "".join(f" * {k}" for k in kernel if k != "1") + ")"
-            )
+        init = ", kernel_init=uniform_fan_in" if bias is False else f", **torch_init({_fan_in(call, kernel)})"
+        text += call.site.init(init)
         return call.emit(text + ", rngs={rngs})", rngs=call.site.rngs())
 
     return build
+
+
+def _fan_in(call: Call, kernel: tuple[str, ...]) -> str:
+    """Inputs of each output: those of its group, at every place of the kernel."""
+    area = math.prod(int(k) for k in kernel if k.isdecimal())
+    names = [k for k in kernel if not k.isdecimal()]
+    channels, groups = call.literal("in_channels"), call.literal("groups")
+    if isinstance(channels, int) and isinstance(groups, int) and groups > 0:
+        return " * ".join([str(channels // groups * area), *names])
+    text = "{in_channels}" if groups == 1 else "{in_channels} // {groups}"
+    return " * ".join([text, *([str(area)] if area != 1 else []), *names])
 
 
 def _pad_pairs(pads: tuple[int, ...]) -> str:
@@ -93,16 +104,22 @@ def _pad_pairs(pads: tuple[int, ...]) -> str:
 
 
 def pool_channels_last(rank: int, function: str) -> Build:
-    """``nnx.max_pool`` or ``nnx.avg_pool``, where every size is a literal and no window is added at the end."""
+    """``nnx.max_pool`` or ``nnx.avg_pool``, where every size is a literal and no window is added at the end.
+
+    Of the layer it is a partial, of the function a call.
+    """
 
     def build(call: Call) -> Piece | None:
         window = _sizes(call["kernel_size"], rank)
         stride = window if call["stride"].is_none else _sizes(call["stride"], rank)
         padding = _sizes(call["padding"], rank)
-        plain = all(not call.given(name) for name in call.arguments if name not in ("kernel_size", "stride", "padding"))
+        looked_at = ("input", "kernel_size", "stride", "padding")
+        plain = all(not call.given(name) for name in call.arguments if name not in looked_at)
         if window is None or stride is None or padding is None or not plain:
             return None
         pads = f", padding={tuple((p, p) for p in padding)}" if any(padding) else ""
+        if "input" in call.arguments:
+            return call.emit(f"{function}({{input}}, {_shown(window)}, strides={_shown(stride)}{pads})")
         return call.emit(
             f"functools.partial({function}, window_shape={_shown(window)}, strides={_shown(stride)}{pads})"
         )
@@ -110,7 +127,35 @@ def pool_channels_last(rank: int, function: str) -> Build:
     return build
 
 
+def pool_function(function: str) -> Callable[[Call], Piece | None]:
+    """The function with its settings: such a layer holds nothing else. What is no literal has to be bound at once."""
+
+    def build(call: Call) -> Piece | None:
+        given = [p.name for p in call.signature.parameters or () if call.given(p.name)]
+        settings = ", ".join(f"{one}={{{one}}}" for one in given)
+        if any(call.literal(one) is NO_LITERAL for one in given):
+            return call.emit(f"functools.partial({function}, {settings})")
+        return call.emit(f"lambda x: {function}(x, {settings})")
+
+    return build
+
+
+def mean_or_pool(rank: int) -> Build:
+    """One value for each channel is a mean over the spatial axes."""
+
+    def build(call: Call) -> Piece | None:
+        if call.literal("output_size") in (1, (1,) * rank, [1] * rank):
+            axes = "-1" if rank == 1 else str(tuple(range(-rank, 0)))
+            return call.emit(f"functools.partial(jnp.mean, axis={axes}, keepdims=True)")
+        return pool(call)
+
+    pool = pool_function(f"adaptive_avg_pool{rank}d")
+    return build
+
+
 for rank in (1, 2, 3):
+    for kind in ("max", "avg"):
+        channels_last(f"torch.nn.functional.{kind}_pool{rank}d", rank, pool_channels_last(rank, f"nnx.{kind}_pool"))
     layer(
         f"torch.nn.Conv{rank}d{CONV}",
         channels_last=conv_channels_last(rank),
@@ -124,6 +169,8 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.MaxPool{rank}d(kernel_size, stride=None, padding=0, dilation=1, return_indices=False,"
         " ceil_mode=False)",
+        pool_function(f"max_pool{rank}d"),
+        function=True,
         channels_last=pool_channels_last(rank, "nnx.max_pool"),
         spatial=rank,
         random=False,
@@ -131,11 +178,13 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.AvgPool{rank}d(kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
         + (", divisor_override=None)" if rank > 1 else ")"),
+        pool_function(f"avg_pool{rank}d"),
+        function=True,
         channels_last=pool_channels_last(rank, "nnx.avg_pool"),
         spatial=rank,
         random=False,
     )
-    layer(f"torch.nn.AdaptiveAvgPool{rank}d(output_size)", random=False)
+    layer(f"torch.nn.AdaptiveAvgPool{rank}d(output_size)", mean_or_pool(rank), function=True, random=False)
     layer(f"torch.nn.AdaptiveMaxPool{rank}d(output_size, return_indices=False)", random=False)
     layer(f"torch.nn.LPPool{rank}d(norm_type, kernel_size, stride=None, ceil_mode=False)", random=False)
     layer(f"torch.nn.MaxUnpool{rank}d(kernel_size, stride=None, padding=0)", random=False)

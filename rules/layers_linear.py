@@ -17,13 +17,9 @@ def _linear(call: Call) -> Piece | None:
         return None
     bias = call.literal("bias")
     use_bias = "" if bias is True else ", use_bias={bias}"
-    bias_init = "" if bias is False else ", bias_init=uniform_bias({fan_in})"
+    init = call.site.init(", kernel_init=uniform_fan_in" if bias is False else ", **torch_init({fan_in})")
     return call.emit(
-        "nnx.Linear({in_features}, {out_features}"
-        + use_bias
-        + ", kernel_init=uniform_fan_in"
-        + bias_init
-        + ", rngs={rngs})",
+        f"nnx.Linear({{in_features}}, {{out_features}}{use_bias}{init}, rngs={{rngs}})",
         fan_in=call["in_features"],
         rngs=call.site.rngs(),
     )
@@ -36,14 +32,23 @@ layer(
     attributes={"weight": "kernel"},
     switches={"bias": "use_bias"},
     held=("in_features", "out_features"),
-    jax="nnx.Linear(in_features, out_features, kernel_init=uniform_fan_in, bias_init=uniform_bias(in_features),"
-    " rngs=rngs)",
+    jax="nnx.Linear(in_features, out_features, **torch_init(in_features), rngs=rngs)",
 )
 layer("torch.nn.Bilinear(in1_features, in2_features, out_features, bias=True, device=None, dtype=None)")
+
+
+def _table(call: Call) -> Piece | None:
+    """nnx.Embed with rows from N(0, 1); other arguments take the helper."""
+    if any(call.given(name) for name in call.arguments if name not in ("num_embeddings", "embedding_dim", "sparse")):
+        return None
+    init = call.site.init(", embedding_init=nnx.initializers.normal(1.0)")
+    return call.emit(f"nnx.Embed({{num_embeddings}}, {{embedding_dim}}{init}, rngs={{rngs}})", rngs=call.site.rngs())
+
+
 layer(
     "torch.nn.Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,"
     " scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None)",
-    "nnx.Embed({num_embeddings}, {embedding_dim}, embedding_init=nnx.initializers.normal(1.0), rngs={rngs})",
+    _table,
     # The table is a Linear's weight (out, in): the Linear's fan-in is its last axis.
     on_linear="nnx.Embed({num_embeddings}, {embedding_dim},"
     ' embedding_init=nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform"), rngs={rngs})',

@@ -9,7 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2j_lsp.contract import STAGES, CheckReport, HelperPlacement, Options, Severity, SourceError, Target, Translation
+from t2j_lsp.contract import (
+    STAGES,
+    CheckReport,
+    HelperPlacement,
+    InitialValues,
+    Options,
+    Severity,
+    SourceError,
+    Target,
+    Translation,
+)
 from t2j_lsp.files.notebook import translate_notebook
 from t2j_lsp.files.sources import SourceFile, decode, neighbours, read_source
 from t2j_lsp.translate import translate
@@ -24,17 +34,19 @@ def convert(
     target: Target = "nnx",
     x64: bool = False,
     helpers: HelperPlacement = "inline",
+    init: InitialValues = "torch",
     path: str | None = None,
     resolve: Callable[[int, str], str | None] | None = None,
 ) -> Translation:
     """Convert PyTorch source text to JAX.
 
     ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` raises T2JError in this version. ``x64`` keeps 64-bit dtypes.
-    ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``resolve``
-    gives the source text of modules that the text imports, as ``Options.resolve`` describes. Raises SourceError where
-    the text is not Python.
+    ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``init`` says
+    whose default initial values layers get, ``"torch"`` or ``"flax"``. ``resolve`` gives the source text of modules
+    that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.
     """
-    return translate(source, Options(target=target, x64=x64, helpers=helpers, path=path, resolve=resolve))
+    options = Options(target=target, x64=x64, helpers=helpers, init=init, path=path, resolve=resolve)
+    return translate(source, options)
 
 
 @dataclass(frozen=True)
@@ -160,9 +172,9 @@ def check(
     ``source`` and ``converted`` are paths; without ``converted``, the file is converted first. ``objects`` names the
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
     in, ``timeout`` the seconds for each object, and ``readable`` folders that the code may read besides its project.
-    With ``explain``, each verdict has the values of both sides, statement by statement. ``options`` say how the file is
-    converted where that is done here, and ``pool`` holds workers to use. Runs code of the file. Raises
-    SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
+    With ``explain``, each verdict has the values of both sides, statement by statement. ``options`` say how the file
+    is, or was, converted (with ``init="flax"``, initial values are not compared), and ``pool`` holds workers to use. Runs
+    code of the file. Raises SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
     from t2j_lsp.check.run import check_files
@@ -193,5 +205,6 @@ def check(
         source_map=source_map,
         neighbour=lambda path: CONVERSIONS.of(path, options).code,
         expression=convert_expression,
+        initial=options is None or options.init == "torch",
         pool=pool,
     )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
-from .init import uniform_bias, uniform_fan_in
+from .init import torch_init, uniform_bias
 from .pooling import per_axis
 
 
@@ -121,8 +121,7 @@ class ConvNd(nnx.Conv):
         rngs: nnx.Rngs,
     ):
         kernel_size, dilation = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
-        pads = conv_padding(padding, kernel_size, dilation)
-        amounts = pads if isinstance(padding, str) else per_axis(padding, self.rank)
+        amounts = padding.upper() if isinstance(padding, str) else per_axis(padding, self.rank)
         super().__init__(
             in_channels,
             out_channels,
@@ -132,18 +131,17 @@ class ConvNd(nnx.Conv):
             kernel_dilation=dilation,
             feature_group_count=groups,
             use_bias=bias,
-            kernel_init=uniform_fan_in,
-            bias_init=uniform_bias(in_channels // groups * math.prod(kernel_size)),
+            **torch_init(in_channels // groups * math.prod(kernel_size)),
             rngs=rngs,
         )
         self.in_channels, self.out_channels = in_channels, out_channels
         self.stride, self.dilation, self.groups = self.strides, dilation, groups
-        self.padding_mode, self.border = padding_mode, pads
+        self.padding_mode = padding_mode
+        if padding_mode != "zeros":
+            self.border = conv_padding(padding, kernel_size, dilation)
 
-    @property
-    def weight(self) -> jax.Array:
-        """The kernel in PyTorch's layout, (out, in / groups, *kernel_size)."""
-        return jnp.moveaxis(self.kernel[...], (-1, -2), (0, 1))
+    weight = property(lambda self: jnp.moveaxis(self.kernel[...], (-1, -2), (0, 1)))
+    """The kernel in PyTorch's layout, (out, in / groups, *kernel_size)."""
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Convolves `x`, (N, in, *spatial) or (in, *spatial)."""
@@ -216,12 +214,8 @@ class ConvTransposeNd(nnx.Module):
         """
         extra: Sequence[int] = self.output_padding
         if output_size is not None:
-            smallest = [
-                (size - 1) * s - 2 * p + d * (k - 1) + 1
-                for size, k, s, p, d in zip(
-                    x.shape[-self.rank :], self.kernel_size, self.stride, self.padding, self.dilation, strict=True
-                )
-            ]
+            sizes = zip(x.shape[-self.rank :], self.kernel_size, self.stride, self.padding, self.dilation, strict=True)
+            smallest = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, k, s, p, d in sizes]
             extra = [out - size for out, size in zip(output_size[-self.rank :], smallest, strict=True)]
         bias = None if self.bias is None else self.bias[...]
         return conv_transpose_nd(

@@ -27,8 +27,16 @@ def uniform_between(low: float, high: float) -> nnx.Initializer:
 
 def uniform_bias(fan_in: int) -> nnx.Initializer:
     """PyTorch's default initializer of a bias: uniform in +-1/sqrt(fan_in), the fan_in of the kernel beside it."""
-    bound = 1 / math.sqrt(fan_in)
-    return uniform_between(-bound, bound)
+    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * fan_in**-0.5
+
+
+def torch_init(fan_in: int) -> dict:
+    """PyTorch's initial values of a linear layer or a convolution: kernel and bias uniform in +-1/sqrt(fan_in)."""
+
+    def init(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+        return jax.random.uniform(key, shape, dtype, -1, 1) * fan_in**-0.5
+
+    return {"kernel_init": init, "bias_init": init}
 
 
 def normal_around(mean: float, std: float) -> nnx.Initializer:

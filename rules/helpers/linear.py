@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .init import uniform_between, uniform_bias, uniform_fan_in
+from .init import torch_init, uniform_bias
 
 
 class Linear(nnx.Linear):
@@ -22,8 +22,7 @@ class Linear(nnx.Linear):
             in_features,
             out_features,
             use_bias=bias,
-            kernel_init=uniform_fan_in,
-            bias_init=uniform_bias(in_features),
+            **torch_init(in_features),
             rngs=rngs,
         )
 
@@ -61,8 +60,7 @@ class Bilinear(nnx.Module):
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, rngs: nnx.Rngs):
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        bound = 1 / math.sqrt(in1_features)
-        init = uniform_between(-bound, bound)
+        init = uniform_bias(in1_features)
         self.weight = nnx.Param(init(rngs.params(), (out_features, in1_features, in2_features)))
         self.bias = nnx.Param(init(rngs.params(), (out_features,))) if bias else nnx.data(None)
 

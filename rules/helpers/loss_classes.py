@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.functional.html#loss-functions
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from .loss import reduce_loss
 
@@ -28,14 +29,19 @@ def cross_entropy(
       label_smoothing: this share of the target is spread evenly over the classes.
     """
     axis = min(logits.ndim - 1, 1)
-    log_probs = jax.nn.log_softmax(logits, axis=axis)
-    if target.shape != logits.shape:
+    if target.shape == logits.shape:
+        if label_smoothing > 0:
+            target = (1 - label_smoothing) * target + label_smoothing / logits.shape[axis]
+        if weight is not None:
+            target = target * weight.reshape(-1, *[1] * (logits.ndim - 1 - axis))
+        return reduce_loss(optax.softmax_cross_entropy(logits, target, axis=axis), reduction)
+    if weight is not None or label_smoothing > 0:
+        log_probs = jax.nn.log_softmax(logits, axis=axis)
         return nll_loss(log_probs, target, weight, ignore_index, reduction, label_smoothing)
-    if label_smoothing > 0:
-        target = (1 - label_smoothing) * target + label_smoothing / logits.shape[axis]
-    if weight is not None:
-        log_probs *= weight.reshape(-1, *[1] * (logits.ndim - 1 - axis))
-    return reduce_loss(-jnp.sum(log_probs * target, axis=axis), reduction)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, target, axis=axis)
+    if reduction == "mean":
+        return jnp.mean(losses, where=target != ignore_index)
+    return reduce_loss(jnp.where(target != ignore_index, losses, 0), reduction)
 
 
 def nll_loss(
@@ -48,16 +54,17 @@ def nll_loss(
 ) -> jax.Array:
     """Negative log likelihood of the classes `target` (N, ...) under `log_probs` (N, C, ...); see `cross_entropy`."""
     axis = min(log_probs.ndim - 1, 1)
-    counted = target != ignore_index
-    index = jnp.where(counted, target, 0)
     if weight is not None:
         log_probs = log_probs * weight.reshape(-1, *[1] * (log_probs.ndim - 1 - axis))
-    loss = -jnp.take_along_axis(log_probs, jnp.expand_dims(index, axis), axis=axis).squeeze(axis)
+    loss = -jnp.take_along_axis(log_probs, jnp.expand_dims(target, axis), axis=axis).squeeze(axis)
     if label_smoothing > 0:
         loss = (1 - label_smoothing) * loss - label_smoothing * jnp.mean(log_probs, axis=axis)
+    counted = target != ignore_index
+    if reduction == "mean" and weight is None:
+        return jnp.mean(loss, where=counted)
     loss = jnp.where(counted, loss, 0)
-    if reduction == "mean":
-        return jnp.sum(loss) / jnp.sum(counted if weight is None else jnp.where(counted, weight[index], 0))
+    if reduction == "mean" and weight is not None:
+        return jnp.sum(loss) / jnp.sum(weight[target], where=counted)
     return reduce_loss(loss, reduction)
 
 

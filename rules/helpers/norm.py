@@ -7,6 +7,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#normalization-layers
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,36 +23,12 @@ class BatchNorm(nnx.BatchNorm):
     Flax the one with divisor n.
     """
 
-    def __init__(
-        self,
-        num_features: int,
-        *,
-        use_running_average: bool = False,
-        axis: int = -1,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        use_bias: bool = True,
-        use_scale: bool = True,
-        use_fast_variance: bool = False,
-        rngs: nnx.Rngs,
-    ):
-        super().__init__(
-            num_features,
-            use_running_average=use_running_average,
-            axis=axis,
-            momentum=momentum,
-            epsilon=epsilon,
-            use_bias=use_bias,
-            use_scale=use_scale,
-            use_fast_variance=use_fast_variance,
-            rngs=rngs,
-        )
+    def __init__(self, num_features: int, *, momentum: float = 0.9, **options: Any):
+        super().__init__(num_features, momentum=momentum, use_fast_variance=False, **options)
 
     def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
         """Normalizes `x` and, unless `use_running_average`, updates `mean` and `var`."""
-        if use_running_average is None:
-            use_running_average = self.use_running_average
-        if use_running_average:
+        if self.use_running_average if use_running_average is None else use_running_average:
             return super().__call__(x, use_running_average=True)
         count = x.size // self.num_features
         if count == 1:
@@ -95,20 +72,9 @@ class ChannelsFirstBatchNorm(BatchNorm):
             self.num_batches_tracked = nnx.BatchStat(jnp.zeros((), int))
         self.cumulative = track_running_stats and momentum is None
 
-    @property
-    def weight(self) -> nnx.Param | None:
-        """PyTorch's name of `scale`."""
-        return self.scale
-
-    @property
-    def running_mean(self) -> nnx.BatchStat | None:
-        """PyTorch's name of `mean`."""
-        return self.mean
-
-    @property
-    def running_var(self) -> nnx.BatchStat | None:
-        """PyTorch's name of `var`."""
-        return self.var
+    weight = property(lambda self: self.scale)
+    running_mean = property(lambda self: self.mean)
+    running_var = property(lambda self: self.var)
 
     def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
         """Normalizes `x`, (N, C, *spatial), and updates the running statistics in training."""
@@ -164,10 +130,7 @@ class LayerNorm(nnx.LayerNorm):
         )
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
 
-    @property
-    def weight(self) -> nnx.Param | None:
-        """PyTorch's name of `scale`."""
-        return self.scale
+    weight = property(lambda self: self.scale)
 
 
 class GroupNorm(nnx.GroupNorm):
@@ -185,10 +148,7 @@ class GroupNorm(nnx.GroupNorm):
         )
         self.num_channels, self.eps, self.affine = num_channels, eps, affine
 
-    @property
-    def weight(self) -> nnx.Param | None:
-        """PyTorch's name of `scale`."""
-        return self.scale
+    weight = property(lambda self: self.scale)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Normalizes `x`, (N, C, *), over the channels of a group and all axes after them."""
@@ -220,10 +180,7 @@ class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
         self.mean = nnx.BatchStat(jnp.zeros(num_features)) if track_running_stats else nnx.data(None)
         self.var = nnx.BatchStat(jnp.ones(num_features)) if track_running_stats else nnx.data(None)
 
-    @property
-    def weight(self) -> nnx.Param | None:
-        """PyTorch's name of `scale`."""
-        return self.scale
+    weight = property(lambda self: self.scale)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Normalizes every channel of every example over its spatial axes, or by the running statistics."""
@@ -275,10 +232,7 @@ class RMSNorm(nnx.RMSNorm):
         )
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
 
-    @property
-    def weight(self) -> nnx.Param | None:
-        """PyTorch's name of `scale`."""
-        return self.scale
+    weight = property(lambda self: self.scale)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Divides `x` by its root mean square over the normalized axes."""

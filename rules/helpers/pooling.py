@@ -30,17 +30,17 @@ def lowest(dtype: jnp.dtype) -> np.ndarray:
     return np.array(-np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min, dtype)
 
 
-def pool_padding(
-    size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
+def padding_to_fit(
+    size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Padding before and after each axis; `ceil_mode` pads the end so that a last, partial window fits.
+    """Padding before and after each axis for `ceil_mode`: the end is padded so that a last, partial window fits.
 
     A last window that would start beyond the input and its left padding is dropped, as in PyTorch.
     """
     pairs = []
     for length, window, step, pad in zip(size, kernel, stride, padding, strict=True):
         overhang = (window - length - 2 * pad) % step
-        pairs.append((pad, pad + overhang if ceil_mode and overhang < window - pad else pad))
+        pairs.append((pad, pad + overhang if overhang < window - pad else pad))
     return pairs
 
 
@@ -60,16 +60,17 @@ def max_pool(
     """
     kernel = per_axis(kernel_size, rank)
     strides = per_axis(stride, rank) if stride else kernel
-    dilations = per_axis(dilation, rank)
-    extent = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
-    pairs = pool_padding(x.shape[-rank:], extent, strides, per_axis(padding, rank), ceil_mode)
-    if return_indices or max(dilations) > 1:  # reduce_window has no gradient for dilated windows
-        values, indices = max_pool_with_indices(x, kernel, strides, dilations, pairs)
+    pads = per_axis(padding, rank)
+    pairs = [(pad, pad) for pad in pads]
+    if ceil_mode:
+        extent = [d * (k - 1) + 1 for k, d in zip(kernel, per_axis(dilation, rank), strict=True)]
+        pairs = padding_to_fit(x.shape[-rank:], extent, strides, pads)
+    if return_indices or max(per_axis(dilation, rank)) > 1:  # reduce_window has no gradient for dilated windows
+        values, indices = max_pool_with_indices(x, kernel, strides, per_axis(dilation, rank), pairs)
         return (values, indices) if return_indices else values
-    lead = x.ndim - rank
-    return lax.reduce_window(
-        x, lowest(x.dtype), lax.max, (1,) * lead + kernel, (1,) * lead + strides, [(0, 0)] * lead + pairs
-    )
+    one = (1,) * (x.ndim - rank)
+    around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs
+    return lax.reduce_window(x, lowest(x.dtype), lax.max, one + kernel, one + strides, around)
 
 
 def max_pool_with_indices(
@@ -131,11 +132,14 @@ def avg_pool(
     strides = per_axis(stride, rank) if stride else kernel
     pads = per_axis(padding, rank)
     size = x.shape[-rank:]
-    lead = x.ndim - rank
-    pairs = [(0, 0)] * lead + pool_padding(size, kernel, strides, pads, ceil_mode)
-    sums = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, (1,) * lead + kernel, (1,) * lead + strides, pairs)
+    pairs = padding_to_fit(size, kernel, strides, pads) if ceil_mode else [(pad, pad) for pad in pads]
+    one = (1,) * (x.ndim - rank)
+    around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs
+    sums = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, one + kernel, one + strides, around)
     if divisor_override is not None:
         return sums / divisor_override
+    if not ceil_mode and (count_include_pad or padding == 0):
+        return sums / math.prod(kernel)
     counts = []
     for count, length, window, step, pad in zip(sums.shape[-rank:], size, kernel, strides, pads, strict=True):
         start = np.arange(count) * step - pad

@@ -3,13 +3,11 @@
 Source: https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers
 """
 
-import math
-
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .init import uniform_between
+from .init import uniform_bias
 
 
 def lstm_update(inputs: jax.Array, hidden: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -45,8 +43,7 @@ class RecurrentCell(nnx.Module):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, rngs: nnx.Rngs):
         self.input_size = input_size
         self.hidden_size = hidden_size
-        bound = 1 / math.sqrt(hidden_size)
-        init = uniform_between(-bound, bound)
+        init = uniform_bias(hidden_size)
         rows = self.gates * hidden_size
         self.weight_ih = nnx.Param(init(rngs.params(), (rows, input_size)))
         self.weight_hh = nnx.Param(init(rngs.params(), (rows, hidden_size)))

@@ -10,7 +10,7 @@ import jax
 from flax import nnx
 
 from .attention import MultiheadAttention
-from .init import uniform_bias, uniform_fan_in
+from .init import torch_init
 
 
 class TransformerLayer(nnx.Module):
@@ -30,16 +30,16 @@ class TransformerLayer(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        linear = functools.partial(nnx.Linear, use_bias=bias, kernel_init=uniform_fan_in, rngs=rngs)
+        linear = functools.partial(nnx.Linear, use_bias=bias, rngs=rngs)
         norm = functools.partial(
             nnx.LayerNorm, d_model, epsilon=layer_norm_eps, use_bias=bias, use_fast_variance=False, rngs=rngs
         )
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, rngs=rngs
         )
-        self.linear1 = linear(d_model, dim_feedforward, bias_init=uniform_bias(d_model))
+        self.linear1 = linear(d_model, dim_feedforward, **torch_init(d_model))
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        self.linear2 = linear(dim_feedforward, d_model, bias_init=uniform_bias(dim_feedforward))
+        self.linear2 = linear(dim_feedforward, d_model, **torch_init(dim_feedforward))
         self.norm1 = norm()
         self.norm2 = norm()
         self.dropout1 = nnx.Dropout(dropout, rngs=rngs)

@@ -76,7 +76,7 @@ class Attempt:
         """The verdict, with inputs drawn anew where the first decide nothing. Raises CommentError and WorkerError."""
         try:
             for seed in range(self.settings.seed, self.settings.seed + DRAWS):
-                self.evidence, self.careful = Evidence(), False
+                self.evidence, self.careful = Evidence(compares_initial=self.settings.initial), False
                 self.prepare(seed)
                 self.observe_torch()
                 try:

@@ -37,10 +37,21 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
     parser.add_argument("--explain", action="store_true", help="show the values of both sides, statement by statement")
     add_options(parser)
+    add_init(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )
     parser.set_defaults(run=run)
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Whose initial values the conversion has."""
+    parser.add_argument(
+        "--init",
+        choices=("torch", "flax"),
+        default="torch",
+        help="initial values of layers: PyTorch's (default), or left to Flax, which is shorter",
+    )
 
 
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -81,10 +92,16 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
+    options = Options(init=arguments.init)
     report = checked(
-        arguments.source, arguments.converted, arguments, objects=arguments.object, explain=arguments.explain
+        arguments.source,
+        arguments.converted,
+        arguments,
+        objects=arguments.object,
+        explain=arguments.explain,
+        options=options,
     )
-    found = offered(report, arguments.source, arguments.converted)
+    found = offered(report, arguments.source, arguments.converted, options)
     if arguments.json:
         write_json(arguments.json, with_offers(report, found))
     if arguments.json != "-":
@@ -92,7 +109,9 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[report.verdict]
 
 
-def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[str, list[SimilarPair]]:
+def offered(
+    report: CheckReport, source: Path, converted: Path | None, options: Options
+) -> dict[str, list[SimilarPair]]:
     """The fixed bugs that are like what went wrong, by object; only those that differ are there."""
     different = [one for one in report.objects if one.verdict is VerdictKind.DIFFERENT]
     if not different:
@@ -101,7 +120,7 @@ def offered(report: CheckReport, source: Path, converted: Path | None) -> dict[s
     from t2j_lsp.fixes.own_fixes import similar_with_own
 
     torch = read_source(source).text
-    code = read_source(converted).text if converted else convert_file(source, Options()).translation.code
+    code = read_source(converted).text if converted else convert_file(source, options).translation.code
     known = similar_with_own()
     cases = {o.name: case_of_verdict(o.to_json(), (source, torch), (converted or source, code)) for o in different}
     return {name: known.similar(case) if case is not None else [] for name, case in cases.items()}
@@ -176,7 +195,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
         [one.to_json() for one in report.objects],
         device=report.device,
         version=__version__,
-        asked=asked_of(arguments.stage, arguments.device, arguments.torch_python, arguments.jax_python),
+        asked=asked_of(arguments.stage, arguments.device, arguments.torch_python, arguments.jax_python, arguments.init),
         names=names,
         neighbours=digests_of(sides[0].neighbours | sides[1].neighbours),
         ran={one.name: one.ran for one in report.objects},

@@ -17,7 +17,7 @@ from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
 
 from . import llm
-from .check import add_options
+from .check import add_init, add_options
 from .convert_check import check_all, worse
 from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -52,6 +52,7 @@ def add_parser(commands: Subparsers) -> None:
         default="inline",
         help="put helper functions into the output (default), into one module beside it, or import them from t2j",
     )
+    add_init(parser)
     parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
     parser.add_argument(
         "--check", action="store_true", help="check what was converted, too; this runs code of the files"
@@ -63,7 +64,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert what the arguments name and return the exit code."""
-    options = Options(target=arguments.target, x64=arguments.x64, helpers=arguments.helpers)
+    options = Options(target=arguments.target, x64=arguments.x64, helpers=arguments.helpers, init=arguments.init)
     if not arguments.output and arguments.json == STDIN:
         raise T2JError("--json - needs -o OUT: standard output takes the code")
     if not arguments.output and arguments.helpers == "module":

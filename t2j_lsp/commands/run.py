@@ -16,7 +16,7 @@ from t2j_lsp.contract import (
 )
 from t2j_lsp.files.sources import read_source
 
-from .check import EXIT_CODES, add_worker_options
+from .check import EXIT_CODES, add_init, add_worker_options
 from .output import Subparsers, counted, print_findings, print_table, progress, write_json
 
 _WHAT = {
@@ -44,6 +44,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--steps", metavar="N", type=_count, help="stop both after N optimizer steps")
     parser.add_argument("--float64", action="store_true", help="run both in float64")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each run (600)")
+    add_init(parser)
     add_worker_options(parser, "the program may read, besides its own")
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
@@ -82,7 +83,7 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
     converted: Path | str
     source_map: tuple[SourceMapEntry, ...] | None = None
     if arguments.converted is None:
-        conversion = convert_file(arguments.source, Options())
+        conversion = convert_file(arguments.source, Options(init=arguments.init))
         gaps = conversion.translation.gaps
         if gaps:
             print_findings(conversion, notes=False)
@@ -102,7 +103,7 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
             readable=arguments.readable,
-            neighbour=lambda path: convert_file(path, Options()).translation.code,
+            neighbour=lambda path: convert_file(path, Options(init=arguments.init)).translation.code,
             source_map=source_map,
             on_progress=shown.step,
         )

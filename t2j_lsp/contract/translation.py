@@ -15,6 +15,7 @@ MARK = "# TODO(t2j)"
 
 Target = Literal["nnx", "jax"]
 HelperPlacement = Literal["inline", "module", "import"]
+InitialValues = Literal["torch", "flax"]
 
 
 class T2JError(Exception):
@@ -197,12 +198,14 @@ class Options:
 
     ``resolve`` maps an imported module, as ``(level, dotted name)`` with ``level`` counting leading
     dots, to its source text, or None where it can't be found: with it a class that is imported from
-    a neighbouring file is known to be a module. ``x64`` keeps 64-bit dtypes.
+    a neighbouring file is known to be a module. ``x64`` keeps 64-bit dtypes. ``init`` says whose default initial values
+    layers get.
     """
 
     target: Target = "nnx"
     x64: bool = False
     helpers: HelperPlacement = "inline"
+    init: InitialValues = "torch"
     helper_module: str = "torch_helpers"
     path: str | None = None
     resolve: Callable[[int, str], str | None] | None = None

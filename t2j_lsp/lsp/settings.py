@@ -27,6 +27,8 @@ class Settings:
     target: str = "nnx"
     x64: bool = False
     helpers: str = "inline"
+    initial_values: str = "torch"
+    """Whose initial values layers get."""
     suffix: str = "_jax"
     """What a converted file's name gets: ``net.py`` becomes ``net_jax.py``."""
     hover: bool = True
@@ -62,13 +64,14 @@ class Settings:
 
     @property
     def conversion(self) -> ConversionSettings:
-        return ConversionSettings(self.target, self.x64, self.helpers)
+        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values)
 
 
 CLIENT_NAMES: dict[str, str] = {
     "target": "target",
     "x64": "x64",
     "helpers": "helpers",
+    "initialValues": "initial_values",
     "convert.suffix": "suffix",
     "hover.enable": "hover",
     "diagnostics.enable": "diagnostics",
@@ -99,6 +102,7 @@ CLIENT_ONLY = frozenset({
 CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx",),
     "helpers": ("inline", "module", "import"),
+    "initial_values": ("torch", "flax"),
     "check_stage": STAGES,
     "check_device": ("auto", "cpu", "gpu"),
 }

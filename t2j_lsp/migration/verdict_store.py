@@ -103,9 +103,12 @@ class Stored:
         return (one.asked, one.version) == (dict(asked), version)
 
 
-def asked_of(stage: str, device: str, torch_python: str | None, jax_python: str | None) -> dict[str, str]:
+def asked_of(
+    stage: str, device: str, torch_python: str | None, jax_python: str | None, init: str = "torch"
+) -> dict[str, str]:
     """What a check was asked for, as `record` keeps it."""
-    return {"stage": stage, "device": device, "torch_python": torch_python or "", "jax_python": jax_python or ""}
+    pythons = {"torch_python": torch_python or "", "jax_python": jax_python or ""}
+    return {"stage": stage, "device": device, **pythons, "init": init}
 
 
 def record(

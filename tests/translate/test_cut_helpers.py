@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import flax
 import pytest
+from flax import nnx
 
 from t2j_lsp import convert
 from t2j_lsp.plugins import helper_sources
 from t2j_lsp.translate.source.folding.classes import FLAX_NAMES
 from t2j_lsp.translate.source.folding.constants import folded
+from t2j_lsp.translate.source.folding.evaluation import evaluated, pure_functions
 from t2j_lsp.translate.source.folding.inlining import expression_of, inlined
 from t2j_lsp.translate.source.folding.joining import joined
 from t2j_lsp.translate.source.folding.signatures import without_entries, without_parameters
+from t2j_lsp.translate.source.folding.stock import DEFAULTS, without_stock_defaults
+from t2j_lsp.translate.source.folding.unrolling import unrolled
 from t2j_lsp.translate.source.folding.variables import without_idle_variables
 from t2j_lsp.translate.source.helpers import _import_lines, all_imports, defined, helpers
 
@@ -251,3 +256,111 @@ def test_idle_variables_go() -> None:
     assert without_idle_variables(effect) == effect
     inner = "def f(x):\n    a = None\n\n    def g(a):\n        return a\n\n    return g(x)\n"
     assert "return a" in without_idle_variables(inner)
+
+
+def test_defaults_of_flax_are_flaxs() -> None:
+    for name, known in DEFAULTS.items():
+        parameters = inspect.signature(getattr(nnx, name.removeprefix("nnx.")).__init__).parameters
+        assert known == {one: parameters[one].default for one in known}
+    text = (
+        "class Norm(nnx.BatchNorm):\n    def __init__(self, n):\n        super().__init__(n, axis=1, epsilon=1e-05)\n"
+    )
+    assert "super().__init__(n, axis=1)" in without_stock_defaults(text, "nnx.BatchNorm")
+    assert without_stock_defaults(text, None) == text
+    assert (
+        without_stock_defaults("x = nnx.Conv(1, 2, use_bias=True, strides=2)\n", None)
+        == "x = nnx.Conv(1, 2, strides=2)\n"
+    )
+
+
+CALLS = {
+    "a helper": ("y = twice(2)", "y = 4"),
+    "by a name": ("y = twice(value=(1,))", "y = (1, 1)"),
+    "of something unknown": ("y = twice(x)", "y = twice(x)"),
+    "a builtin": ("y = len((1, 2)), max((1, 3)), tuple([1])", "y = 2, 3, tuple([1])"),
+    "that fails": ("y = len(1)", "y = len(1)"),
+    "a method of a string": ('y = "l0_reverse".endswith("_reverse")', "y = True"),
+    "too long a result": ("y = twice((1, 2, 3))", "y = twice((1, 2, 3))"),
+    "of itself": ("y = f(1)", "y = f(1)"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_of_pure_functions_with_literals_are_worked_out(name: str) -> None:
+    before, after = CALLS[name]
+    texts = {
+        "f": f"def f(x):\n    {before}\n    return y\n",
+        "twice": "def twice(value: Any) -> Any:\n    return value * 2\n",
+        "impure": "def impure(x):\n    return jnp.exp(x)\n",
+    }
+    pure = pure_functions({name: text for name, text in texts.items() if name != "f"})
+    assert [name for name, _ in pure] == ["twice"]
+    assert evaluated(texts["f"], pure) == f"def f(x):\n    {after}\n    return y\n"
+
+
+LOOPS = {
+    "one element": ('for a in ("",):\n        g(a)', 'a = ""\n    g(a)'),
+    "one round": ("for i in range(1):\n        g(i)", "i = 0\n    g(i)"),
+    "two elements": ("for a in (1, 2):\n        g(a)", "for a in (1, 2):\n        g(a)"),
+    "a count from 1": ("for i in range(1, 3):\n        g(i)", "for i in range(1, 3):\n        g(i)"),
+    "a break": ("for i in range(1):\n        break", "for i in range(1):\n        break"),
+    "a break of a loop in it": (
+        "for i in range(1):\n        for j in x:\n            break",
+        "i = 0\n    for j in x:\n            break",
+    ),
+    "an else": ("for i in range(1):\n        g(i)\n    else:\n        h()", None),
+    "an attribute by its name": ('setattr(self, "a", getattr(self, "b"))', "self.a = self.b"),
+    "an attribute by a name with a dot": ('setattr(self, "a.b", 1)', 'setattr(self, "a.b", 1)'),
+    "an attribute with a default": ('getattr(self, "b", None)', 'getattr(self, "b", None)'),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_of_one_round_and_names_of_attributes_are_written_plainly(name: str) -> None:
+    before, after = LOOPS[name]
+    text = "def f(self, x):\n    {}\n"
+    assert ast.dump(ast.parse(unrolled(text.format(before)))) == ast.dump(ast.parse(text.format(after or before)))
+
+
+def test_variables_that_are_another_one_go() -> None:
+    text = "def f(x):\n    a = x\n    return a + 1\n"
+    assert without_idle_variables(text) == "def f(x):\n    return x + 1\n"
+    changed = "def f(x):\n    a = x\n    x = x + 1\n    return a + x\n"
+    assert without_idle_variables(changed) == changed
+
+
+def test_conditions_that_are_known_in_part_are_cut() -> None:
+    text = "def f(x, a):\n    return x > 0 and a, x > 0 and not a, x > 0 or a, g(x) > 0 and not a, x and a\n"
+    assert folded(text, (("a", "True"),)) == (
+        "def f(x, a):\n    return x > 0, False, True, g(x) > 0 and False, x and True\n"
+    )
+
+
+def test_strings_are_put_together() -> None:
+    text = 'def f(x, a, b):\n    return f"l{a}{b}", f"l{a}_{x}", f"{a!r}", f"{a:2}"\n'
+    assert folded(text, (("a", "0"), ("b", '"_back"'))) == (
+        'def f(x, a, b):\n    return "l0_back", f"l0_{x}", f"{0!r}", f"{0:2}"\n'
+    )
+    odd = 'def f(a):\n    return f"l{a}"\n'
+    assert folded(odd, (("a", '"{}"'),)) == odd
+
+
+def test_annotations_go_with_the_imports_that_only_they_need() -> None:
+    done = convert(HEAD + "def f(x):\n    return F.pad(x, (1, 1))\n")
+    assert "import Sequence" not in done.code and "def pad(x: jax.Array, padding" in done.code
+    user = HEAD.replace("import torch\n", "from collections.abc import Sequence\n\nimport torch\n", 1)
+    kept = convert(user + "def f(x, sizes: Sequence[int]):\n    return F.pad(x, (1, 1))\n")
+    assert "padding: Sequence[int]" in kept.code
+
+
+def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
+    source = LIBRARY.format("layers = nn.Sequential(nn.ReLU(), nn.ReLU())", "self.layers[0](x){0}")
+    found = {
+        s.name for s in definitions(source.replace("{0}", ""))["Sequential"].body if isinstance(s, ast.FunctionDef)
+    }
+    assert "__getitem__" in found and not found & {"insert", "__delitem__", "_assign"}
+    again = source.replace(
+        "{0}", "\n\n    def cut(self):\n        del self.layers[1]\n        self.layers.insert(0, nn.ReLU())"
+    )
+    found = {s.name for s in definitions(again)["Sequential"].body if isinstance(s, ast.FunctionDef)}
+    assert {"insert", "__delitem__", "_assign"} <= found

@@ -78,6 +78,8 @@ class Evidence:
     jax: dict[int, JaxObserved] = field(default_factory=dict)
     initial: list[Difference] | None = None
     """Differences between initial values; None where these were not compared."""
+    compares_initial: bool = True
+    """Whether initial values are to be PyTorch's."""
     moved: Observations | None = None
     """What torch observed from a perturbed state, which says how far optimizer steps carry rounding."""
     rounded: dict[int, list[Observations]] = field(default_factory=dict)
@@ -106,7 +108,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     _set_aside(judgement, numeric, conditioning)
     _set_aside_rounding(judgement, numeric, torch[64], [result], evidence.rounded.get(64, []))
     form = [d for d in numeric.differences if d.kind in FORM]
-    _spec(verdict, form, initial)
+    _spec(verdict, form, initial, evidence.compares_initial or not torch[64].parameters)
     if form:
         judgement.difference = form[0]
         return _different(judgement, form)
@@ -162,11 +164,14 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     return judgement
 
 
-def _spec(verdict: ObjectVerdict, form: list[Difference], initial: Sequence[Difference] | None) -> None:
+INITIAL_VALUES = "initial values were not compared: they are left to Flax, and not PyTorch's"
+
+
+def _spec(verdict: ObjectVerdict, form: list[Difference], initial: Sequence[Difference] | None, compared: bool) -> None:
     observed = ["construction", "parameter and buffer names and shapes", "output structure, shapes and dtypes"]
     observed += [] if initial is None else ["distributions of initial values"]
     failed = [*form, *(initial or ())]
-    reason = describe(failed) if failed else None
+    reason = describe(failed) if failed else None if compared else INITIAL_VALUES
     verdict.stages["spec"] = StageResult(Result.FAIL if failed else Result.PASS, reason, observed=observed)
 
 

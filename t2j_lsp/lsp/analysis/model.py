@@ -22,6 +22,7 @@ class ConversionSettings:
     target: str = "nnx"
     x64: bool = False
     helpers: str = "inline"
+    init: str = "torch"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Checker:
         """The report on a pair of texts, and the shapes seen. Raises T2JError where a text can't be read."""
         source, text = Path(request["source"]), _plain(request["source_text"])
         converted = Path(request["converted"]) if request["converted"] else None
-        fresh = convert(text, path=str(source), resolve=neighbours(source))
+        fresh = convert(text, init=request["init"], path=str(source), resolve=neighbours(source))
         code = fresh.code if converted is None else _plain(request["converted_text"])
         source_map = fresh.source_map if code == fresh.code else None
         sides = (
@@ -114,6 +114,7 @@ class Checker:
                 pool=pool,
                 cancelled=self.cancelled,
                 explain=request["explain"],
+                initial=request["init"] == "torch",
                 source_text=text,
                 converted_text=code if converted is not None else None,
             )
@@ -153,7 +154,7 @@ class Checker:
     def _digests(self, torch_side: Slicer, jax_side: Slicer, request: dict[str, Any]) -> dict[str, str]:
         """For each object of a file, a digest of all code on both sides that its verdict depends on."""
         comments = "\n".join(line.strip() for line in torch_side.text.splitlines() if "t2j:" in line)
-        options = [request[k] for k in ("stage", "device", "torch_python", "jax_python")]
+        options = [request[k] for k in ("stage", "device", "torch_python", "jax_python", "init")]
         found: dict[str, str] = {}
         for item in find_objects(torch_side, None):
             parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
@@ -185,7 +186,7 @@ def _record(
     request: dict[str, Any], source: Path, converted: Path, verdicts: list[dict[str, Any]], about: dict[str, Any]
 ) -> None:
     texts = request["source_text"], request["converted_text"]
-    asked = asked_of(*(request[name] for name in ("stage", "device", "torch_python", "jax_python")))
+    asked = asked_of(*(request[name] for name in ("stage", "device", "torch_python", "jax_python", "init")))
     record(source, texts[0], converted, texts[1], verdicts, version=__version__, asked=asked, **about)
 
 

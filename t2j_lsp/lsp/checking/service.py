@@ -386,5 +386,6 @@ class CheckService:
         await self.process.end()
 
 
-def _asked(settings: Settings) -> tuple[str, str, str, str]:
-    return settings.check_stage, settings.check_device, settings.torch_python, settings.jax_python
+def _asked(settings: Settings) -> tuple[str, str, str, str, str]:
+    pythons = settings.torch_python, settings.jax_python
+    return settings.check_stage, settings.check_device, *pythons, settings.initial_values

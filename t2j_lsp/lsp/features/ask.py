@@ -132,7 +132,7 @@ async def _request(server: Server, question: Question) -> tuple[OfferedConversio
         "name": question.name,
         "mode": question.mode,
         "reason": _reason(server, question),
-        "options": {"target": options.target, "x64": options.x64, "helpers": options.helpers},
+        "options": {"target": options.target, "x64": options.x64, "helpers": options.helpers, "init": options.init},
         "models": list(settings.model_names),
         "base_url": settings.model_url,
         "rounds": settings.model_rounds,

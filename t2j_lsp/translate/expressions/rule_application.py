@@ -10,13 +10,25 @@ from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
-from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Argument, Call, CannotHoist, Refusal, Rule, Signature
+from t2j_lsp.translate.rule.record import (
+    CHANNELS_LAST,
+    IGNORED,
+    REGISTRY,
+    Argument,
+    Call,
+    CannotHoist,
+    Refusal,
+    Rule,
+    Signature,
+)
 
 from .context import Context
 from .handlers import ExpressionRenderer
 from .needs import NeededNames
 from .rngs import rngs_expression
 from .variables import Variables
+
+INITIAL_VALUES = "the initial values of layers are Flax's, not PyTorch's (--init flax)"
 
 
 class CallSite:
@@ -34,6 +46,14 @@ class CallSite:
     @property
     def x64(self) -> bool:
         return self.ctx.options.x64
+
+    def init(self, arguments: str) -> str:
+        """The arguments that give a layer PyTorch's initial values; where they are left to Flax, noted once."""
+        if self.ctx.options.init == "torch":
+            return arguments
+        if all(finding.reason != INITIAL_VALUES for finding in self.ctx.report.findings):
+            self.note(INITIAL_VALUES)
+        return ""
 
     @property
     def renames(self) -> Mapping[str, str]:
@@ -263,8 +283,9 @@ class RuleApplication:
         )
         call = Call(signature, arguments, site, node, method)
         assert rule.emit is not None
+        emit = CHANNELS_LAST[rule.name][1] if node in self.ctx.plan.layout.functions else rule.emit
         try:
-            result = rule.emit(call)
+            result = emit(call)
         except CannotHoist as error:
             result = Refusal(f"the argument {error.args[0]!r} would be evaluated twice; assign it to a name first")
         except Exception as error:  # noqa: BLE001 - a rule that fails must be a finding, not a dead server

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
@@ -37,6 +37,8 @@ class Layout:
     wanted: dict[ast.expr, int] = field(default_factory=dict)
     channels_last: set[ast.Call] = field(default_factory=set)
     """Constructor calls that take their channels-last form."""
+    functions: set[ast.Call] = field(default_factory=set)
+    """Calls of functions (``F.max_pool2d``) that take theirs."""
 
     def wrap(self, node: ast.expr, text: str, jnp: str) -> str | None:
         """The text with the move it needs here; None if it needs none."""
@@ -56,6 +58,7 @@ class ClassLayout:
         inference: Inference,
         info: ClassInfo,
         buildable: set[ast.Call],
+        functions: Mapping[ast.Call, int],
         parents: dict[ast.AST, ast.AST],
         layout: Layout,
         lone: bool,
@@ -64,6 +67,8 @@ class ClassLayout:
         self.lone = lone
         """Whether a convolution may be channels-last though no neighbour is."""
         self.buildable = buildable
+        self.functions = functions
+        """Calls of functions that have a channels-last form, and their spatial axes."""
         self.ranks: dict[str, int] = {}
         """Attributes that take channels-last values."""
         self.natural: dict[ast.expr, int] = {}
@@ -89,6 +94,7 @@ class ClassLayout:
                 self.layout.wanted.update(self.wanted)
                 for _, _, calls in constructors.values():
                     self.layout.channels_last |= calls
+                self.layout.functions |= {node for node in self.functions if node in self.natural}
                 return
             for name in left:
                 del constructors[name]
@@ -256,7 +262,7 @@ class ClassLayout:
             self.wanted[node.args[0]] = rank
             self.natural[node] = rank
             return rank
-        argument = self._elementwise(node)
+        argument = node.args[0] if node in self.functions else self._elementwise(node)
         inner: int | None = None
         for child in [*node.args, *(k.value for k in node.keywords)]:
             marked = self._mark(child)
@@ -266,7 +272,7 @@ class ClassLayout:
             inner = self._mark(argument)
         elif isinstance(node.func, ast.Attribute):
             self._mark(node.func.value)
-        if argument is not None and inner is not None:
+        if argument is not None and inner is not None and self.functions.get(node, inner) == inner:
             self.wanted[argument] = inner
             self.natural[node] = inner
             return inner
@@ -315,7 +321,9 @@ class ClassLayout:
         """Whether a read of a name is the argument of something that takes channels-last values."""
         parent = self.parents.get(read)
         if isinstance(parent, ast.Call) and read in parent.args[:1]:
-            return self._layer_attribute(parent) in self.ranks or self._elementwise(parent) is read
+            if parent in self.functions or self._layer_attribute(parent) in self.ranks:
+                return True
+            return self._elementwise(parent) is read
         if isinstance(parent, ast.Attribute):
             call = self.parents.get(parent)
             return isinstance(call, ast.Call) and call.func is parent and self._elementwise(call) is read

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import Piece, precedence
-from t2j_lsp.translate.rule.record import Call
+from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY, Call, Signature
 
 from .marks import ClassLayout, Layout, is_convolution, spatial
 
@@ -37,13 +37,13 @@ def plan_layout(inference: Inference) -> Layout:
     convolutions = set(filter(is_convolution, inference.mentioned))
     if not convolutions or (len(convolutions) > 1 and any(map(is_convolution, inference.isinstance_classes))):
         return layout
-    buildable = buildable_calls(inference)
+    buildable, functions = buildable_calls(inference), function_calls(inference)
     parents = inference.source.parents
     for lone in (True, False):
         layout = Layout()
         for info in inference.classes.values():
             if info.is_module and info.node in inference.classes:
-                ClassLayout(inference, info, buildable, parents, layout, lone).plan()
+                ClassLayout(inference, info, buildable, functions, parents, layout, lone).plan()
         if not _helper_needed(inference, parents, layout):
             break
     return layout
@@ -86,12 +86,31 @@ def buildable_calls(inference: Inference) -> set[ast.Call]:
             asked = layer.flax is None and layer.name in inference.isinstance_classes
             if bound is None or layer.channels_last is None or asked or inference.settings.of(node, layer.name):
                 continue
-            arguments = arguments_of(
-                layer.signature,
-                bound,
-                lambda n: Piece(inference.source.segment(n), precedence(n)),
-                lambda n: inference.facts.get(n, UNKNOWN),
-            )
-            if isinstance(layer.channels_last(Call(layer.signature, arguments, SilentSite(), node)), Piece):
+            if isinstance(layer.channels_last(_call(inference, layer.signature, bound, node)), Piece):
                 found.add(node)
     return found
+
+
+def function_calls(inference: Inference) -> dict[ast.Call, int]:
+    """Calls of functions whose channels-last form is exact, by trying it, and how many spatial axes they have."""
+    found: dict[ast.Call, int] = {}
+    for node, fact in inference.facts.items():
+        call = inference.source.parents.get(node)
+        if isinstance(fact, Qual) and fact.name in CHANNELS_LAST and isinstance(call, ast.Call) and call.func is node:
+            rule, (spatial_axes, form) = REGISTRY.get(fact.name), CHANNELS_LAST[fact.name]
+            bound = bind(rule.signatures[0], call, None) if rule is not None and call.args else None
+            if rule is not None and bound is not None:
+                if isinstance(form(_call(inference, rule.signatures[0], bound, call)), Piece):
+                    found[call] = spatial_axes
+    return found
+
+
+def _call(inference: Inference, signature: Signature, bound: dict[str, list[ast.expr]], node: ast.Call) -> Call:
+    """A call as its rule sees it, while nothing is written yet."""
+    arguments = arguments_of(
+        signature,
+        bound,
+        lambda n: Piece(inference.source.segment(n), precedence(n)),
+        lambda n: inference.facts.get(n, UNKNOWN),
+    )
+    return Call(signature, arguments, SilentSite(), node)

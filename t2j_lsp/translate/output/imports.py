@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.folding.annotations import without_idle_annotations
 from t2j_lsp.translate.source.folding.specialise import specialised
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
@@ -60,6 +61,8 @@ def edit_imports(
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
             everything = specialised(everything, output, needs.renames, wanted)
+            present = {bound_by(line) for h in everything for line in h.imports if _already(line, ctx.source)}
+            everything = without_idle_annotations(everything, present)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx.source)}

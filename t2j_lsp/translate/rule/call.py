@@ -97,6 +97,10 @@ class Site(Protocol):
     @property
     def x64(self) -> bool: ...
 
+    def init(self, arguments: str) -> str:
+        """The arguments that give a layer PyTorch's initial values; nothing where they are left to Flax."""
+        ...
+
     @property
     def statement(self) -> bool:
         """Whether the call is a statement by itself, so that its value is not used."""

@@ -218,6 +218,18 @@ def keep(torch: str, note: str, *, result: ResultSpec = "unknown") -> Rule:
     )
 
 
+CHANNELS_LAST: dict[str, tuple[int, Emit]] = {}
+"""Functions that have a stock form for a first argument held channels-last: how many spatial axes, and the form.
+
+The form answers None where it isn't exact.
+"""
+
+
+def channels_last(torch: str, spatial: int, form: Emit) -> None:
+    """Say what a function with a rule becomes where the layout pass holds its argument channels-last."""
+    CHANNELS_LAST[torch] = (spatial, form)
+
+
 STOCK: dict[str, str] = {}
 """Why the stock function of JAX, Flax or optax does not do where a helper stands, by the helper's name."""
 

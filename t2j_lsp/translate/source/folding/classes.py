@@ -28,6 +28,9 @@ FLAX_NAMES = frozenset(
 )
 """Attributes and methods of the helpers whose names stand in Flax's own code too."""
 
+LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
+"""Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
+
 LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
 
 
@@ -84,7 +87,10 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
         if family.is_known(name):
             _fold_constructor(texts, name, family)
     for name in nodes:
-        if family.is_known(name):
+        unasked = frozenset(m for m in LIST_METHODS if family.has(name, m) and not _asked_for(m, family, user))
+        if unasked:
+            texts[name] = without_methods(texts[name], unasked)
+        elif family.is_known(name):
             _fold_attributes(texts, name, family, user)
             _fold_methods(texts, name, family, user)
             if restated := _restated(nodes[name], family):
@@ -157,6 +163,23 @@ def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index)
             return  # the tree of the class is another one now
 
 
+def _asked_for(method: str, family: Family, user: Index) -> bool:
+    """Whether anything in the output may call a method by its name, or by the syntax that stands for it."""
+    if method in ("__setitem__", "__delitem__"):
+        kind = ast.Store if method == "__setitem__" else ast.Del
+        return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, kind) for n in user.parents)
+    own = family.finder.own.reads.get(("attribute", method), [])
+    return method in user.words or any(_function(n, family.finder) != method for n in own)
+
+
+def _function(node: ast.AST, finder: UseFinder) -> str | None:
+    """The name of the function that a node stands in."""
+    place: ast.AST | None = node
+    while place is not None and not isinstance(place, ast.FunctionDef):
+        place = finder.parents.get(place)
+    return place.name if place is not None else None
+
+
 def _of_library(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES
 
@@ -211,7 +234,9 @@ def _stores_of(function: ast.FunctionDef, sure: Iterable[ast.stmt]) -> Iterator[
                 targets = [(t, statement.value) for t in statement.targets]
             case ast.AugAssign() | ast.AnnAssign():
                 targets = [(statement.target, None)]
-            case ast.For() | ast.Delete() | ast.withitem() | ast.NamedExpr():
+            case ast.For() | ast.comprehension():
+                targets = [(n, None) for n in ast.walk(statement.target) if isinstance(n, ast.Attribute)]
+            case ast.Delete() | ast.withitem():
                 targets = [(n, None) for n in ast.walk(statement) if isinstance(n, ast.Attribute)]
         for target, value in targets:
             for inner in [target] if isinstance(target, ast.Attribute) else ast.walk(target):

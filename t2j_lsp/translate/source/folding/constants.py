@@ -31,13 +31,16 @@ _COMPARE: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.In: lambda a, b: a in b,
     cst.NotIn: lambda a, b: a not in b,
 }
-_CALCULATE: dict[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
+_CALCULATE: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], Any]] = {
     cst.Add: operator.add,
     cst.Subtract: operator.sub,
     cst.Multiply: operator.mul,
 }
-_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_UNKNOWN = object()
+_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple}
+_KINDS["Sequence"] = Sequence
+LONGEST = 4
+"""Elements of a tuple, and characters of a number that was worked out, that still count as a literal."""
+UNKNOWN = object()
 
 
 @cache
@@ -62,8 +65,8 @@ def is_literal(node: ast.expr) -> bool:
             return True
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
             return True
-        case ast.Tuple(elts=[]):
-            return True
+        case ast.Tuple(elts=elements) if len(elements) <= LONGEST:
+            return all(isinstance(one, ast.Constant | ast.UnaryOp) and is_literal(one) for one in elements)
     return False
 
 
@@ -71,6 +74,9 @@ def literal(node: ast.expr) -> str:
     """A literal as people write it: ``1e-5``, and strings in double quotes."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return json.dumps(node.value, ensure_ascii=False)
+    if isinstance(node, ast.Tuple):
+        inner = ", ".join(map(literal, node.elts))
+        return f"({inner},)" if len(node.elts) == 1 else f"({inner})"
     return re.sub(r"e([+-])0+(?=\d)", lambda m: "e" + m[1].strip("+"), ast.unparse(node))
 
 
@@ -124,9 +130,19 @@ class _Folder(cst.CSTTransformer):
     def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
         return updated_node.with_changes(value=_bare(updated_node.value))
 
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        """The first elements of a tuple of expressions."""
+        match updated_node:
+            case cst.Subscript(
+                value=cst.Tuple(elements=elements),
+                slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=cst.Integer() as upper, step=None))],
+            ) if int(upper.value) >= len(elements):
+                return updated_node.value
+        return updated_node
+
     def leave_Slice(self, original_node: cst.Slice, updated_node: cst.Slice) -> cst.Slice:
         lower = updated_node.lower
-        if lower is None or lower is original_node.lower or _value(_bare(lower)) is _UNKNOWN:
+        if lower is None or lower is original_node.lower or value_of(_bare(lower)) is UNKNOWN:
             return updated_node
         if not isinstance(updated_node.upper, cst.Name | cst.Integer | None):
             return updated_node.with_changes(lower=_bare(lower))
@@ -142,8 +158,8 @@ class _Folder(cst.CSTTransformer):
         target = target.with_changes(comparator=_bare(target.comparator))
         updated_node = updated_node.with_changes(left=_bare(updated_node.left), comparisons=[target])
         compare = _COMPARE.get(type(target.operator))
-        left, right = _value(updated_node.left), _value(target.comparator)
-        if compare is None or left is _UNKNOWN or right is _UNKNOWN:
+        left, right = value_of(updated_node.left), value_of(target.comparator)
+        if compare is None or left is UNKNOWN or right is UNKNOWN:
             return updated_node
         try:
             return _boolean(compare(left, right))
@@ -153,7 +169,7 @@ class _Folder(cst.CSTTransformer):
     def leave_UnaryOperation(
         self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
     ) -> cst.BaseExpression:
-        if isinstance(updated_node.operator, cst.Not) and (value := _value(updated_node.expression)) is not _UNKNOWN:
+        if isinstance(updated_node.operator, cst.Not) and (value := value_of(updated_node.expression)) is not UNKNOWN:
             return _boolean(not value)
         return updated_node
 
@@ -161,9 +177,12 @@ class _Folder(cst.CSTTransformer):
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
     ) -> cst.BaseExpression:
         calculate = _CALCULATE.get(type(updated_node.operator))
-        left, right = _value(updated_node.left), _value(updated_node.right)
-        if calculate is not None and type(left) is int and type(right) is int:
-            return _literal(str(calculate(left, right)))
+        left, right = value_of(updated_node.left), value_of(updated_node.right)
+        if calculate is not None and left is not UNKNOWN and right is not UNKNOWN:
+            try:
+                return parsed_literal(calculate(left, right)) or updated_node
+            except TypeError:
+                return updated_node
         if (
             isinstance(updated_node.operator, cst.Multiply)
             and isinstance(original_node.left, cst.Name)
@@ -177,22 +196,40 @@ class _Folder(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         match updated_node:
             case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=value), cst.Arg(value=cst.Name(kind))]):
-                if (known := _value(value)) is not _UNKNOWN and kind in _KINDS:
+                if (known := value_of(value)) is not UNKNOWN and kind in _KINDS:
                     return _boolean(isinstance(known, _KINDS[kind]))
+        return updated_node
+
+    def leave_FormattedStringExpression(
+        self, original_node: cst.FormattedStringExpression, updated_node: cst.FormattedStringExpression
+    ) -> cst.BaseFormattedStringContent:
+        known = value_of(updated_node.expression)
+        plain = not (updated_node.conversion or updated_node.format_spec or updated_node.equal)
+        if plain and isinstance(known, str | int) and re.fullmatch(r"[\w .,:-]*", str(known)):
+            return cst.FormattedStringText(str(known))
+        return original_node if isinstance(known, str) else updated_node
+
+    def leave_FormattedString(
+        self, original_node: cst.FormattedString, updated_node: cst.FormattedString
+    ) -> cst.BaseExpression:
+        texts = [part.value for part in updated_node.parts if isinstance(part, cst.FormattedStringText)]
+        whole = "".join(texts)
+        if len(texts) == len(updated_node.parts) and re.fullmatch(r"[\w .,:-]*", whole):
+            return cst.SimpleString(f'"{whole}"')
         return updated_node
 
     def leave_BooleanOperation(
         self, original_node: cst.BooleanOperation, updated_node: cst.BooleanOperation
     ) -> cst.BaseExpression:
-        value = _value(updated_node.left)
-        if value is _UNKNOWN:
-            return updated_node
+        value = value_of(updated_node.left)
+        if value is UNKNOWN:
+            return _without_known_right(updated_node)
         takes_right = bool(value) is isinstance(updated_node.operator, cst.And)
         return updated_node.right if takes_right else updated_node.left
 
     def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
-        value = _value(updated_node.test)
-        if value is _UNKNOWN:
+        value = value_of(updated_node.test)
+        if value is UNKNOWN:
             return updated_node
         taken = updated_node.body if value else updated_node.orelse
         return taken.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar) if updated_node.lpar else taken
@@ -209,6 +246,21 @@ class _Folder(cst.CSTTransformer):
         return updated_node.with_changes(body=list(_taken(updated_node.body)))
 
 
+def _without_known_right(node: cst.BooleanOperation) -> cst.BaseExpression:
+    """``a and True`` as ``a``, ``a and False`` as ``False``, and so with ``or``, where ``a`` is a plain comparison."""
+    right = value_of(node.right)
+    left = node.left
+    if isinstance(left, cst.BooleanOperation) and type(left.operator) is type(node.operator):
+        last = value_of(left.right)  # a and True and b
+        if isinstance(last, bool) and last is isinstance(node.operator, cst.And):
+            return node.with_changes(left=left.left)
+    if not isinstance(right, bool) or not isinstance(left, cst.Comparison):
+        return node
+    if right is isinstance(node.operator, cst.And):
+        return left
+    return node if "(" in cst.Module([]).code_for_node(left) else node.right
+
+
 def _taken(body: Sequence[cst.BaseStatement]) -> Iterable[cst.BaseStatement]:
     """The statements that can be reached, without tests that are known."""
     for statement in body:
@@ -222,8 +274,8 @@ def _taken(body: Sequence[cst.BaseStatement]) -> Iterable[cst.BaseStatement]:
 
 
 def _resolved(statement: cst.If) -> list[cst.BaseStatement]:
-    value = _value(statement.test)
-    if value is not _UNKNOWN:
+    value = value_of(statement.test)
+    if value is not UNKNOWN:
         taken = list(statement.body.body) if value else _otherwise(statement.orelse)
         lines: list[cst.BaseStatement] = [one for one in taken if isinstance(one, cst.BaseStatement)]
         if lines and statement.leading_lines:
@@ -260,9 +312,19 @@ def _literal(code: str) -> cst.BaseExpression:
     return node
 
 
+def parsed_literal(value: Any) -> cst.BaseExpression | None:
+    """A value as an expression, if it is one that may stand anywhere and is short."""
+    node = (
+        ast.parse(repr(value), mode="eval").body if isinstance(value, bool | int | float | str | tuple | None) else None
+    )
+    if node is None or not is_literal(node) or isinstance(value, float) and len(str(value)) > LONGEST:
+        return None
+    return _literal(literal(node))
+
+
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
     """A negative number without the brackets that `_literal` puts around it."""
-    if isinstance(node, cst.UnaryOperation) and _value(node) is not _UNKNOWN:
+    if isinstance(node, cst.UnaryOperation) and value_of(node) is not UNKNOWN:
         return node.with_changes(lpar=[], rpar=[])
     return node
 
@@ -275,16 +337,16 @@ def _boolean(value: bool) -> cst.BaseExpression:
     return cst.Name("True" if value else "False")
 
 
-def _value(node: cst.BaseExpression) -> Any:
-    """The value of a literal."""
+def value_of(node: cst.BaseExpression) -> Any:
+    """The value of a literal; UNKNOWN for anything else."""
     if isinstance(node, cst.Name):
-        return {"None": None, "True": True, "False": False}.get(node.value, _UNKNOWN)
+        return {"None": None, "True": True, "False": False}.get(node.value, UNKNOWN)
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.UnaryOperation | cst.Tuple):
         try:
             return ast.literal_eval(cst.Module([]).code_for_node(node))
         except (ValueError, SyntaxError):
-            return _UNKNOWN
-    return _UNKNOWN
+            return UNKNOWN
+    return UNKNOWN
 
 
 class _Instances(cst.CSTTransformer):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
+
+from t2j_lsp.symbols import Comprehension, FunctionNode
 
 
 @cache
@@ -27,3 +30,38 @@ def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
     found = {a.arg: d for a, d in zip(plain[::-1], node.args.defaults[::-1], strict=False)}
     named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return found | {a.arg: d for a, d in named if d is not None}
+
+
+@cache
+def free_names(text: str) -> frozenset[str]:
+    """The names that a definition reads and that no function or comprehension around binds."""
+    return frozenset(_free(definition(text), frozenset()))
+
+
+def _free(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in around:
+        yield node.id
+    if isinstance(node, FunctionNode | ast.Lambda | Comprehension):
+        around |= bound_in(node)
+    for child in ast.iter_child_nodes(node):
+        yield from _free(child, around)
+
+
+def bound_in(scope: ast.AST) -> set[str]:
+    """The names that a function or comprehension binds itself."""
+    found: set[str] = set()
+    todo = list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                found.add(node.id)
+            case ast.arg():
+                found.add(node.arg)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(node.name)
+                continue
+            case ast.Lambda():
+                continue
+        todo += ast.iter_child_nodes(node)
+    return found

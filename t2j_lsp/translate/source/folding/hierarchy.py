@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -101,6 +102,12 @@ def _constructor(base: str, low: ast.FunctionDef, derived: str, high: ast.Functi
     if not low_body:
         return None
     moved = _slice(base, low_body[0], low_body[-1])
+    if low.args.kwarg is not None:
+        handed_on = re.compile(rf", \*\*{low.args.kwarg.arg}\b")
+        if len(handed_on.findall(moved)) != 1 or moved.count(low.args.kwarg.arg) != 1:
+            return None
+        more = "".join(f", {k.arg}={ast.unparse(k.value)}" for k in call.keywords if k.arg not in given)
+        moved = handed_on.sub(lambda _: more, moved)
     if changed:
         moved = with_expressions(moved, changed)
     start = _lines(derived, high)
@@ -113,10 +120,11 @@ def _given(low: ast.FunctionDef, call: ast.Call) -> dict[str, str] | None:
     """What a call passes for each parameter of the base's constructor."""
     plain = [a.arg for a in (*low.args.posonlyargs, *low.args.args)][1:]
     every = [*plain, *(a.arg for a in low.args.kwonlyargs)]
-    if low.args.vararg or low.args.kwarg or any(isinstance(a, ast.Starred) for a in call.args):
+    if low.args.vararg or any(isinstance(a, ast.Starred) for a in call.args):
         return None
     given = {name: ast.unparse(value) for name, value in zip(plain, call.args, strict=False)}
-    given |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg is not None}
+    taken = {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg is not None}
+    given |= {name: value for name, value in taken.items() if name in every or low.args.kwarg is None}
     given = {name: ast.unparse(value) for name, value in defaults(low).items()} | given
     return given if set(given) == set(every) and all(k.arg is not None for k in call.keywords) else None
 

@@ -6,7 +6,8 @@ import io
 import re
 import tokenize
 
-WIDTH = 88
+WIDTH = 120
+"""The most that a line of output has; what is too long for its file is broken when it is written."""
 
 
 def joined(text: str) -> str:

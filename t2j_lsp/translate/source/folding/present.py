@@ -14,7 +14,7 @@ from .specialise import specialised
 def defines(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether statements define a name once, as the helper of that name: whole, or cut to its parameters."""
     found = [node for node in body if defined(node) == name]
-    return len(found) == 1 and ast.dump(found[0]) in (_dump(name), _cut(name, _parameters(found[0])))
+    return len(found) == 1 and _plain(found[0]) in (_dump(name), _cut(name, _parameters(found[0])))
 
 
 def _parameters(node: ast.stmt) -> tuple[str, ...]:
@@ -25,7 +25,18 @@ def _parameters(node: ast.stmt) -> tuple[str, ...]:
 
 @cache
 def _dump(name: str) -> str:
-    return ast.dump(ast.parse(helpers()[name].text).body[0])
+    return _plain(ast.parse(helpers()[name].text).body[0])
+
+
+def _plain(node: ast.stmt) -> str:
+    """A definition without its annotations, which may have been left out."""
+    copy = ast.parse(ast.unparse(node))
+    for one in ast.walk(copy):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+        elif isinstance(one, ast.FunctionDef):
+            one.returns = None
+    return ast.dump(copy.body[0])
 
 
 @cache
@@ -33,4 +44,4 @@ def _cut(name: str, parameters: tuple[str, ...]) -> str | None:
     """A function among the helpers with these parameters alone, the others at their defaults."""
     call = ast.parse(f"{name}({', '.join(f'{one}={one}' for one in parameters)})")
     found = {h.name: h.text for h in specialised(closure({name}), call, {}, {name})}
-    return ast.dump(ast.parse(found[name]).body[0]) if parameters else None
+    return _plain(ast.parse(found[name]).body[0]) if parameters else None

@@ -17,15 +17,18 @@ from t2j_lsp.translate.source.helpers import Helper, described, renamed
 from .arguments import assigned_names, decided, drop_arguments
 from .classes import fold_classes
 from .constants import folded, is_literal, literal, without_instances
-from .definitions import definition, members
+from .definitions import definition, free_names, members
+from .evaluation import evaluated, pure_functions
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
-from .signatures import without_parameters
+from .signatures import NEW, without_parameters
+from .stock import DEFAULTS, without_stock_defaults
+from .unrolling import unrolled
 from .uses import HelperUses, Index, UseFinder
 from .variables import without_idle_variables
 
-MOST_ROUNDS = 12
+MOST_ROUNDS = 40
 """Rounds after which the helpers are written as they are then."""
 
 
@@ -42,11 +45,24 @@ def specialised(
     key = (tuple(texts.items()), _asked(texts, index, written))
     found = _known.get(key)
     if found is None:
-        found = {name: joined(text) for name, text in _cut(texts, index, written, named).items()}
+        cut = _cut(texts, index, written, named)
+        found = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
         _known[key] = found
         while len(_known) > MOST_KNOWN:
             del _known[next(iter(_known))]
     return [described(replace(h, text=found[h.name])) for h in copied if h.name in found]
+
+
+def _stock_base(name: str, texts: Mapping[str, str]) -> str | None:
+    """The layer of Flax that a class among the helpers derives from, if what is between them passes keywords on."""
+    node = definition(texts[name])
+    for base in getattr(node, "bases", ()):
+        if isinstance(base, ast.Name) and base.id in texts:
+            constructor = [s for s in getattr(definition(texts[base.id]), "body", ()) if getattr(s, "name", "") == NEW]
+            return _stock_base(base.id, texts) if all(s.args.kwarg for s in constructor) else None
+        if ast.unparse(base) in DEFAULTS:
+            return ast.unparse(base)
+    return None
 
 
 MOST_KNOWN = 500
@@ -103,6 +119,8 @@ def _round(texts: dict[str, str], user: Index, written: Mapping[str, str]) -> di
         if isinstance(node, ast.FunctionDef):
             _fold_function(texts, name, node, uses)
     fold_classes(texts, finder, user)
+    pure = pure_functions(texts)
+    texts = {name: folded(unrolled(evaluated(text, pure)), ()) for name, text in texts.items()}
     texts = {name: without_idle_variables(text) for name, text in texts.items()}
     finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
     for name, uses in finder.uses.items():
@@ -165,6 +183,5 @@ def _without_unused(texts: dict[str, str], named: Iterable[str]) -> dict[str, st
         name = todo.pop()
         if name not in needed:
             needed.add(name)
-            reads = {n.id for n in ast.walk(definition(texts[name])) if isinstance(n, ast.Name)}
-            todo += [one for one in reads if one in texts]
+            todo += [one for one in free_names(texts[name]) if one in texts]
     return {name: text for name, text in texts.items() if name in needed}

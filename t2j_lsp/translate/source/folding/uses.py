@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
+from .definitions import bound_in
+
 Place = tuple[str, str]
 """Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
 
@@ -114,10 +116,10 @@ class Index:
                         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                             self.definitions[node.name].append(item)
 
-    def of_module(self, name: str) -> list[ast.Name | ast.Attribute]:
-        """Where the user's code reads a name and no function or comprehension around binds it."""
+    def of_module(self, name: str, side: str = "name") -> list[ast.Name | ast.Attribute]:
+        """Where the code of a side reads a name and no function or comprehension around binds it."""
         if name not in self._of_module:
-            reads = self.reads.get(("name", name), [])
+            reads = self.reads.get((side, name), [])
             self._of_module[name] = [n for n in reads if isinstance(n, ast.Name) and not self._is_local(n)]
         return self._of_module[name]
 
@@ -126,7 +128,7 @@ class Index:
         while place is not None:
             if isinstance(place, FunctionNode | ast.Lambda | Comprehension):
                 if place not in self._bound:
-                    self._bound[place] = _bound(place)
+                    self._bound[place] = bound_in(place)
                 if node.id in self._bound[place]:
                     return True
             place = self.parents.get(place)
@@ -147,7 +149,7 @@ class UseFinder:
         self.uses = {name: HelperUses() for name in helpers}
         for name in helpers:
             named = user.of_module(written[name]) if name in written else []
-            roots = [*named, *own.reads.get(("own", name), [])]
+            roots = [*named, *own.of_module(name, "own")]
             self.uses[name].reads = {self.homes[node] for node in roots}
             self._follow(self.uses[name], roots)
 
@@ -251,26 +253,6 @@ def _runs(tree: ast.Module) -> bool:
         and "__name__" in ast.unparse(s.test)
         for s in tree.body
     )
-
-
-def _bound(scope: ast.AST) -> set[str]:
-    """The names that a function or comprehension binds itself."""
-    found: set[str] = set()
-    todo = list(ast.iter_child_nodes(scope))
-    while todo:
-        node = todo.pop()
-        match node:
-            case ast.Name(ctx=ast.Store() | ast.Del()):
-                found.add(node.id)
-            case ast.arg():
-                found.add(node.arg)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
-                continue
-            case ast.Lambda():
-                continue
-        todo += ast.iter_child_nodes(node)
-    return found
 
 
 def _is_partial(call: ast.Call) -> bool:

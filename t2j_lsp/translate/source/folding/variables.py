@@ -37,6 +37,8 @@ def _once(text: str) -> str:
             return changed
         for statement, index in _unread(function):
             return without_assignment(text, statement, index)
+        for name, other in _aliases(function):
+            return folded(text, ((name, other),), function.name)
     return text
 
 
@@ -49,6 +51,18 @@ def _literals(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
             if isinstance(target, ast.Name) and is_literal(value) and stores[target.id] == 1:
                 if target.id not in taken:
                     yield target.id, value
+
+
+def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Variables that are given another one, once, and that other one, which keeps its value."""
+    stores = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    stores.update(n.arg for n in ast.walk(function) if isinstance(n, ast.arg))
+    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    for node in ast.walk(function):
+        for target, value in assigned(node):
+            if isinstance(target, ast.Name) and isinstance(value, ast.Name) and target.id != value.id:
+                if stores[target.id] == stores[value.id] == 1 and not {target.id, value.id} & shared:
+                    yield target.id, value.id
 
 
 def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:

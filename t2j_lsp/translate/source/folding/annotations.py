@@ -1,0 +1,78 @@
+"""Annotations of helpers for which alone the output would need an import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import libcst as cst
+
+from t2j_lsp.translate.source.helpers import Helper, described
+
+from .definitions import definition
+from .joining import joined
+
+MODULES = ("from typing import ", "from collections.abc import ")
+
+
+def without_idle_annotations(helpers: Sequence[Helper], present: Container[str]) -> list[Helper]:
+    """The helpers without annotations by names that nothing but annotations would be imported for.
+
+    ``present`` are the names that the output has anyway.
+    """
+    imported = {line.split()[-1] for helper in helpers for line in helper.imports if line.startswith(MODULES)}
+    needed = {name for helper in helpers for name in _needed(helper.text)}
+    gone = frozenset(name for name in imported - needed if name not in present)
+    return [described(replace(h, text=joined(_without(h.text, gone)))) if gone & {*h.uses} else h for h in helpers]
+
+
+@cache
+def _needed(text: str) -> frozenset[str]:
+    """The names that a definition uses elsewhere than in annotations that may go."""
+    node = definition(text)
+    inside = {name for place in _places(node) for name in ast.walk(place)}
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n not in inside)
+
+
+def _places(node: ast.AST) -> Iterator[ast.expr]:
+    for one in ast.walk(node):
+        match one:
+            case ast.arg(annotation=ast.expr() as place) | ast.FunctionDef(returns=ast.expr() as place):
+                yield place
+            case ast.AnnAssign(annotation=place, value=ast.expr()):
+                yield place
+
+
+@cache
+def _without(text: str, names: frozenset[str]) -> str:
+    return cst.parse_module(text).visit(_Annotations(names)).code
+
+
+class _Annotations(cst.CSTTransformer):
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
+        if not self._goes(original_node.annotation):
+            return updated_node
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        return updated_node.with_changes(
+            annotation=None, equal=equal if updated_node.default is not None else cst.MaybeSentinel.DEFAULT
+        )
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        return updated_node.with_changes(returns=None) if self._goes(original_node.returns) else updated_node
+
+    def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.Assign | cst.AnnAssign:
+        if updated_node.value is None or not self._goes(original_node.annotation):
+            return updated_node
+        return cst.Assign([cst.AssignTarget(updated_node.target)], updated_node.value)
+
+    def _goes(self, annotation: cst.Annotation | None) -> bool:
+        if annotation is None:
+            return False
+        code = cst.Module([]).code_for_node(annotation.annotation)
+        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(ast.parse(code, mode="eval")))

@@ -1,0 +1,97 @@
+"""Calls whose value is known when a helper is written: of builtins, string methods and pure helpers, with literals."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import libcst as cst
+
+from .constants import UNKNOWN, parsed_literal, value_of
+from .definitions import definition, free_names
+
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    one.__name__: one for one in (abs, bool, float, int, isinstance, len, list, max, min, range, str, sum, tuple, zip)
+}
+_KNOWN = {"abs", "bool", "int", "len", "max", "min", "sum", "tuple"}
+"""The builtins that are called; the others are only used by helpers."""
+_STRING_METHODS = frozenset(("endswith", "startswith", "lower", "upper"))
+_NAMES: dict[str, Any] = {**_BUILTINS, "Sequence": Sequence, "ValueError": ValueError}
+
+
+def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The helpers that are functions of plain Python: of numbers, strings and tuples, and of each other."""
+    found = {name: text for name, text in texts.items() if _is_function(text)}
+    while True:
+        known = {name for name, text in found.items() if free_names(text) - _annotations(text) <= {*found, *_NAMES}}
+        if len(known) == len(found):
+            return tuple(sorted(found.items()))
+        found = {name: found[name] for name in known}
+
+
+@cache
+def evaluated(text: str, functions: tuple[tuple[str, str], ...]) -> str:
+    """The text of a definition with calls replaced by their values."""
+    own = getattr(definition(text), "name", None)
+    return cst.parse_module(text).visit(_Evaluator(_made(functions), own)).code
+
+
+@cache
+def _is_function(text: str) -> bool:
+    node = definition(text)
+    return isinstance(node, ast.FunctionDef) and not node.decorator_list
+
+
+@cache
+def _annotations(text: str) -> frozenset[str]:
+    """The names that stand in annotations alone."""
+    node = definition(text)
+    inside: set[ast.AST] = set()
+    for one in ast.walk(node):
+        for place in (getattr(one, "annotation", None), getattr(one, "returns", None)):
+            if isinstance(place, ast.expr):
+                inside.update(ast.walk(place))
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return frozenset({n.id for n in names if n in inside} - {n.id for n in names if n not in inside})
+
+
+@cache
+def _made(functions: tuple[tuple[str, str], ...]) -> Mapping[str, Callable[..., Any]]:
+    """The pure helpers, ready to be called."""
+    names = dict(_NAMES)
+    for _, text in functions:
+        exec("from __future__ import annotations\n" + text, names)  # our own text: see `pure_functions`
+    return {name: names[name] for name, _ in functions}
+
+
+class _Evaluator(cst.CSTTransformer):
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], own: str | None) -> None:
+        super().__init__()
+        self.functions = functions
+        self.own = own
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        called = self._called(updated_node.func)
+        if called is None or any(argument.star for argument in updated_node.args):
+            return updated_node
+        values = [(a.keyword.value if a.keyword is not None else None, value_of(a.value)) for a in updated_node.args]
+        if any(value is UNKNOWN for _, value in values):
+            return updated_node
+        try:
+            result = called(*(v for k, v in values if k is None), **{k: v for k, v in values if k is not None})
+        except (TypeError, ValueError):
+            return updated_node
+        return parsed_literal(result) or updated_node
+
+    def _called(self, func: cst.BaseExpression) -> Callable[..., Any] | None:
+        match func:
+            case cst.Name(value=name) if name in self.functions and name != self.own:
+                return self.functions[name]
+            case cst.Name(value=name) if name in _KNOWN:
+                return _BUILTINS[name]
+            case cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name(value=name)) if name in _STRING_METHODS:
+                method: Callable[..., Any] = getattr(value_of(text), name)
+                return method
+        return None

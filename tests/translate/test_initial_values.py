@@ -1,0 +1,72 @@
+"""Initial values of layers: PyTorch's in one argument, or left to Flax."""
+
+from __future__ import annotations
+
+import ast
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+from t2j_lsp.rules.helpers.init import torch_init
+
+LAYERS = {
+    "nn.Linear(4, 3)": ("nnx.Linear(4, 3, **torch_init(4), rngs=rngs)", "nnx.Linear(4, 3, rngs=rngs)"),
+    "nn.Linear(4, 3, bias=False)": (
+        "nnx.Linear(4, 3, use_bias=False, kernel_init=uniform_fan_in, rngs=rngs)",
+        "nnx.Linear(4, 3, use_bias=False, rngs=rngs)",
+    ),
+    "nn.Embedding(4, 3)": (
+        "nnx.Embed(4, 3, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)",
+        "nnx.Embed(4, 3, rngs=rngs)",
+    ),
+}
+NET = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width=4, kernel=3):
+        super().__init__()
+        self.first = {0}
+        self.second = {0}
+
+    def forward(self, x):
+        return self.second(self.first(x))
+"""
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_initial_values_are_torchs_or_left_to_flax(layer: str) -> None:
+    source = NET.format(layer)
+    torchs, flaxs = LAYERS[layer]
+    done, left = convert(source), convert(source, init="flax")
+    assert ast.unparse(ast.parse(done.code)).count(torchs) == 2 and not done.findings
+    assert left.code.count(flaxs) == 2 and "_init" not in left.code.replace("__init__", "")
+    assert [f.code for f in left.findings] == ["note"] and "--init flax" in left.findings[0].reason
+
+
+CONVOLUTIONS = {
+    "nn.Conv2d(4, 8, 3)": "nnx.Conv(4, 8, (3, 3), padding=0, **torch_init(36), rngs=rngs)",
+    "nn.Conv2d(4, 8, 3, groups=2)": "**torch_init(18), rngs=rngs)",
+    "nn.Conv2d(width, 8, (3, 2))": "**torch_init(width * 6), rngs=rngs)",
+    "nn.Conv2d(width, 8, 1, groups=width)": "**torch_init(width // width), rngs=rngs)",
+    "nn.Conv1d(4, 8, kernel)": "**torch_init(4 * kernel), rngs=rngs)",
+}
+
+
+@pytest.mark.parametrize("layer", CONVOLUTIONS)
+def test_a_convolution_counts_the_inputs_of_an_output(layer: str) -> None:
+    code = ast.unparse(ast.parse(convert(NET.format(layer)).code))
+    assert CONVOLUTIONS[layer] in code
+
+
+def test_kernel_and_bias_lie_within_the_bound_of_the_inputs() -> None:
+    layer = nnx.Linear(400, 500, **torch_init(400), rngs=nnx.Rngs(0))
+    for values in (layer.kernel[...], layer.bias[...]):
+        assert 0.049 < jnp.abs(values).max() <= 0.05 and values.dtype == jnp.float32
+    half = nnx.Linear(400, 500, **torch_init(400), rngs=nnx.Rngs(0), param_dtype=jnp.bfloat16)
+    assert half.kernel[...].dtype == half.bias[...].dtype == jnp.bfloat16
+    assert isinstance(layer.kernel[...], jax.Array)

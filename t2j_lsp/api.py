@@ -173,8 +173,9 @@ def check(
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
     in, ``timeout`` the seconds for each object, and ``readable`` folders that the code may read besides its project.
     With ``explain``, each verdict has the values of both sides, statement by statement. ``options`` say how the file
-    is, or was, converted (with ``init="flax"``, initial values are not compared), and ``pool`` holds workers to use. Runs
-    code of the file. Raises SourceError where a file can't be read or parsed, and T2JError where ``objects`` names what the file has not.
+    is, or was, converted (with ``init="flax"``, initial values are not compared), and ``pool`` holds workers to use.
+    Runs code of the file. Raises SourceError where a file can't be read or parsed, and T2JError where ``objects`` names
+    what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
     from t2j_lsp.check.run import check_files

@@ -12,13 +12,11 @@ import libcst as cst
 from .constants import UNKNOWN, parsed_literal, value_of
 from .definitions import definition, free_names
 
-_BUILTINS: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (abs, bool, float, int, isinstance, len, list, max, min, range, str, sum, tuple, zip)
-}
-_KNOWN = {"abs", "bool", "int", "len", "max", "min", "sum", "tuple"}
-"""The builtins that are called; the others are only used by helpers."""
+_CALLED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (abs, bool, int, len, max, min, sum, tuple)}
+_USED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (float, isinstance, list, range, str, zip)}
+"""Builtins that are only used by helpers."""
 _STRING_METHODS = frozenset(("endswith", "startswith", "lower", "upper"))
-_NAMES: dict[str, Any] = {**_BUILTINS, "Sequence": Sequence, "ValueError": ValueError}
+_NAMES: dict[str, Any] = {**_CALLED, **_USED, "Sequence": Sequence, "ValueError": ValueError}
 
 
 def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -89,8 +87,8 @@ class _Evaluator(cst.CSTTransformer):
         match func:
             case cst.Name(value=name) if name in self.functions and name != self.own:
                 return self.functions[name]
-            case cst.Name(value=name) if name in _KNOWN:
-                return _BUILTINS[name]
+            case cst.Name(value=name) if name in _CALLED:
+                return _CALLED[name]
             case cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name(value=name)) if name in _STRING_METHODS:
                 method: Callable[..., Any] = getattr(value_of(text), name)
                 return method

@@ -31,11 +31,9 @@ class Sequential(nnx.Sequential):
 
     def __init__(self, *modules: Any, rngs: nnx.Rngs | None = None):
         self._names: tuple[str, ...] = ()
-        if len(modules) == 1 and isinstance(modules[0], Mapping):
-            for name, module in modules[0].items():
-                self.add_module(name, module)
-        else:
-            self.extend(modules)
+        named = len(modules) == 1 and isinstance(modules[0], Mapping)
+        for name, module in modules[0].items() if named else enumerate(modules):
+            self.add_module(str(name), module)
 
     def add_module(self, name: str, module: Callable[..., Any]) -> None:
         """Adds a module under a name of its own, or replaces the one of that name."""

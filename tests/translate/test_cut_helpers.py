@@ -64,6 +64,15 @@ LOSSES = {
         "    def f(self, x, y):\n        return self.loss(x, y)\n",
         ["logits", "target"],
     ),
+    "a step that is compiled": (
+        "def step(model, loss, x, y):\n    return loss(model(x), y)\n\n\n"
+        "def train(model, optimizer, loss, x, y):\n    for _ in range(3):\n        optimizer.zero_grad()\n"
+        "        value = step(model, loss, x, y)\n        value.backward()\n        optimizer.step()\n\n\n"
+        "model = nn.Linear(2, 3)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "train(model, optimizer, nn.CrossEntropyLoss(), torch.ones(1, 2), torch.ones(1))\n",
+        ["logits", "target"],
+    ),
     "a list": ("losses = [nn.CrossEntropyLoss()]\n\n\ndef f(x, y):\n    return losses[0](x, y)\n", None),
     "an attribute that is read by its name": (
         "class Trainer:\n    def __init__(self):\n        self.loss = F.cross_entropy\n\n"

@@ -83,6 +83,8 @@ class Index:
         self.is_program = any(isinstance(tree, ast.Module) and _runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
         self._bound: dict[ast.AST, set[str]] = {}
+        self.compiled: dict[str, list[str]] = defaultdict(list)
+        """Names for ``nnx.jit(f)``, and what each ``f`` is called."""
         self._of_module: dict[str, list[ast.Name | ast.Attribute]] = {}
         for home, tree in trees.items():
             self._add(tree, home)
@@ -109,6 +111,9 @@ class Index:
                 case ast.Constant(value=str() as text):
                     self.words.update(text.split("."))
                     self.strings.update(text.split("."))
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=of)]) as made):
+                    if ast.unparse(made.func) in _TRANSFORMATIONS:
+                        self.compiled[name].append(of)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self.definitions[node.name].append(node)
                 case ast.ClassDef():
@@ -209,8 +214,10 @@ class UseFinder:
 
     def _passed(self, call: ast.Call, value: ast.expr) -> Iterator[Place | None]:
         """The parameters that take an argument, of functions and classes that are defined here."""
-        name = call.func.id if isinstance(call.func, ast.Name) else None
-        functions = [f for index in self.indexes for f in index.definitions.get(name or "", ())]
+        name = _called_name(call.func) or ""
+        functions = [
+            f for index in self.indexes for one in (name, *index.compiled[name]) for f in index.definitions.get(one, ())
+        ]
         if not functions or not HelperCall(call, None).is_plain:
             yield None
         for function in functions:
@@ -255,8 +262,23 @@ def _runs(tree: ast.Module) -> bool:
     )
 
 
+def _called_name(func: ast.expr) -> str | None:
+    """The name of the function that a call runs: ``f(x)``, or ``nnx.value_and_grad(f)(x)``, which hands all on."""
+    match func:
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=made, args=[ast.Name(id=name)]) if ast.unparse(made) in _TRANSFORMATIONS:
+            return name
+    return None
+
+
+_TRANSFORMATIONS = frozenset(
+    f"{library}.{name}" for library in ("nnx", "jax") for name in ("grad", "jit", "value_and_grad")
+)
+
+
 def _is_partial(call: ast.Call) -> bool:
-    return ast.unparse(call.func) in ("functools.partial", "partial") and bool(call.args)
+    return ast.unparse(call.func) in ("functools.partial", "partial", "jax.tree_util.Partial") and bool(call.args)
 
 
 def _asks_class(node: ast.AST | None) -> bool:

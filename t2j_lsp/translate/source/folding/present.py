@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Sequence
 from functools import cache
 
@@ -30,13 +31,13 @@ def _dump(name: str) -> str:
 
 def _plain(node: ast.stmt) -> str:
     """A definition without its annotations, which may have been left out."""
-    copy = ast.parse(ast.unparse(node))
-    for one in ast.walk(copy):
+    plain = copy.deepcopy(node)
+    for one in ast.walk(plain):
         if isinstance(one, ast.arg):
             one.annotation = None
         elif isinstance(one, ast.FunctionDef):
             one.returns = None
-    return ast.dump(copy.body[0])
+    return ast.dump(plain)
 
 
 @cache

@@ -62,7 +62,7 @@ def _entry(owner: nnx.Module, name: str) -> tuple[str, Callable[[Any], Any], Cal
 
     if isinstance(owner, nnx.Linear) and name == "kernel":
         return "weight", lambda x: x.T, lambda x: x.T
-    if isinstance(owner, nnx.Conv) and name == "kernel":
+    if isinstance(owner, nnx.Conv | nnx.ConvTranspose) and name == "kernel":
         return (
             "weight",
             lambda x: np.moveaxis(x, (0, 1), (-1, -2)),

@@ -122,6 +122,15 @@ class Symbols:
                 return scope
         return None
 
+    def is_free(self, name: str, around: Sequence[Scope]) -> bool:
+        """Whether the function at a place reads a name of what is around it: binding it there makes another one."""
+        function = next((scope for scope in around if isinstance(scope, FunctionNode)), None)
+        table = self._tables[function.name, function.lineno] if function is not None else None
+        if table is None or name not in table.get_identifiers():
+            return False
+        symbol = table.lookup(name)
+        return not (symbol.is_local() or symbol.is_declared_global() or symbol.is_nonlocal())
+
     def _is_global(self, name: str, scope: FunctionNode | ast.ClassDef) -> bool:
         table = self._tables[scope.name, scope.lineno]
         return name in table.get_identifiers() and table.lookup(name).is_declared_global()

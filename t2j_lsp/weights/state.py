@@ -177,8 +177,9 @@ def _embeddings_of_their_own_dtype(module: nnx.Module | dict[str, Any]) -> list[
 
 def _assign(variable: nnx.Variable[Any] | Leaf, value: Any) -> None:
     old = variable.get_value()
-    # A copy: JAX may otherwise share a numpy array's memory, and torch would go on writing to it.
-    new = jnp.array(value, copy=True)
+    # A copy that is there when this returns: JAX may share a numpy array's memory, and copies it when it finds the
+    # time, while torch goes on writing to it.
+    new = jnp.asarray(np.array(value)) if isinstance(value, np.ndarray) else jnp.array(value, copy=True)
     if isinstance(old, jax.Array) and old.committed:
         new = jax.device_put(new, old.sharding)
     variable.set_value(new)

@@ -146,6 +146,20 @@ def test_imports_are_narrowed_and_neighbours_sliced_too(tmp_path: Path) -> None:
     assert not [name for name in sys.modules if name == "pkg" or name.startswith("pkg.")]
 
 
+def test_a_module_that_its_package_imports_itself(tmp_path: Path) -> None:
+    """``from pkg import functional``, where the package says ``from . import functional``."""
+    write(
+        tmp_path,
+        {
+            "pkg/__init__.py": "from . import functional, not_there\nfrom pkg import deep as own",
+            "pkg/functional.py": "def double(x): return 2 * x\nbroken = 1 / 0\n",
+            "pkg/deep/__init__.py": "def one(): return 1\n",
+            "pkg/transforms.py": "from pkg import functional as F, own\ndef f(): return F.double(4) + own.one()\n",
+        },
+    )
+    assert value(cut(tmp_path, "pkg/transforms.py", "f")) == 9
+
+
 def test_a_star_import_becomes_the_names_needed(tmp_path: Path) -> None:
     write(
         tmp_path,

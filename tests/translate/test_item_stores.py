@@ -210,3 +210,26 @@ def test_values_for_several_places_at_once_are_written_one_by_one(statement: str
 def test_values_that_read_what_is_written_are_a_gap(statement: str) -> None:
     translation = convert(f"{HEAD}def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n    return x\n")
     assert [f.code for f in translation.gaps] == ["in-place"] and f"\n    {statement}\n" in translation.code
+
+
+FREE = """table = torch.zeros(3)
+
+
+def outer(a: torch.Tensor):
+    def write(x):
+        {declared}
+        {statement}
+
+    return write
+"""
+
+
+@pytest.mark.parametrize("statement", ["a[0] = x", "a.add_(x)", "a[0].mul_(2)", "table[0] += x", "y = table.mul_(x)"])
+def test_an_array_of_the_code_around_a_function_is_not_bound_in_it(statement: str) -> None:
+    name = "a" if "a" in statement.split("[")[0].split(".")[0].split() else "table"
+    translation = convert(HEAD + FREE.format(declared="pass", statement=statement))
+    assert [f.code for f in translation.gaps] == ["in-place"] and "outside of the function" in translation.gaps[
+        0
+    ].reason
+    declared = "nonlocal a" if name == "a" else "global table"
+    assert not convert(HEAD + FREE.format(declared=declared, statement=statement)).gaps

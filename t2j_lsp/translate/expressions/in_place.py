@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.source.text import Source
 
 from .context import Context, CurrentStatement
 from .copying import Copier
 from .handlers import ExpressionRenderer
 from .subscripts import Subscripts
 from .variables import Variables
+
+FREE = "this changes {}, which is bound outside of the function: return the new array instead"
 
 
 class InPlace:
@@ -57,6 +61,9 @@ class InPlace:
             return done if done is not None else Piece(self.ctx.source.segment(node))
         if _stands_for(statement, node, receiver):
             return piece
+        if self._is_free(receiver):
+            self._unseen(node, FREE.format(ast.unparse(receiver)))
+            return self.copier.copy_arguments(node)
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
             statement.before.append(f"{receiver.id} = {assigned(piece)}")
             return Piece(receiver.id)
@@ -90,6 +97,9 @@ class InPlace:
                 self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
+        if self._is_free(target.value if isinstance(target, ast.Subscript) else target):
+            self._unseen(node, FREE.format(ast.unparse(target.value if isinstance(target, ast.Subscript) else target)))
+            return None
         match target:
             case ast.Name():
                 return Piece(f"{target.id} = {assigned(piece)}", ANY)
@@ -120,8 +130,17 @@ class InPlace:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
         return Piece(f"{holder}[{index}] = {assigned(piece)}", ANY)
 
+    def _is_free(self, holder: ast.expr) -> bool:
+        """Whether an array belongs to what is around the function: in JAX that keeps the old one."""
+        return isinstance(holder, ast.Name) and is_free(self.ctx.source, holder)
+
     def _unseen(self, node: ast.expr, reason: str) -> None:
         self.ctx.report.gap(node, "in-place", "in-place", reason)
+
+
+def is_free(source: Source, name: ast.Name) -> bool:
+    """Whether the function around a name has it from outside, so that binding it there makes another one."""
+    return source.symbols.is_free(name.id, scopes_around(name, source.parents))
 
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)

@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Edits, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.in_place import FREE, is_free
 from t2j_lsp.translate.expressions.subscripts import Subscripts
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
@@ -185,6 +186,9 @@ class Stores:
                 "in-place",
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
+            return True
+        if isinstance(owner, ast.Name) and is_free(self.edits.source, owner):
+            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(owner.id))
             return True
         if is_mask(target.slice, self.inference.facts):
             masked = self.masks.chosen(target, value, index, holder, sign)

@@ -113,6 +113,14 @@ class Attention(nn.Module):
         self.out = nn.ModuleList([nn.Conv2d(dim_key * cross_attn_heads, dim_out, k) for k in kernel_sizes])
     def forward(self, x): return [layer(self.proj(x)) for layer in self.out]
 """,
+    "a module around another": """
+class PreNorm(nn.Module):
+    def __init__(self, dim, fn):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.fn = fn
+    def forward(self, x): return self.fn(self.norm(x))
+""",
     "no layer of torch's inside": """
 class Scale(nn.Module):
     def __init__(self, num_features):
@@ -138,7 +146,9 @@ def test_inputs_are_found_with_no_help(what: str, pool: Pool, tmp_path: Path) ->
 
 
 ASKING = {
-    "another module": "def __init__(self, encoder):\n        super().__init__()\n        self.encoder = encoder",
+    "what another module is asked for": (
+        "def __init__(self, encoder):\n        super().__init__()\n        self.encoder = encoder.layers[0]"
+    ),
     "a choice of names": (
         "def __init__(self, mode: str):\n        super().__init__()\n        self.f = {'a': torch.exp}[mode]"
     ),

@@ -192,10 +192,13 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """
     init = constructor(slicer, slicer.main, item.name)
     required = [] if init is None else _required(init)
+    called = _called(item.node, init) if init is not None else set()
     for equal in (None, 24, 64) if required else (None,):
         values: dict[str, Any] = {}
         for parameter in required:
             value = value_for(parameter.arg, parameter.annotation, slicer.scope, equal)
+            if parameter.arg in called and not isinstance(value, Code):
+                value = Code("nn.Tanh()")
             if value is None:
                 return
             values[parameter.arg] = value
@@ -204,6 +207,19 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
     if layers:
         yield InputPlan(Arguments([], values | layers), None, "its parameters' names, with every layer")
+
+
+def _called(node: ast.AST, init: ast.FunctionDef) -> set[str]:
+    """The parameters of a constructor that are kept and called later: modules and functions."""
+    kept = {
+        (target.attr, statement.value.id)
+        for statement in ast.walk(init)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)
+        for target in statement.targets
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+    }
+    calls = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    return {parameter for attribute, parameter in kept if f"self.{attribute}" in calls}
 
 
 def _required(function: ast.FunctionDef) -> list[ast.arg]:

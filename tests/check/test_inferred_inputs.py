@@ -201,3 +201,13 @@ def test_the_edges_of_a_graph_name_its_nodes(check: Check) -> None:
     jax = text.format("jnp.zeros_like(x).at[edge_index[1]].{}(sent)")
     assert check(torch, jax.format("add"), "f").verdict is VerdictKind.EQUIVALENT
     assert check(torch, jax.format("set"), "f").verdict is VerdictKind.DIFFERENT
+
+
+def test_plain_parameters_of_functions_are_no_tensors(check: Check) -> None:
+    """An axis and a name of a reduction, which nothing annotates."""
+    torch = (
+        "def f(x, dim, reduction):\n    y = torch.softmax(x, dim)\n    return y.mean() if reduction == 'mean' else y\n"
+    )
+    jax = "def f(x, dim, reduction):\n    y = jax.nn.softmax(x, {axis})\n    return y.mean(){scale}\n"
+    assert check(torch, jax.format(axis="dim", scale="")).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(axis="dim", scale=" * 2")).verdict is VerdictKind.DIFFERENT

@@ -33,6 +33,14 @@ _INTEGER_NAMES = re.compile(
 )
 _SIZE_NAMES = re.compile(r"(\w+_)?(image|img|input)_?(size|resolution|height|width)?|(\w+_)?resolution|size")
 _CHANNEL_NAMES = re.compile(r"channels|chs|features|dim|planes|size")
+_PLAIN: tuple[tuple[str, Any], ...] = (
+    (r"dim|axis", 1),
+    (r"dims|axes", (1,)),
+    (r"reduction", "mean"),
+    (r"(num|n)_\w+|kernel(_size)?|stride|window_size|hop_(size|length)|(\w+_)?(rate|sr|count|factor)|amount", 2),
+    (r"eps|epsilon", 1e-5),
+)
+"""What parameters of a call beside its first are, by their names, where nothing says that they are tensors."""
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
@@ -114,6 +122,9 @@ class Guesser:
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:
         lowered = name.lower()
+        plain = next((value for pattern, value in _PLAIN if index and re.fullmatch(pattern, lowered)), None)
+        if plain is not None:
+            return plain
         if index and lowered == "edge_index":
             return Spec("int64", (2, _EDGES), 0, main.shape[0] if main.shape else 1)
         if index and lowered == "edge_weight":

@@ -2,8 +2,9 @@
 
     python -m benchmarks.programs [FILE_OR_FOLDER...] [--float64] [--steps N] [--timeout SECONDS]
 
-Without a path, the training scripts of tests/translate/scripts. Seconds are those of the program, compiling included;
-interpreters and frameworks are loaded before. Milliseconds are from one optimizer step to the next, the median.
+Without a path, those of tests/programs and the training scripts of tests/translate/scripts. Seconds are those of the
+program, compiling included; interpreters and frameworks are loaded before. Milliseconds are from one optimizer step to
+the next, the median.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from t2j_lsp.check.programs.run import RunSettings, run_program
 from t2j_lsp.commands.output import print_table
 from t2j_lsp.contract import Options, ProgramReport, VerdictKind
 
-SCRIPTS = Path(__file__).parents[1] / "tests" / "translate" / "scripts"
+TESTS = Path(__file__).parents[1] / "tests"
+PROGRAMS = [TESTS / "programs", TESTS / "translate" / "scripts"]
 HEADERS = ("program", "verdict", "in", "numbers", "max rel", "torch s", "jax s", "torch ms/step", "jax ms/step")
 
 
@@ -59,7 +61,7 @@ def row(path: Path, report: ProgramReport) -> tuple[str, ...]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", type=Path, nargs="*", default=[SCRIPTS])
+    parser.add_argument("paths", type=Path, nargs="*", default=PROGRAMS)
     parser.add_argument("--float64", action="store_true")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--timeout", type=float, default=300.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Row, refuse, rule
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
@@ -168,6 +169,9 @@ def tensor(call: Call) -> Piece:
     if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
+
+
+trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor")
 
 
 def _is_passed(argument: Argument) -> bool:

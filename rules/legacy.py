@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, rule
 
 from ._arguments import KINDS, LEGACY, holder, size_rank
 from ._facts import is_integer
 from .creation import REQUIRES_GRAD
 from .dtypes import jax_dtype
-
-SIZE_OR_DATA = "Can't tell whether the argument is a size or data: write torch.empty(size) or torch.tensor(data)."
 
 
 def is_size(call: Call) -> bool | None:
@@ -27,7 +26,8 @@ def built(call: Call, dtype: str | None) -> Piece | Refusal:
     """Sizes make an array of that shape with values that nobody set; a list or a tensor gives its values."""
     match is_size(call):
         case None:
-            return call.refuse(SIZE_OR_DATA)
+            rest = f", dtype={dtype}" if dtype is not None else ""
+            return call.emit(f"of_size_or_values({{data}}{rest})", data=call["data"].items[0])
         case False:
             template = "lax.stop_gradient({data})" if is_tensor(call["data"].items[0].fact) else "jnp.array({data})"
             if dtype is not None:
@@ -79,3 +79,6 @@ def variable(call: Call) -> Piece:
     if call.given("requires_grad"):
         call.note(REQUIRES_GRAD)
     return call.emit("{data}")
+
+
+trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))

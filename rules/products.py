@@ -14,6 +14,7 @@ for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"
     aliases = ["torch.linalg.matmul"] if name == "matmul" else []
     text = f"{{input}} @ {{{second}}}"
     Row(f"torch.{name}(input, {second})", text, method=True, aliases=aliases, result=multiplied)
+Row("torch.spmm(input, mat2)", "{input} @ {mat2}", result=multiplied)
 for name, second in {"dot": "tensor", "vdot": "other", "inner": "other"}.items():
     Row(f"torch.{name}(input, {second})", f"jnp.{name}({{input}}, {{{second}}})", method=True)
 for name, aliases in {"outer": ["torch.ger", "torch.Tensor.ger"], "kron": []}.items():

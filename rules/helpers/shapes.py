@@ -1,6 +1,7 @@
 """Splitting and squeezing with the sizes that PyTorch gives."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,11 @@ def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
     """Splits into at most `chunks` parts of size ceil(length / chunks), as torch.chunk does: 7 in 3 is 3, 3, 1."""
     size = max(1, -(-x.shape[axis] // chunks))
     return jnp.split(x, list(range(size, x.shape[axis], size)), axis=axis)
+
+
+def of_size_or_values(data: Any, dtype: Any = jnp.float32) -> jax.Array:
+    """An array of the values of `data` or, if it is a whole number, of that length: PyTorch's old constructors."""
+    return jnp.empty(data, dtype) if isinstance(data, int | np.integer) else jnp.array(data, dtype)
 
 
 def sliding_window(x: jax.Array, axis: int, size: int, step: int) -> jax.Array:

@@ -125,7 +125,7 @@ class Comparer:
     # Arrays ----------------------------------------------------------------------------------------------------------
 
     def _collected(self, values: ProgramValues) -> Iterator[ProgramDifference]:
-        if self.torch.stopped or self.torch.failure is not None:
+        if self.torch.stopped or self.torch.failure is not None or self.jax.failure is not None:
             return
         for name, numbers in self.torch.collected.items():
             own = self.jax.collected.get(name)
@@ -144,7 +144,7 @@ class Comparer:
         for name, held in self.torch.saved.items():
             own = self.jax.saved.get(name)
             file = name.partition("[")[0]
-            if file not in files and not self.torch.stopped and self.torch.failure is None:
+            if file not in files and not self.torch.stopped and self.torch.failure is self.jax.failure is None:
                 values.count += 1
                 yield ProgramDifference(f"only PyTorch writes the file {file}", ("", 0), ("", 0))
             if own is None or isinstance(held, str) != isinstance(own, str):
@@ -161,7 +161,7 @@ class Comparer:
             yield from self._array(f"the file {name}", held, own, others, values)
 
     def _parameters(self, values: ProgramValues) -> Iterator[ProgramDifference]:
-        if self.torch.failure is not None:
+        if self.torch.failure is not None or self.jax.failure is not None:
             return
         for key, module in self.torch.final.items():
             own = self.jax.final.get(key)

@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.source.text import Source
 
+from .alike import writes_alike
 from .context import Context, CurrentStatement
 from .copying import Copier
 from .handlers import ExpressionRenderer
@@ -42,7 +43,9 @@ class InPlace:
         receiver = _written_through(receiver)
         statement = self.ctx.scope.statement
         alone = statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
-        raw = self._in_kernel_layout(node, receiver)
+        raw = self._in_kernel_layout(node, receiver) or (
+            statement is not None and alone and writes_alike(self.ctx.inference, statement.node)
+        )
         piece = value()
         if piece is None:
             return self.copier.copy_arguments(node)

@@ -35,7 +35,7 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                 node = parent
             case ast.Call(func=ast.Name(id="next")):
                 return not _asks_of_any(inference, parent)
-            case ast.Call(func=ast.Name(id="zip")) if node in parent.args and _walk_alike(inference, parent):
+            case ast.Call(func=ast.Name(id="zip")) if node in parent.args and walk_alike(inference, parent):
                 node = parent
             case ast.comprehension() if parent.iter is node:
                 node = parent
@@ -122,7 +122,7 @@ def _is_list(node: ast.expr) -> bool:
     )
 
 
-def _walk_alike(inference: Inference, node: ast.Call) -> bool:
+def walk_alike(inference: Inference, node: ast.Call) -> bool:
     """Whether ``zip`` is given the same walk of modules of one class: they come in pairs in any order."""
     seen = set()
     for argument in node.args:

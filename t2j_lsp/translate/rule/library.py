@@ -77,6 +77,7 @@ class Trait(Enum):
     SHUFFLES = "a part of PyTorch's data pipeline that draws random numbers where it is asked to"
     CLIPS_NORM = "a call that clips gradients by their norm"
     CLIPS_VALUE = "a call that clips gradients by value"
+    FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"
     LOSS = "a layer that is a loss although its name doesn't end so"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.expressions.alike import writes_alike
 from t2j_lsp.translate.expressions.context import Edits, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -146,7 +147,8 @@ class Stores:
             self.report.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
             return True
         value = self.renderer.argument(node.value)
-        right = self.variables.in_flax_layout(target.value, value) if parameter[1] else assigned(value)
+        turned = parameter[1] and not writes_alike(self.inference, node)
+        right = self.variables.in_flax_layout(target.value, value) if turned else assigned(value)
         if right is None:
             self._unknown_layout(node, parameter[0])
             return True

@@ -14,6 +14,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, Statement
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.facts import (
     Class,
+    Fact,
     Function,
     FunctionInfo,
     Instance,
@@ -46,6 +47,8 @@ class Data:
         self.kept = context.plan.kept
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
+        self._followed: set[tuple[str, ast.AST | None]] = set()
+        """Those that are parameters, whose arguments were followed."""
         self._queue: list[tuple[ast.AST, VariableScope]] = []
         self._modules: dict[ast.ClassDef, None] = {}
         """Module classes of the file that kept code makes instances of."""
@@ -149,7 +152,7 @@ class Data:
             return
         if is_module(fact) or isinstance(fact, Object) and fact.kind in ("dtype", "optimizer"):
             return
-        self._follow_variable(node.id, self.objects.home(node.id, scope))
+        self._follow_variable(node, self.objects.home(node.id, scope))
 
     def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
         """``self.x`` of a class that isn't a dataset itself."""
@@ -162,17 +165,28 @@ class Data:
                     ):
                         self._keep_if_torch(statement)
 
-    def _follow_variable(self, name: str, home: VariableScope) -> None:
-        if (name, home.node) in self.names:
-            return
+    def _follow_variable(self, node: ast.Name, home: VariableScope) -> None:
+        name, assigned = node.id, False
         self.names.add((name, home.node))
-        assigned = False
         for statement in self.objects.statements(home):
             if self._writes(statement, name):
                 assigned = True
-                self._keep_if_torch(statement)
-        if not assigned and home.function is not None:
+                if statement not in self.kept and self._reaches(statement, node):
+                    self._keep_if_torch(statement)
+        if not assigned and home.function is not None and (name, home.node) not in self._followed:
+            self._followed.add((name, home.node))
             self._follow_argument(home.function, name)
+
+    def _reaches(self, statement: ast.stmt, read: ast.Name) -> bool:
+        """Whether what a statement assigns may be what is read: it stands in front, or in a loop around both."""
+        if statement.lineno <= read.lineno or self.objects.scope(statement) != self.objects.scope(read):
+            return True
+        place = self.ctx.source.parents.get(statement)
+        while place is not None and not isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            if isinstance(place, ast.For | ast.While) and place.lineno <= read.lineno:
+                return True
+            place = self.ctx.source.parents.get(place)
+        return False
 
     def _writes(self, statement: ast.stmt, name: str) -> bool:
         targets: list[ast.expr] = []
@@ -240,11 +254,7 @@ class Data:
                 fact = self.ctx.fact(node.func)
                 if isinstance(fact, Function) and fact.info.node in self.kept and self._tensors(self.ctx.fact(node)):
                     self._convert(node)
-            elif (
-                isinstance(node, ast.Name)
-                and isinstance(node.ctx, ast.Load)
-                and isinstance(self.ctx.fact(node), Tensor)
-            ):
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and _holds_tensors(self.ctx.fact(node)):
                 home = self.objects.home(node.id, self.objects.scope(node))
                 if (node.id, home.node) in self.names and self._assigned_in_torch(node.id, home):
                     self._convert(node)
@@ -259,7 +269,7 @@ class Data:
         if self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
         parent = self.ctx.source.parents.get(node)
-        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
+        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim", "append", "extend"):
             return
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
             return
@@ -274,9 +284,17 @@ class Data:
         return isinstance(fact, Qual) and is_jax(fact.name)
 
     def _first_batch(self, node: ast.Call) -> None:
-        """``images, labels = next(iter(loader))``."""
+        """``images, labels = next(iter(loader))``, and ``next(batches)`` of a name for such an iterator."""
         match node:
-            case ast.Call(func=ast.Name(id="next"), args=[ast.Call(func=ast.Name(id="iter"), args=[loader])]):
+            case ast.Call(func=ast.Name(id="next"), args=[ast.Name() as iterator]):
+                made = [value for value, _ in self.objects.sources(iterator, self.objects.scope(node))]
+                iterator_of = made[0] if len(made) == 1 else None
+            case ast.Call(func=ast.Name(id="next"), args=[iterator_of]):
+                pass
+            case _:
+                return
+        match iterator_of:
+            case ast.Call(func=ast.Name(id="iter"), args=[loader]):
                 fact = self.ctx.fact(loader)
                 around = self.ctx.source.parents.get(node)
                 converted = isinstance(around, ast.Call) and self._is_jax(around.func)
@@ -284,6 +302,11 @@ class Data:
                     text = self.ctx.source.segment(node)
                     report = self.ctx.report
                     self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
+
+
+def _holds_tensors(fact: Fact) -> bool:
+    """Whether a value is a tensor, or a list or tuple of them, or of such lists."""
+    return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and _holds_tensors(element(fact))
 
 
 def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:

@@ -28,7 +28,8 @@ class Frozen:
         """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
         freezing = [n for n in self.ctx.source.nodes if isinstance(n, ast.stmt) and frozen_module(n)]
         harmless = [n for n in freezing if self._harmless(n)]
-        inside = {i for n in freezing for i in ast.walk(n)} - set(freezing)
+        named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
+        inside = {i for n in [*freezing, *named] for i in ast.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         kept = len(harmless) < len(freezing) or bool(single)
@@ -51,10 +52,11 @@ class Frozen:
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1
 
-    def _harmless(self, node: ast.stmt) -> bool:
-        module = frozen_module(node)
+    def _harmless(self, node: ast.AST) -> bool:
+        module = frozen_module(node) or _frozen_as_made(node)
         if module is None or not is_module(self.ctx.fact(module)):
             return False
+        assert isinstance(node, ast.stmt)
         return not self._updated(ast.unparse(module), self.objects.scope(node), node)
 
     def _updated(self, module: str, scope: VariableScope, node: ast.stmt) -> bool:
@@ -91,7 +93,22 @@ def _freezes_one(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def frozen_module(node: ast.stmt) -> ast.expr | None:
+def _frozen_as_made(node: ast.AST) -> ast.expr | None:
+    """The name of a module that is frozen as it gets it: ``teacher = copy.deepcopy(model).requires_grad_(False)``.
+
+    The method gives the module itself in PyTorch, and goes in JAX.
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as name], value=ast.Call() as call):
+            while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                match call:
+                    case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[ast.Constant(value=False)]):
+                        return name
+                call = call.func.value  # type: ignore[assignment]
+    return None
+
+
+def frozen_module(node: ast.AST) -> ast.expr | None:
     """The module whose parameters all get ``requires_grad = False`` by a statement."""
     match node:
         case ast.For(

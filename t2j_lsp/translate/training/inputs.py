@@ -10,6 +10,7 @@ from typing import Literal
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
+    STR,
     UNKNOWN,
     Class,
     Fact,
@@ -23,7 +24,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
-from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 
 from .flow import DataFlow
 from .jittable import must_be_static
@@ -45,6 +46,8 @@ class Input:
     kind: Kind
     places: list[ast.expr] = field(default_factory=list)
     """Where the moved code reads it."""
+    given: str = ""
+    """What is passed, converted, where that is more than a variable."""
 
 
 class Inputs:
@@ -80,7 +83,11 @@ class Inputs:
             exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
             for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if self.flow.variable(node) in exposed and _is_load(node):
-                    self._add(node, found)
+                    made = self._made_of_values(node, exposed)
+                    if made is not None:
+                        self._add_made(node, made, found)
+                    else:
+                        self._add(node, found)
             defined |= self.flow.writes(part)
         for one in found.values():
             if one.kind in ("array", "static"):
@@ -121,6 +128,40 @@ class Inputs:
             name = f"{wanted}{count}"
         self.taken.add(name)
         return name
+
+    # --- an array that is made on the spot ---------------------------------------------------------------------------
+
+    def _made_of_values(self, node: ast.expr, exposed: set[str]) -> ast.Call | None:
+        """``torch.tensor([index[word]])`` around a value that no compiled function takes, made of such values only."""
+        if self.ctx.fact(node) not in (UNKNOWN, STR) and not isinstance(self.ctx.fact(node), UnknownParameter):
+            return None
+        place: ast.AST | None = node
+        while place is not None and not isinstance(place, ast.stmt | ast.Lambda):
+            place = self.ctx.source.parents.get(place)
+            if isinstance(place, ast.Call) and place.args and isinstance(fact := self.ctx.fact(place.func), Qual):
+                if fact.name in names_with(Trait.FROM_VALUES):
+                    return place if self._of_values(place, exposed) else None
+        return None
+
+    def _of_values(self, call: ast.Call, exposed: set[str]) -> bool:
+        """Whether a call takes lists of values that are known before the step, looked up by others."""
+        if not isinstance(call.args[0], ast.List | ast.ListComp):
+            return False
+        own = {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and not _is_load(n)}
+        for node in ast.walk(call):
+            if isinstance(node, ast.Name) and node.id not in own and not isinstance(self.ctx.fact(node), Qual):
+                if isinstance(self.ctx.fact(node), Tensor) or is_module(self.ctx.fact(node)):
+                    return False
+                if node.id not in exposed:
+                    return False
+        return any(isinstance(node, ast.Subscript) for node in ast.walk(call))
+
+    def _add_made(self, node: ast.expr, made: ast.Call, found: dict[str, Input]) -> None:
+        text = ast.unparse(made)
+        if text not in found:
+            found[text] = Input(self._name(f"{text}.{ast.unparse(node)}"), text, "array", given=text)
+        if made not in found[text].places:
+            found[text].places.append(made)
 
     # --- one variable ---------------------------------------------------------------------------------------------
 

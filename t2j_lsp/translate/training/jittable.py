@@ -164,7 +164,8 @@ class Jittable:
     def _name(self, node: ast.Call, name: str) -> str | None:
         if name in ("int", "float", "bool") and any(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return f"{name}() takes a number out of an array"
-        if name in BUILTINS or name not in self.inference.env and not _is_builtin(name):
+        raised = isinstance(self.inference.source.parents.get(node), ast.Raise)
+        if raised or name in BUILTINS or name not in self.inference.env and not _is_builtin(name):
             return None
         return f"it calls {name}, of which nothing is known" if name != "print" else "it prints"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.pieces import Piece
 
 from .flow import DataFlow
 from .inputs import Input, Inputs
@@ -76,7 +77,13 @@ class StepWriter:
         inputs = finder.of(parts, trained)
         optimizers = [finder.optimizer(one.text) for one in update.optimized] if update.mode != "accumulated" else []
         clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
+        for one in inputs.values():
+            if one.given:
+                _, one.given = rendered(self.ctx, statements, one.places[0], update.items[update.losses[0][0]].node)
         renamed([*inputs.values()], parts, self.ctx)
+        for one in inputs.values():
+            for place in one.places if one.given else ():
+                statements.renderer.put(place, Piece(one.name))
         body = self._body(update, statements, moved)
         body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]
         self._draws(body, inputs, finder)
@@ -233,7 +240,7 @@ class _Composer:
 
     def _call(self, name: str) -> str:
         partial = f"{self.writer.need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in self.used) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.text for i in self._taken())
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in self._taken())
         targets = list(self.returned)
         if self.update.mode == "accumulated":
             targets.append(self.update.grads)

@@ -1,0 +1,44 @@
+"""Complete programs in the styles of many hands: what converts has no gap, and what doesn't says why, and where.
+
+They were written before anybody looked at what converts. `python -m benchmarks.programs tests/programs` runs them beside
+their conversions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
+PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
+GAPS = {
+    "apply_init": "order",
+    "bandit_gaussian": "Distributions",
+    "checkpoint_dict": "order",
+    "custom_function": "autograd.Function",
+    "ema_shadow": "carry no such flag",
+    "layer_groups": "its parameter groups have different ones",
+    "legendre": "autograd.Function",
+    "matrix_factorization": "on one line",
+    "mean_teacher": "whether param is a kernel",
+    "polynomial_tensors": "the gradients in .grad",
+    "quantile": "passed as a value",
+    "raw_tensors": "instead of storing them",
+    "reinforce": "Distributions",
+    "tensorboard_cnn": "The writer takes NumPy arrays",
+    "wgan_gp": "torch.autograd.grad",
+}
+"""Words of a reason for which a program stays PyTorch in places; all others convert whole."""
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_converts_or_says_why_not(path: Path) -> None:
+    gaps = translate(path.read_text(encoding="utf-8"), Options(helpers="import")).gaps
+    reasons = [f"{gap.name}: {gap.reason}" for gap in gaps]
+    if path.stem in GAPS:
+        assert any(GAPS[path.stem] in reason for reason in reasons), reasons
+    else:
+        assert not reasons

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import TENSOR, AnyModule, Object, Shape
-from t2j_lsp.translate.rule.library import torch_class
+from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 
 # Tensors and modules --------------------------------------------------------------------------------------------
 
@@ -15,10 +15,8 @@ torch_class("torch.nn.Parameter", annotation="nnx.Param", value="nnx.Param", fac
 torch_class("torch.nn.Module", annotation="nnx.Module", value="nnx.Module", fact=AnyModule())
 for name, module in {"ModuleList": "nnx.List", "ModuleDict": "nnx.Dict", "Sequential": "nnx.Sequential"}.items():
     torch_class(f"torch.nn.{name}", annotation=module)
-torch_class(
-    "torch.autograd.Function",
-    derived="a custom autograd.Function has its own backward; write it with jax.custom_vjp",
-)
+torch_class("torch.autograd.Function", value="Function")
+trait(Trait.OWN_GRADIENT, "torch.autograd.Function")
 
 # What goes with tensors -----------------------------------------------------------------------------------------
 

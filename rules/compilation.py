@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import is_tensor
+from t2j_lsp.translate.rule.facts import TENSOR, ListOf, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import OR
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
@@ -36,7 +36,12 @@ def inference_mode(call: Call) -> Refusal:
 refuse("torch.set_grad_enabled", "JAX takes gradients only where they are asked for; use lax.stop_gradient on a value.")
 refuse("torch.is_grad_enabled", "JAX has no global gradient switch.")
 refuse("torch.autograd.Function", "A custom backward is written with jax.custom_vjp.")
-refuse("torch.autograd.grad", "Write the differentiated expression as a function f and call jax.grad(f)(x).")
+refuse(
+    "torch.autograd.grad",
+    "Write the differentiated expression as a function f and call jax.grad(f)(x).",
+    result=lambda call: ListOf(TENSOR),
+)
+trait(Trait.INPUT_GRADIENT, "torch.autograd.grad")
 refuse("torch.autograd.*", "JAX differentiates functions: see jax.grad, jax.vjp and jax.custom_vjp.")
 refuse("torch.Tensor.backward", "Write the loss as a function of the model and call nnx.value_and_grad on it.")
 

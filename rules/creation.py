@@ -172,6 +172,7 @@ def tensor(call: Call) -> Piece:
 
 
 trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor")
+trait(Trait.ONES, "torch.ones", "torch.ones_like")
 
 
 def _is_passed(argument: Argument) -> bool:

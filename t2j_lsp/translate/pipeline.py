@@ -31,7 +31,7 @@ from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
-from t2j_lsp.translate.training import saved_states
+from t2j_lsp.translate.training import input_gradients, saved_states
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.plan import plan_training, refine
 
@@ -115,6 +115,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
+    if inference.has(input_gradients.NEEDS):
+        input_gradients.plan_input_gradients(context)
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:
         saved_states.plan_saved_states(context)
     plan.freeze()

@@ -1,7 +1,7 @@
 """Complete programs in the styles of many hands: what converts has no gap, and what doesn't says why, and where.
 
-They were written before anybody looked at what converts. `python -m benchmarks.programs tests/programs` runs them beside
-their conversions.
+They were written before anybody looked at what converts. `python -m benchmarks.programs tests/programs` runs them
+beside their conversions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ GAPS = {
     "apply_init": "order",
     "bandit_gaussian": "Distributions",
     "checkpoint_dict": "order",
-    "custom_function": "autograd.Function",
     "ema_shadow": "carry no such flag",
     "layer_groups": "its parameter groups have different ones",
-    "legendre": "autograd.Function",
+    "legendre": "the gradients in .grad",
     "matrix_factorization": "on one line",
     "mean_teacher": "whether param is a kernel",
     "polynomial_tensors": "the gradients in .grad",
@@ -29,7 +28,6 @@ GAPS = {
     "raw_tensors": "instead of storing them",
     "reinforce": "Distributions",
     "tensorboard_cnn": "The writer takes NumPy arrays",
-    "wgan_gp": "torch.autograd.grad",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""
 

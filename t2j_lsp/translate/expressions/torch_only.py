@@ -8,6 +8,7 @@ import re
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
 from .context import Context
@@ -118,6 +119,8 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
     """The base that keeps a class PyTorch's; None for modules and classes that have nothing of PyTorch."""
     for one in info.ancestry():
         for base in one.bases:
+            if isinstance(base, Qual) and base.name in names_with(Trait.OWN_GRADIENT):
+                continue
             if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
                 package = base.name.partition(".")[0]
                 if is_torch(base.name) or package in TORCH_PACKAGES and not _own(options, package):

@@ -8,12 +8,14 @@ from dataclasses import replace
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
+    TENSOR,
     UNKNOWN,
     AnyModule,
     Class,
     Fact,
     Instance,
     Layer,
+    ListOf,
     Object,
     Shape,
     Tensor,
@@ -48,6 +50,8 @@ class AttributeFacts:
                 return method.fact if method else owner.info.attribute(name)
             case Tensor():
                 return self._tensor_attribute(owner, name)
+            case Object(kind="context") if name == "saved_tensors":
+                return ListOf(TENSOR)
             case UnknownParameter() if name in ("shape", "dtype", "device", "ndim", "requires_grad", "data"):
                 in_module = (
                     self.state.function is not None

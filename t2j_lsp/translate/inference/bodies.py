@@ -9,6 +9,7 @@ from typing import Protocol
 from t2j_lsp.symbols import Symbols
 from t2j_lsp.translate.rule.facts import (
     NONE,
+    TENSOR,
     UNKNOWN,
     Class,
     ClassInfo,
@@ -18,11 +19,13 @@ from t2j_lsp.translate.rule.facts import (
     Instance,
     ListOf,
     ModuleClass,
+    Object,
     Qual,
     Scalar,
 )
 from t2j_lsp.translate.rule.join import assign, forget, join
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_names
 
@@ -268,6 +271,8 @@ class Bodies:
             if fact == UNKNOWN:
                 fact = self.state.current(self.state.assumed.get(argument, UNKNOWN))
             if fact == UNKNOWN:
+                fact = _of_own_gradient(info, index)
+            if fact == UNKNOWN:
                 fact = info.learned.get(argument.arg, UnknownParameter(argument.arg))
             env[argument.arg] = fact
         if arguments.vararg:
@@ -303,3 +308,17 @@ _ANY_CLASS = ModuleClass()
 
 def _is_class(fact: Fact) -> bool:
     return isinstance(fact, Class) and fact.info.is_module
+
+
+def _of_own_gradient(info: FunctionInfo, index: int) -> Fact:
+    """The parameters of a function with a gradient of its own: its context, the first input, all gradients."""
+    if info.owner is None or not names_with(Trait.OWN_GRADIENT) & set(info.owner.torch_bases):
+        return UNKNOWN
+    match info.name, index:
+        case "forward" | "backward", 0:
+            return Object("context")
+        case "forward", 1:
+            return TENSOR
+        case "backward", _:
+            return TENSOR
+    return UNKNOWN

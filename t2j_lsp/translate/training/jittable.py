@@ -25,6 +25,7 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .input_gradients import input_gradient
 from .step_calls import Reader
 
 HOST_METHODS = frozenset(
@@ -134,7 +135,7 @@ class Jittable:
         text = ast.unparse(node.func)
         match fact:
             case Qual():
-                return self._library(fact.name, text)
+                return self._library(fact.name, text) if input_gradient(self.inference, node) is None else None
             case Function():
                 return self.function_problem(fact.info)
             case Class():
@@ -148,7 +149,7 @@ class Jittable:
         if isinstance(node.func, ast.Name):
             return self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
-            return self._method(node.func, text)
+            return self._method(node.func, text) if not _asks_gradient(node) else None
         return f"it calls {text}"
 
     def _library(self, name: str, text: str) -> str | None:
@@ -218,6 +219,14 @@ class Jittable:
                 if found is not None:
                     return f"in {info.name}, {found}"
         return None
+
+
+def _asks_gradient(node: ast.Call) -> bool:
+    """``x.requires_grad_()``: a flag, where JAX is told by what to differentiate."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[] | [ast.Constant(value=True)], keywords=[]):
+            return True
+    return False
 
 
 def _is_builtin(name: str) -> bool:

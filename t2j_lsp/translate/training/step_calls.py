@@ -121,6 +121,10 @@ class Reader:
                 return StepCall("zero", node, call, module)
         return None
 
+    def calls_module(self, node: ast.AST) -> bool:
+        """Whether a module may be called in some code, by itself or by a function that is given it."""
+        return any(isinstance(n, ast.expr) and is_module(self.inference.fact(n)) for n in ast.walk(node))
+
     # --- contexts -------------------------------------------------------------------------------------------------
 
     def is_open(self, node: ast.stmt) -> bool:
@@ -198,8 +202,33 @@ def flatten(body: Sequence[ast.stmt], reader: Reader, inside: tuple[ast.With, ..
         step_call = reader.read(node)
         if step_call is None and isinstance(node, ast.If) and not node.orelse:
             parts = [(s, reader.read(s)) for s in node.body]
-            if any(p is not None and p.kind == "backward" for _, p in parts):
+            losses = [p.subject for _, p in parts if p is not None and p.kind == "backward"]
+            if losses and not _is_whole(node, losses, body, reader):
                 items += [Item(s, inside, p, node) for s, p in parts]
                 continue
         items.append(Item(node, inside, step_call))
     return items
+
+
+def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stmt], reader: Reader) -> bool:
+    """Whether an ``if`` holds a whole training step: its losses depend on no module that was called in front of it.
+
+    ``if step % 5 == 0: loss = -critic(generator(z)).mean(); loss.backward(); optimizer.step()``.
+    """
+    if not any((p := reader.read(s)) is not None and p.kind == "step" for s in node.body):
+        return False
+    needed = {n.id for loss in losses for n in ast.walk(loss) if isinstance(n, ast.Name)}
+    bound = {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if not needed <= bound:
+        return False
+    for statement in reversed([*around[: list(around).index(node)], *node.body]):
+        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        given = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        if not needed & given:
+            continue
+        if isinstance(statement, ast.Assign):
+            needed -= given
+        if statement not in node.body and reader.calls_module(statement):
+            return False
+        needed |= {n.id for n in names if isinstance(n.ctx, ast.Load)}
+    return True

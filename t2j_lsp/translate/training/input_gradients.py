@@ -1,0 +1,140 @@
+"""Gradients by an input: ``torch.autograd.grad`` of what was computed from a variable, as in a gradient penalty.
+
+PyTorch follows the graph from the value back to the variable. In JAX the expression that the value was assigned is
+differentiated as a function of the variable.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+
+NEEDS = Gate(names=(names_with(Trait.INPUT_GRADIENT),))
+
+
+@dataclass(frozen=True)
+class InputGradient:
+    """A call that differentiates a value by one variable."""
+
+    call: ast.Call
+    variable: ast.Name
+    value: ast.expr
+    """The expression that is differentiated, of the variable."""
+    summed: bool
+    """Whether the sum of the value is differentiated; the value is a number where it isn't."""
+    through: bool
+    """Whether the gradient is itself differentiated."""
+
+
+def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None:
+    """What a call of ``torch.autograd.grad`` differentiates; None where that isn't sure."""
+    fact = inference.fact(call.func)
+    if not isinstance(fact, Qual) or fact.name not in names_with(Trait.INPUT_GRADIENT):
+        return None
+    outputs, inputs = argument(call, 0, "outputs"), argument(call, 1, "inputs")
+    if isinstance(inputs, ast.List | ast.Tuple) and len(inputs.elts) == 1:
+        inputs = inputs.elts[0]
+    weights, graph = argument(call, 2, "grad_outputs"), argument(call, 4, "create_graph")
+    unused = argument(call, 6, "allow_unused")
+    summed = False
+    match outputs:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as held, attr="sum"), args=[], keywords=[]):
+            outputs, summed = held, True
+    if not isinstance(outputs, ast.Name) or not isinstance(inputs, ast.Name) or unused is not None:
+        return None
+    made = _assigned_before(inference, call, outputs.id)
+    if made is None or not _depends_directly(inference, made, inputs.id):
+        return None
+    if weights is not None and not (isinstance(weights, ast.Constant) and weights.value is None):
+        if summed or not _are_ones(inference, call, weights, outputs.id):
+            return None
+        summed = True
+    through = isinstance(graph, ast.Constant) and graph.value is True
+    if graph is not None and not isinstance(graph, ast.Constant):
+        return None
+    return InputGradient(call, inputs, made.value, summed, through)
+
+
+def plan_input_gradients(context: Context) -> None:
+    """Put handlers on the calls, or on the subscripts that take their only gradient."""
+    for node in context.source.nodes:
+        if isinstance(node, ast.Call) and (found := input_gradient(context.inference, node)) is not None:
+            _plan(context, found)
+
+
+def _plan(context: Context, found: InputGradient) -> None:
+    match context.source.parents.get(found.call):
+        case ast.Subscript(slice=ast.Constant(value=0), ctx=ast.Load()) as first:
+            context.plan.on_expression(first, lambda renderer: _gradient(context, renderer, found))
+        case _:
+            context.plan.on_expression(
+                found.call, lambda renderer: Piece(f"({_gradient(context, renderer, found).text},)")
+            )
+
+
+def _gradient(context: Context, renderer: ExpressionRenderer, found: InputGradient) -> Piece:
+    """``jax.grad(lambda x: jnp.sum(critic(x)))(x)``."""
+    context.report.converted += not context.report.quiet
+    value = renderer.argument(found.value)
+    body = f"{renderer.need('jnp')}.sum({value.text})" if found.summed else bracket(value, 1)
+    name = found.variable.id
+    text = f"{renderer.need('jax')}.grad(lambda {name}: {body})({name})"
+    return Piece(text if found.through else f"{renderer.need('lax')}.stop_gradient({text})", ATOM)
+
+
+def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Assign | None:
+    """The only statement that assigns a name, in front of the call and in its block."""
+    statement: ast.AST = call
+    while not isinstance(statement, ast.stmt):
+        statement = inference.source.parents[statement]
+    block = inference.source.block_of(statement) or []
+    front = block[: block.index(statement)] if statement in block else []
+    found = [s for s in front if any(_binds(n, name) for n in ast.walk(s))]
+    match found:
+        case [ast.Assign(targets=[ast.Name()]) as made]:
+            return made
+    return None
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+
+
+def _depends_directly(inference: Inference, made: ast.Assign, name: str) -> bool:
+    """Whether a value is computed from a variable, and from nothing else that was."""
+    read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
+    block = inference.source.block_of(made) or []
+    front = block[: block.index(made)]
+    last = max((i for i, s in enumerate(front) if any(_binds(n, name) for n in ast.walk(s))), default=-1)
+    for statement in front[last + 1 :]:
+        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        if any(n.id == name for n in names) and any(_binds(n, n.id) and n.id in read for n in names):
+            return False
+    behind = block[block.index(made) + 1 :]
+    return name in read and not any(_binds(n, name) for s in behind for n in ast.walk(s))
+
+
+def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr, name: str) -> bool:
+    """Whether all elements count once: ``torch.ones_like(y)``, ``torch.ones(y.size())``, or a name for it."""
+    if isinstance(weights, ast.Name):
+        made = _assigned_before(inference, call, weights.id)
+        return made is not None and _are_ones(inference, call, made.value, name)
+    while isinstance(weights, ast.Call) and isinstance(weights.func, ast.Attribute) and weights.func.attr in _MOVES:
+        weights = weights.func.value
+    if not isinstance(weights, ast.Call):
+        return False
+    fact = inference.fact(weights.func)
+    ones = isinstance(fact, Qual) and fact.name in names_with(Trait.ONES)
+    return ones and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(weights))
+
+
+_MOVES = names_with(Trait.SAME_VALUES) | {"to", "requires_grad_"}

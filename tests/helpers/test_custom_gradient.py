@@ -1,0 +1,62 @@
+"""Functions with a gradient of their own, beside PyTorch's."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+
+from t2j_lsp.rules.helpers.custom_gradient import Function
+
+
+def scaled(base: Any, wide: Any, exp: Any) -> Any:
+    """A function of two arrays and a number, whose gradient is not that of what it computes."""
+
+    class Scaled(base):
+        @staticmethod
+        def forward(ctx, x, factor, y):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x, y)
+            ctx.factor = factor
+            ctx.large = x > 0
+            return wide(x * y) * factor, exp(x)
+
+        @staticmethod
+        def backward(ctx, first, second):  # type: ignore[no-untyped-def]
+            x, y = ctx.saved_tensors
+            assert ctx.needs_input_grad[0] and not ctx.needs_input_grad[1]
+            return first * y * 3 + second * ctx.large, None, first * ctx.factor * x
+
+    return Scaled
+
+
+def test_the_gradient_is_what_backward_gives() -> None:
+    x, y = np.array([0.5, -1.0, 2.0]), np.array([2.0, 3.0, -1.0])
+    reference = scaled(torch.autograd.Function, torch.round, torch.exp)
+    tensors = [torch.tensor(a, requires_grad=True) for a in (x, y)]
+    first, second = reference.apply(tensors[0], 0.7, tensors[1])
+    (first.sum() + (second**2).sum()).backward()
+    own = scaled(Function, jnp.round, jnp.exp)
+
+    @jax.jit
+    def total(x: jax.Array, y: jax.Array) -> jax.Array:
+        first, second = own.apply(x, 0.7, y)
+        return first.sum() + (second**2).sum()
+
+    value, gradients = jax.value_and_grad(total, argnums=(0, 1))(jnp.array(x), jnp.array(y))
+    np.testing.assert_allclose(value, (first.sum() + (second**2).sum()).item(), rtol=1e-12)
+    for found, tensor in zip(gradients, tensors, strict=True):
+        np.testing.assert_allclose(found, tensor.grad.numpy(), rtol=1e-12)
+
+
+def test_a_number_of_arrays_that_has_no_gradient_is_left_out() -> None:
+    class First(Function):
+        @staticmethod
+        def forward(ctx, x, index):  # type: ignore[no-untyped-def]
+            return x[index]
+
+        @staticmethod
+        def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+            return jnp.full(3, gradient), None
+
+    assert jax.grad(lambda x: First.apply(x, jnp.array(1)))(jnp.arange(3.0)).tolist() == [1, 1, 1]

@@ -110,7 +110,6 @@ PACKAGES = {
     "distributed": "JAX distributes arrays by sharding: see jax.sharding and jax.distributed.",
     "multiprocessing": "One JAX process drives all devices of a host.",
     "sparse": "JAX keeps sparse arrays in jax.experimental.sparse, with another interface.",
-    "distributions": "Distributions are in distrax and numpyro; jax.random draws, jax.scipy.stats has densities.",
     "profiler": "JAX profiles with jax.profiler.trace.",
     "utils.tensorboard": "The writer takes NumPy arrays: import it from tensorboardX or clu.metric_writers.",
     "hub": "torch.hub loads PyTorch models.",

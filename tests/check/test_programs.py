@@ -266,6 +266,24 @@ def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
     assert report.verdict is VerdictKind.DIFFERENT, report
 
 
+SAVE = """\
+    if epoch == 6:
+        torch.save({"epoch": epoch, "net": model.state_dict()}, "net.pt")
+    if epoch % 5 == 0:"""
+SAVING = LINEAR.replace("    if epoch % 5 == 0:", SAVE)
+LOADING = "saved = torch.load('net.pt')\nmodel.load_state_dict(saved['net'])\nprint(saved['epoch'], model(x)[0])\n"
+
+
+def test_checkpoints_are_compared_by_their_keys(run: Run) -> None:
+    report = run(SAVING + LOADING)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert (report.values["saved"].count, report.values["saved"].numbers) == (3, 4)
+    for mistake in (("== 6", "== 7"), ('"net.pt"', '"other.pt"')):
+        report = run(SAVING, mistake=mistake)
+        assert report.verdict is VerdictKind.DIFFERENT, report
+        assert report.reason is not None and "net.pt" in report.reason
+
+
 def test_draws_of_one_side_alone_are_noted(run: Run) -> None:
     report = run("import torch\n\nprint(torch.randn(3))\n", mistake=("torch.randn(3)", "torch.randn(3, 4)[:, 0]"))
     assert report.verdict is VerdictKind.DIFFERENT

@@ -16,7 +16,8 @@ from t2j_lsp.translate import translate
 PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
     "apply_init": "order",
-    "bandit_gaussian": "Distributions",
+    "bandit_gaussian": "on one line",
+    "bernoulli_policy": "A value of one update is used in another",
     "checkpoint_dict": "order",
     "ema_shadow": "carry no such flag",
     "layer_groups": "its parameter groups have different ones",
@@ -26,7 +27,8 @@ GAPS = {
     "polynomial_tensors": "the gradients in .grad",
     "quantile": "passed as a value",
     "raw_tensors": "instead of storing them",
-    "reinforce": "Distributions",
+    "reinforce": "carry no gradient in JAX",
+    "simple_pg": "The loss doesn't depend on the modules",
     "tensorboard_cnn": "The writer takes NumPy arrays",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""

@@ -358,7 +358,7 @@ class Calls:
         owner = self.ctx.fact(func.value)
         if _is_super(func.value):
             return self.methods().super_call(node, func)
-        if isinstance(owner, Tensor):
+        if isinstance(owner, Tensor) or isinstance(owner, Object) and owner.name in names_with(Trait.DISTRIBUTION):
             return self.tensors().method(node, func, owner)
         if is_module(owner):
             return self.methods().method(node, func, owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import Object, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
@@ -38,8 +38,10 @@ class TensorMethods:
         self.in_place = in_place
         self.code = code
 
-    def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor) -> Piece | None:
+    def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor | Object) -> Piece | None:
         name = func.attr
+        if isinstance(owner, Object):
+            return self._of_distribution(node, func, owner)
         if self.ctx.inference.has_jax and any(k.arg in ("axis", "keepdims") for k in node.keywords):
             return None  # converted before: a method of arrays, which may mean something else
         explicit = REGISTRY.get(f"torch.Tensor.{name}")
@@ -55,6 +57,14 @@ class TensorMethods:
             return self.copier.copy_arguments(node)
         if name.endswith("_") and not name.endswith("__"):
             return self.in_place.call(node, func.value, lambda: self.rules.apply(rule, node, func.value))
+        return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
+
+    def _of_distribution(self, node: ast.Call, func: ast.Attribute, owner: Object) -> Piece | None:
+        rule = REGISTRY.get(f"{owner.name}.{func.attr}")
+        if rule is None or rule.emit is None:
+            name = f"{owner.name}.{func.attr}"
+            self.ctx.report.gap(node, name, "no-rule", f"t2j has no rule for {name}")
+            return self.copier.copy_arguments(node)
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
 
     def unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:

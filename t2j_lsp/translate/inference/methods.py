@@ -73,6 +73,9 @@ class Methods:
                 return STR
             case Object(kind="array"):
                 return owner
+            case Object(kind="distribution") if (rule := REGISTRY.get(f"{owner.name}.{name}")) is not None:
+                self.state.note_random(rule.name, rule)
+                return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
             case Scalar() | Object() | Qual():
                 return UNKNOWN
             case _:

@@ -79,6 +79,7 @@ class Trait(Enum):
     CLIPS_VALUE = "a call that clips gradients by value"
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
+    DISTRIBUTION = "a class of random variables, whose methods have rules"
     ONES = "a call that makes a tensor of ones"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"

@@ -20,8 +20,9 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -80,6 +81,9 @@ PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.null
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 
+_GROWING = frozenset({"append", "extend", "insert"})
+
+
 class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
@@ -114,6 +118,8 @@ class Jittable:
             case ast.Attribute(attr="grad" | "grad_fn" | "requires_grad"):
                 if isinstance(self.inference.fact(node.value), Tensor):
                     return f"it reads .{node.attr}, which JAX arrays don't have"
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()) if self._keeps_values(owner, name):
+                return f"it reads {ast.unparse(node)}, values of earlier calls, which carry no gradient in JAX"
             case ast.Attribute(ctx=ast.Store()):
                 return f"it assigns the attribute {ast.unparse(node)}"
             case (
@@ -129,6 +135,15 @@ class Jittable:
             case ast.Break() | ast.Continue():
                 return "it leaves a loop early"
         return None
+
+    def _keeps_values(self, owner: ast.expr, name: str) -> bool:
+        """Whether a module has a list under a name that is filled as it is called: ``policy.saved_log_probs``."""
+        fact = self.inference.fact(owner)
+        held = fact.cls.info.attribute(name) if isinstance(fact, Instance) and is_module(fact) else None
+        if not isinstance(held, ListOf | Tuple) or is_module(element(held)):
+            return False
+        grows = (n for n in self.inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in _GROWING)
+        return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in grows)
 
     def _call(self, node: ast.Call) -> str | None:
         fact = self.inference.fact(node.func)
@@ -183,7 +198,7 @@ class Jittable:
             case Scalar(kind="str"):
                 return None
             case Object():
-                return f"it calls {text}"
+                return f"it calls {text}" if owner.name not in names_with(Trait.DISTRIBUTION) else None
             case Instance() if not owner.cls.info.is_module:
                 return f"it calls {text}, whose object can't be passed to a compiled function"
         if is_module(owner):

@@ -1,0 +1,100 @@
+"""What feeds a kept loader stays PyTorch's, and becomes arrays where JAX code reads it."""
+
+from __future__ import annotations
+
+from t2j_lsp import convert
+
+HEAD = """import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+STEP = """        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def converted(source: str) -> str:
+    done = convert(HEAD + source)
+    assert not done.gaps, [gap.reason for gap in done.gaps]
+    return done.code
+
+
+def test_a_name_that_gets_batches_after_it_fed_the_loader() -> None:
+    code = converted(f"""
+
+def train():
+    x = torch.rand(8, 3)
+    y = x.sum(1, keepdim=True)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4)
+    for batch in loader:
+        x, y = batch
+        x = x.to(dtype=torch.float32)
+{STEP}    print(loss.item())
+
+
+train()
+""")
+    assert "x, y = jax.tree.map(jnp.asarray, batch)" in code
+    assert ".astype(jnp.float32)" in code
+    assert "    x = torch.rand(8, 3)\n" in code
+
+
+def test_an_iterator_with_a_name_gives_arrays() -> None:
+    code = converted(f"""
+loader = DataLoader(TensorDataset(torch.rand(8, 3), torch.rand(8, 1)), batch_size=4)
+for _ in range(2):
+    for x, y in loader:
+{STEP}
+batches = iter(loader)
+x, y = next(batches)
+print(F.l1_loss(model(x), y).item())
+""")
+    assert "x, y = jax.tree.map(jnp.asarray, next(batches))" in code
+
+
+def test_tensors_in_a_list_that_feeds_a_loader_are_arrays_where_they_are_read() -> None:
+    code = converted(f"""
+pairs = []
+for i in range(8):
+    pairs.append((torch.rand(3), torch.rand(1)))
+loader = DataLoader(pairs, batch_size=4)
+for _ in range(2):
+    for x, y in loader:
+{STEP}
+for x, _ in pairs[:2]:
+    print(len(pairs), model(x).item())
+""")
+    assert "for x, _ in jax.tree.map(jnp.asarray, pairs)[:2]:" in code
+    assert "pairs.append((torch.rand(3), torch.rand(1)))" in code
+
+
+def test_values_that_no_compiled_function_takes_are_made_arrays_in_front_of_it() -> None:
+    code = converted("""
+index = {"a": 0, "b": 1}
+words = [("a", "b"), ("b", "a")]
+for first, second in words:
+    optimizer.zero_grad()
+    loss = model(torch.eye(3)[0]) * torch.tensor([index[second]], dtype=torch.float32)
+    loss.sum().backward()
+    optimizer.step()
+""")
+    assert "array([index[second]]" not in code.partition("def train_step")[2].partition("for first")[0]
+    assert "train_step(model, optimizer, jnp.array([index[second]], dtype=jnp.float32))" in code
+
+
+def test_old_constructors_take_sizes_and_values() -> None:
+    code = converted("""
+import numpy as np
+
+values = np.load("x.npy")
+a = torch.FloatTensor(values)
+c = torch.FloatTensor(2, 3)
+""")
+    assert "of_size_or_values(values, dtype=jnp.float32)" in code
+    assert "c = jnp.empty((2, 3), dtype=jnp.float32)" in code

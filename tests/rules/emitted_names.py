@@ -20,6 +20,7 @@ from flax import nnx
 from jax import lax
 
 from t2j_lsp.plugins import helper_sources
+from t2j_lsp.rules.helpers import distributions
 
 ROOTS = {
     "jax": jax,
@@ -98,7 +99,7 @@ def _method(node: ast.Attribute) -> Any:
         found = getattr(kind, node.attr, None)
         if found is not None:
             return found if callable(found) else None
-    others = (nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
+    others = (distributions.Normal, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
     if any(hasattr(other, node.attr) for other in others) or node.attr in RESULT_FIELDS:
         return None
     raise AttributeError(f"an array has no attribute {node.attr!r}")

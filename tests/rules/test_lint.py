@@ -49,6 +49,7 @@ def signatures() -> list[Signature]:
 
 
 LEFT_OUT = {
+    "torch.spmm": {"out_dtype"},
     "torch.compile": {"name", "recompile_limit", "isolate_recompiles", "shapes_spec"},
     "torch.nn.Hardtanh": {"min_value", "max_value"},
     **{f"torch.nn.{kind}Norm{rank}d": {"bias"} for kind in ("Batch", "Instance") for rank in (1, 2, 3)},

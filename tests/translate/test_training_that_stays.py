@@ -169,14 +169,14 @@ for x, y in loader:
 """,
         "isn't made in the function",
     ),
-    "a penalty on the gradient by the input": (
+    "a penalty on the gradient by two inputs": (
         """\
 for x, y in loader:
     optimizer.zero_grad()
     x.requires_grad_()
     out = model(x)
-    (gx,) = torch.autograd.grad(out.sum(), x, create_graph=True)
-    loss = criterion(out, y) + (gx ** 2).mean()
+    gx, gy = torch.autograd.grad(out.sum(), (x, y), create_graph=True)
+    loss = criterion(out, y) + (gx ** 2).mean() + gy.mean()
     loss.backward()
     optimizer.step()
 """,

@@ -17,8 +17,7 @@ from .walk_order import walk_alike
 
 _METHODS = names_with(Trait.ELEMENTWISE_IN_PLACE)
 _VALUES = names_with(Trait.SAME_VALUES)
-_BINARY = frozenset({"copy_", "lerp_", "lerp", "mul", "add", "sub", "div"})
-_FUNCTIONS = frozenset({"torch.lerp", "torch.mul", "torch.add", "torch.sub"})
+_OF_PAIRS = names_with(Trait.OF_PAIRS)
 
 
 def writes_alike(inference: Inference, statement: ast.AST | None) -> bool:
@@ -81,11 +80,11 @@ def _elementwise(inference: Inference, node: ast.expr, names: set[str]) -> bool:
                 return False
             fact = inference.fact(func)
             if isinstance(fact, Qual):
-                return fact.name in _FUNCTIONS
+                return fact.name in _OF_PAIRS
             info = called_function(fact)
             if info is not None:
                 return _averages(inference, info)
-            if isinstance(func, ast.Attribute) and func.attr in _METHODS | _VALUES | _BINARY:
+            if isinstance(func, ast.Attribute) and func.attr in _METHODS | _VALUES | _OF_PAIRS:
                 return _elementwise(inference, func.value, names)
     return False
 

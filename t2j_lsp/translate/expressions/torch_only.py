@@ -40,6 +40,10 @@ TORCH_PACKAGES = frozenset(
     )
 )
 """Packages whose functions take PyTorch's tensors."""
+OWN_GRADIENT = (
+    "a custom autograd.Function converts if it has static forward(ctx, ...) and backward(ctx, ...) and keeps nothing "
+    "but attributes and saved tensors; write this one with jax.custom_vjp"
+)
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
 
@@ -120,9 +124,29 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
     for one in info.ancestry():
         for base in one.bases:
             if isinstance(base, Qual) and base.name in names_with(Trait.OWN_GRADIENT):
-                continue
+                if problem_of_gradient(one) is None:
+                    continue
             if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
                 package = base.name.partition(".")[0]
                 if is_torch(base.name) or package in TORCH_PACKAGES and not _own(options, package):
                     return base.name
+    return None
+
+
+def problem_of_gradient(info: ClassInfo) -> str | None:
+    """Why a function with a gradient of its own can't be what the helper `Function` derives; None if it can."""
+    if not names_with(Trait.OWN_GRADIENT) & set(info.torch_bases):
+        return None
+    if not {"forward", "backward"} <= info.methods.keys() or "setup_context" in info.methods:
+        return OWN_GRADIENT
+    for name in ("forward", "backward"):
+        method = info.methods[name]
+        first = next(iter([*method.node.args.posonlyargs, *method.node.args.args]), None)
+        if not method.static or first is None:
+            return OWN_GRADIENT
+        for inner in ast.walk(method.node):
+            match inner:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=called)) if owner == first.arg:
+                    if called != "save_for_backward":
+                        return f"{OWN_GRADIENT}: nothing is like ctx.{called}"
     return None

@@ -88,6 +88,7 @@ class Trait(Enum):
     ELEMENTWISE = "a function that treats all axes alike"
     ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
     ELEMENTWISE_IN_PLACE = "a method that writes the same into every element, and draws the same whatever the layout"
+    OF_PAIRS = "a function or method that computes each element of two tensors' elements at the same place"
     BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
     VIEW = "a tensor's method or attribute whose value may share its storage"
     WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"

@@ -7,8 +7,9 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.expressions.torch_only import problem_of_gradient
 from t2j_lsp.translate.rule.facts import ClassInfo, Instance
-from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
 
@@ -111,25 +112,6 @@ class Classes:
         if info.keeps_rngs:
             return [f"def __init__(self, *, rngs: {nnx}.Rngs):", "    self.rngs = rngs.fork()", ""]
         return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
-
-
-def problem_of_gradient(info: ClassInfo) -> str | None:
-    """Why a function with a gradient of its own can't be what the helper `Function` derives; None if it can."""
-    if not names_with(Trait.OWN_GRADIENT) & set(info.torch_bases):
-        return None
-    if not {"forward", "backward"} <= info.methods.keys() or "setup_context" in info.methods:
-        return "a custom backward is written with jax.custom_vjp: only forward(ctx, ...) with backward converts"
-    for name in ("forward", "backward"):
-        method = info.methods[name]
-        first = next(iter([*method.node.args.posonlyargs, *method.node.args.args]), None)
-        if not method.static or first is None:
-            return "a custom backward is written with jax.custom_vjp: only static methods with a context convert"
-        for inner in ast.walk(method.node):
-            match inner:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=called)) if owner == first.arg:
-                    if called != "save_for_backward":
-                        return f"a custom backward is written with jax.custom_vjp, where nothing is like ctx.{called}"
-    return None
 
 
 def _reads_training(node: ast.ClassDef) -> bool:

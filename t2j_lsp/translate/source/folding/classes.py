@@ -20,7 +20,19 @@ MODES = frozenset(("deterministic", "use_running_average", "training", "decode")
 """Attributes that Flax sets from outside."""
 FLAX_NAMES = frozenset(
     {
-        *("_length", "append", "beta", "bias", "deterministic", "dropout", "extend", "head_dim", "in_features"),
+        *(
+            "_length",
+            "append",
+            "apply",
+            "scale",
+            "beta",
+            "bias",
+            "deterministic",
+            "dropout",
+            "extend",
+            "head_dim",
+            "in_features",
+        ),
         *("insert", "kernel_size", "layers", "lower", "mean", "momentum", "negative_slope", "num_embeddings"),
         *("num_heads", "out_features", "padding", "rngs", "scan", "size", "step", "threshold", "update"),
         *("use_running_average", "value", "var", "zeros"),

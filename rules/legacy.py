@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, rule
 
@@ -25,6 +25,8 @@ def is_size(call: Call) -> bool | None:
 def built(call: Call, dtype: str | None) -> Piece | Refusal:
     """Sizes make an array of that shape with values that nobody set; a list or a tensor gives its values."""
     match is_size(call):
+        case None if isinstance(call["data"].items[0].fact, Shape):
+            return call.refuse("Can't tell whether the sizes are a torch.Size or values: write torch.empty(size).")
         case None:
             rest = f", dtype={dtype}" if dtype is not None else ""
             return call.emit(f"of_size_or_values({{data}}{rest})", data=call["data"].items[0])

@@ -28,6 +28,8 @@ def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
 
 def of_size_or_values(data: Any, dtype: Any = jnp.float32) -> jax.Array:
     """An array of the values of `data` or, if it is a whole number, of that length: PyTorch's old constructors."""
+    if isinstance(data, tuple):
+        raise TypeError("a tuple is a size if it is a shape, and values if not: use jnp.empty or jnp.array")
     return jnp.empty(data, dtype) if isinstance(data, int | np.integer) else jnp.array(data, dtype)
 
 

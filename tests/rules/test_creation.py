@@ -61,6 +61,8 @@ ROWS = [
     ("torch.LongTensor([1, 2])", "jnp.array([1, 2], dtype=jnp.int64)", ""),
     ("torch.cuda.FloatTensor([1, 2]) if False else 0", "jnp.array([1, 2], dtype=jnp.float32) if False else 0", ""),
     ("torch.FloatTensor(2, 3).shape", "jnp.empty((2, 3), dtype=jnp.float32).shape", ""),
+    ("torch.FloatTensor(np.array([1, 2]))", "of_size_or_values(np.array([1, 2]), dtype=jnp.float32)", ""),
+    ("torch.FloatTensor(np.int64(3)).shape", "of_size_or_values(np.int64(3), dtype=jnp.float32).shape", ""),
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
     ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
@@ -102,7 +104,7 @@ def test_float64_arrays_from_numpy_are_noted_without_x64() -> None:
 
 
 REFUSED = [
-    ("torch.Tensor(size)", "Can't tell", ""),
+    ("torch.Tensor(x.shape)", "Can't tell", "x"),
     ("x.new([1, 2])", "x.new() takes sizes or data", "x"),
     ("torch.range(0, 3)", "includes its end", ""),
     ("torch.sparse_coo_tensor(i, u)", "sparse", "iu"),

@@ -31,6 +31,7 @@ F = "torch.nn.functional."
 WINDOWS = [call(7), call(8, periodic=False), call(1 + 5, dtype=torch.float64)]
 
 MORE: dict[str, list[Arguments]] = {
+    "torch.spmm": [call(x(3, 4), x(4, 2))],
     "torch.where": [call(x(3, 4) > 0, x(3, 4), x(4, seed=1)), call(x(3) > 0, x(3), 2.0), call(x(3, 4) > 0)],
     "torch.einsum": [
         call("ij,jk->ik", x(2, 3), x(3, 4)),

@@ -165,7 +165,12 @@ for rank in (1, 2, 3):
         switches={"bias": "use_bias"},
         jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
     )
-    layer(f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}")
+    layer(
+        f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}",
+        attributes={"weight": "kernel"},
+        switches={"bias": "use_bias"},
+        unheld=("padding",),
+    )
     layer(
         f"torch.nn.MaxPool{rank}d(kernel_size, stride=None, padding=0, dilation=1, return_indices=False,"
         " ceil_mode=False)",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import TENSOR, Tensor
-from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.layer import Build, layer
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
@@ -65,8 +67,35 @@ layer(
     attributes={"weight": "embedding"},
     ignore=["sparse"],
 )
-layer("torch.nn.Identity(*args, **kwargs)", result=SAME, random=False, elementwise=True)
-layer("torch.nn.Flatten(start_dim=1, end_dim=-1)", result=TENSOR, random=False)
+
+
+def _without_arguments(template: str) -> Build:
+    """A function where the constructor is called without arguments; with some, the class."""
+
+    def build(call: Call) -> Piece | None:
+        arguments = isinstance(call.node, ast.Call) and (call.node.args or call.node.keywords)
+        return None if arguments else call.emit(template)
+
+    return build
+
+
+layer(
+    "torch.nn.Identity(*args, **kwargs)",
+    _without_arguments("lambda x: x"),
+    function=True,
+    result=SAME,
+    random=False,
+    elementwise=True,
+    jax="lambda x: x",
+)
+layer(
+    "torch.nn.Flatten(start_dim=1, end_dim=-1)",
+    _without_arguments("lambda x: x.reshape(x.shape[0], -1)"),
+    function=True,
+    result=TENSOR,
+    random=False,
+    jax="lambda x: x.reshape(x.shape[0], -1)",
+)
 layer("torch.nn.Unflatten(dim, unflattened_size)", result=TENSOR, random=False)
 layer(
     "torch.nn.Dropout(p=0.5, inplace=False)",

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
-from .init import torch_init, uniform_bias
+from .init import torch_init
 from .pooling import per_axis
 
 
@@ -120,25 +120,25 @@ class ConvNd(nnx.Conv):
         *,
         rngs: nnx.Rngs,
     ):
-        kernel_size, dilation = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
+        kernel, dilations = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
         amounts = padding.upper() if isinstance(padding, str) else per_axis(padding, self.rank)
         super().__init__(
             in_channels,
             out_channels,
-            kernel_size,
+            kernel,
             strides=per_axis(stride, self.rank),
             padding=amounts if padding_mode == "zeros" else "VALID",
-            kernel_dilation=dilation,
+            kernel_dilation=dilations,
             feature_group_count=groups,
             use_bias=bias,
-            **torch_init(in_channels // groups * math.prod(kernel_size)),
+            **torch_init(in_channels // groups * math.prod(kernel)),
             rngs=rngs,
         )
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.stride, self.dilation, self.groups = self.strides, dilation, groups
+        self.stride, self.dilation, self.groups = self.strides, dilations, groups
         self.padding_mode = padding_mode
         if padding_mode != "zeros":
-            self.border = conv_padding(padding, kernel_size, dilation)
+            self.border = conv_padding(padding, kernel, dilations)
 
     weight = property(lambda self: jnp.moveaxis(self.kernel[...], (-1, -2), (0, 1)))
     """The kernel in PyTorch's layout, (out, in / groups, *kernel_size)."""
@@ -170,10 +170,10 @@ class Conv3d(ConvNd):
     rank = 3
 
 
-class ConvTransposeNd(nnx.Module):
-    """PyTorch's transposed convolutions, with `weight` in PyTorch's layout, (in, out / groups, *kernel_size).
+class ConvTransposeNd(nnx.ConvTranspose):
+    """`nnx.ConvTranspose` with PyTorch's constructor, axes `(N, C, *spatial)` at the border, and initialisation.
 
-    `nnx.ConvTranspose` has neither groups nor `output_padding`, and means something else by `padding`.
+    The parameters are Flax's: `kernel` (*kernel_size, out / groups, in) and `bias` (out,).
     """
 
     rank: int  # of the spatial axes, set by the subclasses
@@ -192,18 +192,29 @@ class ConvTransposeNd(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
+        kernel, dilations = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
+        sizes = zip(kernel, dilations, per_axis(padding, self.rank), per_axis(output_padding, self.rank), strict=True)
+        init = torch_init(out_channels // groups * math.prod(kernel))
+        super().__init__(
+            in_channels,
+            out_channels // groups,
+            kernel,
+            strides=per_axis(stride, self.rank),
+            padding=tuple((d * (k - 1) - p, d * (k - 1) - p + extra) for k, d, p, extra in sizes),
+            kernel_dilation=dilations,
+            use_bias=bias,
+            transpose_kernel=True,
+            **init,
+            rngs=rngs,
+        )
+        if groups > 1 and bias:
+            self.bias = nnx.Param(init["bias_init"](rngs.params(), (out_channels,), jnp.float32))
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = per_axis(kernel_size, self.rank)
-        self.stride = per_axis(stride, self.rank)
-        self.padding = per_axis(padding, self.rank)
+        self.stride, self.dilation = self.strides, dilations
         self.output_padding = per_axis(output_padding, self.rank)
-        self.dilation = per_axis(dilation, self.rank)
-        # PyTorch takes the weight's second axis, out / groups, for the fan_in of the initialisers.
-        weight_init = nnx.initializers.variance_scaling(1 / 3, "fan_in", "uniform", in_axis=1, out_axis=0)
-        weight_shape = (in_channels, out_channels // groups, *self.kernel_size)
-        self.weight = nnx.Param(weight_init(rngs.params(), weight_shape))
-        bias_init = uniform_bias(math.prod(weight_shape[1:]))
-        self.bias = nnx.Param(bias_init(rngs.params(), (out_channels,))) if bias else nnx.data(None)
+
+    weight = property(lambda self: jnp.moveaxis(self.kernel[...], (-1, -2), (0, 1)))
+    """The kernel in PyTorch's layout, (in, out / groups, *kernel_size)."""
 
     def __call__(self, x: jax.Array, output_size: Sequence[int] | None = None) -> jax.Array:
         """Applies the layer to `x`, (N, in, *spatial) or (in, *spatial).
@@ -212,15 +223,24 @@ class ConvTransposeNd(nnx.Module):
           x: the input.
           output_size: the spatial shape of the result (or its whole shape), in place of `output_padding`.
         """
-        extra: Sequence[int] = self.output_padding
+        x = jnp.moveaxis(x, -self.rank - 1, -1)
+        pads = self.padding
         if output_size is not None:
-            sizes = zip(x.shape[-self.rank :], self.kernel_size, self.stride, self.padding, self.dilation, strict=True)
-            smallest = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, k, s, p, d in sizes]
-            extra = [out - size for out, size in zip(output_size[-self.rank :], smallest, strict=True)]
-        bias = None if self.bias is None else self.bias[...]
-        return conv_transpose_nd(
-            x, self.weight[...], bias, self.stride, self.padding, extra, self.groups, self.dilation
-        )
+            sizes = zip(output_size[-self.rank :], x.shape[-self.rank - 1 : -1], self.kernel_size, strict=True)
+            steps = zip(sizes, self.stride, self.dilation, strict=True)
+            lengths = [size - 1 + d * (k - 1) - s * (n - 1) for (size, n, k), s, d in steps]
+            pads = [(pair[0], both - pair[0]) for pair, both in zip(pads, lengths, strict=True)]
+        dtype = jnp.result_type(x, self.kernel[...])
+        batch, kernel = x.reshape(-1, *x.shape[-self.rank - 1 :]).astype(dtype), self.kernel[...].astype(dtype)
+        options = {"padding": pads, "rhs_dilation": self.dilation, "transpose_kernel": True}
+        if self.groups == 1:
+            y = lax.conv_transpose(batch, kernel, self.stride, **options)
+        else:
+            parts = zip(jnp.split(batch, self.groups, -1), jnp.split(kernel, self.groups, -1), strict=True)
+            y = jnp.concatenate([lax.conv_transpose(p, k, self.stride, **options) for p, k in parts], -1)
+        if self.bias is not None:
+            y += self.bias[...]
+        return jnp.moveaxis(y.reshape(*x.shape[: -self.rank - 1], *y.shape[1:]), -1, -self.rank - 1)
 
 
 class ConvTranspose1d(ConvTransposeNd):

@@ -324,3 +324,20 @@ def test_device_names_go_when_nothing_reads_them() -> None:
         return model(torch.zeros(1, 2, device=device))
     """)
     assert "device" not in code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "net = Net()\nnet.pool = nn.Identity()",
+        "def cut(net):\n    net.pool = nn.MaxPool2d(3) if net else nn.Identity()",
+    ],
+)
+def test_a_layer_that_is_exchanged_is_a_module_and_no_function(change: str) -> None:
+    source = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += "        self.pool = nn.MaxPool2d(2)\n        self.end = nn.Identity()\n\n"
+    source += "    def forward(self, x):\n        return self.end(self.pool(x))\n"
+    assert "self.pool = lambda x: max_pool2d(x, kernel_size=2)" in body(source)
+    code = body(source + "\n\n" + change + "\n")
+    assert "self.pool = MaxPool2d(2)" in code and "self.end = lambda x: x" in code
+    assert "net.pool = Identity()" in code or "net.pool = MaxPool2d(3) if net else Identity()" in code

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 from t2j_lsp.translate.source.helpers import constructor_parameters
+from t2j_lsp.translate.source.text import Source
 
 from .context import Context
 from .copying import Copier
@@ -53,7 +54,9 @@ class Layers:
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         asked = self.ctx.inference.isinstance_classes
-        if layer.function and layer.name in asked or self.ctx.inference.settings.of(node, layer.name):
+        if self.ctx.inference.settings.of(node, layer.name):
+            return None
+        if layer.function and (layer.name in asked or is_exchanged(node, self.ctx.source)):
             return None
         build = layer.direct
         if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:
@@ -177,6 +180,37 @@ def _is_default(layer: LayerRule, keyword: ast.keyword) -> bool:
 def layer_named(inference: object, name: str) -> bool:
     """Whether isinstance asks for this layer, so that its helper class has to be there."""
     return name in getattr(inference, "isinstance_classes", ())
+
+
+def is_exchanged(node: ast.Call, source: Source) -> bool:
+    """Whether a layer stands, or is exchanged, in an attribute of a module that exists: ``net.fc = Identity()``.
+
+    Flax tells attributes that hold modules from those that hold functions, and one can't become the other.
+    """
+    value: ast.AST = node
+    while isinstance(parent := source.parents.get(value), ast.IfExp | ast.BoolOp):
+        value = parent
+    if not isinstance(parent, ast.Assign | ast.AnnAssign):
+        return False
+    targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+    names = {target.attr for target in targets if isinstance(target, ast.Attribute)}
+    return any(
+        isinstance(one, ast.Attribute)
+        and one.attr in names
+        and isinstance(one.ctx, ast.Store)
+        and not _own(one, source)
+        for one in source.nodes
+    )
+
+
+def _own(target: ast.Attribute, source: Source) -> bool:
+    """Whether an attribute is set by the constructor of its object."""
+    place: ast.AST | None = target
+    while place is not None and not isinstance(place, ast.FunctionDef):
+        place = source.parents.get(place)
+    if place is None or place.name != "__init__" or not place.args.args:
+        return False
+    return isinstance(target.value, ast.Name) and target.value.id == place.args.args[0].arg
 
 
 def _spreads(node: ast.Call) -> bool:

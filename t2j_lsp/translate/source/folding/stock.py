@@ -11,6 +11,7 @@ from .constants import value_of
 DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.Linear": {"use_bias": True},
     "nnx.Conv": {"kernel_dilation": 1, "feature_group_count": 1, "use_bias": True},
+    "nnx.ConvTranspose": {"use_bias": True},
     "nnx.BatchNorm": {"use_running_average": False, "epsilon": 1e-5, "use_bias": True, "use_scale": True},
     "nnx.GroupNorm": {"use_bias": True, "use_scale": True},
     "nnx.LayerNorm": {"use_bias": True, "use_scale": True},
@@ -35,7 +36,7 @@ class _Defaults(cst.CSTTransformer):
         kept = [
             a
             for a in updated_node.args
-            if a.keyword is None or a.keyword.value not in known or value_of(a.value) != known[a.keyword.value]
+            if a.keyword is None or a.keyword.value not in known or not _is(value_of(a.value), known[a.keyword.value])
         ]
         if len(kept) == len(updated_node.args):
             return updated_node
@@ -43,3 +44,8 @@ class _Defaults(cst.CSTTransformer):
             last = updated_node.args[-1]
             kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
         return updated_node.with_changes(args=kept)
+
+
+def _is(value: object, default: float) -> bool:
+    """Whether a value says what the default says: one number for each axis, or for all of them."""
+    return value == default or isinstance(value, tuple) and set(value) == {default}

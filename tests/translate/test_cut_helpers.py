@@ -276,10 +276,11 @@ def test_defaults_of_flax_are_flaxs() -> None:
     )
     assert "super().__init__(n, axis=1)" in without_stock_defaults(text, "nnx.BatchNorm")
     assert without_stock_defaults(text, None) == text
-    assert (
-        without_stock_defaults("x = nnx.Conv(1, 2, use_bias=True, strides=2)\n", None)
-        == "x = nnx.Conv(1, 2, strides=2)\n"
-    )
+    said = "x = nnx.Conv(1, 2, use_bias=True, kernel_dilation=(1, 1), strides=2)\n"
+    assert without_stock_defaults(said, None) == "x = nnx.Conv(1, 2, strides=2)\n"
+    for argument in ("use_bias=False", "kernel_dilation=(1, 2)", "feature_group_count=n", "use_bias=bias"):
+        kept = f"x = nnx.Conv(1, 2, {argument})\n"
+        assert without_stock_defaults(kept, None) == kept
 
 
 CALLS = {

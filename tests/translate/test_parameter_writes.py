@@ -78,7 +78,7 @@ def init(m):
     {test}
         {statement}
 """
-KINDS = "if isinstance(m, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):"
+KINDS = "if isinstance(m, (nn.Conv2d, nn.Bilinear, nn.Linear)):"
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,7 @@ KINDS = "if isinstance(m, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):"
         (KINDS, "nn.init.zeros_(m.weight)", "weight[...] = jnp.zeros_like(weight[...])"),
         (KINDS, "nn.init.uniform_(m.weight.data)", "weight[...] = uniform_between(0.0, 1.0)("),
         (KINDS, "m.weight.data.fill_(1.0)", "weight[...] = 1.0"),
-        (
-            'if m.__class__.__name__.find("Conv") != -1:',
-            "m.weight.data.normal_()",
-            "weight[...] = rngs.normal(weight.shape, weight.dtype)",
-        ),
+        (KINDS, "m.weight.data.normal_()", "weight[...] = rngs.normal(weight.shape, weight.dtype)"),
     ],
 )
 def test_a_weight_of_two_kinds_of_layers_is_picked_first(test: str, statement: str, expected: str) -> None:
@@ -99,6 +95,15 @@ def test_a_weight_of_two_kinds_of_layers_is_picked_first(test: str, statement: s
     assert not translation.gaps
     code = translation.code
     assert "weight = m.kernel if isinstance(m, " in code and expected in code
+
+
+@pytest.mark.parametrize(
+    "test",
+    ['if m.__class__.__name__.find("Conv") != -1:', "if isinstance(m, (nn.Conv2d, nn.ConvTranspose2d)):"],
+)
+def test_convolutions_of_both_kinds_have_a_kernel(test: str) -> None:
+    translation = translate(INIT.format(test=test, statement="nn.init.kaiming_normal_(m.weight)"), Options())
+    assert not translation.gaps and "m.kernel[...] = kaiming_normal()(" in translation.code
 
 
 @pytest.mark.parametrize("test", ['if "BatchNorm" in type(m).__name__:', "if isinstance(m, nn.BatchNorm2d):"])

@@ -80,7 +80,7 @@ def conv_channels_last(rank: int) -> Build:
         text += ", feature_group_count={groups?}"
         bias = call.literal("bias")
         text += "" if bias is True else ", use_bias={bias}"
-        init = ", kernel_init=uniform_fan_in" if bias is False else f", **torch_init({_fan_in(call, kernel)})"
+        init = ", kernel_init=uniform_fan_in" if bias is False else f", **uniform_init({_fan_in(call, kernel)})"
         text += call.site.init(init)
         return call.emit(text + ", rngs={rngs})", rngs=call.site.rngs())
 

@@ -19,7 +19,7 @@ def _linear(call: Call) -> Piece | None:
         return None
     bias = call.literal("bias")
     use_bias = "" if bias is True else ", use_bias={bias}"
-    init = call.site.init(", kernel_init=uniform_fan_in" if bias is False else ", **torch_init({fan_in})")
+    init = call.site.init(", kernel_init=uniform_fan_in" if bias is False else ", **uniform_init({fan_in})")
     return call.emit(
         f"nnx.Linear({{in_features}}, {{out_features}}{use_bias}{init}, rngs={{rngs}})",
         fan_in=call["in_features"],
@@ -34,7 +34,7 @@ layer(
     attributes={"weight": "kernel"},
     switches={"bias": "use_bias"},
     held=("in_features", "out_features"),
-    jax="nnx.Linear(in_features, out_features, **torch_init(in_features), rngs=rngs)",
+    jax="nnx.Linear(in_features, out_features, **uniform_init(in_features), rngs=rngs)",
 )
 layer("torch.nn.Bilinear(in1_features, in2_features, out_features, bias=True, device=None, dtype=None)")
 

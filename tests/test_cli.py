@@ -156,7 +156,7 @@ def test_helpers_of_one_file_go_into_a_module_beside_it(project: Path) -> None:
     assert main(["convert", "layer.py", "-o", "out/layer.py", "--helpers", "module"]) == 0
     code, helpers = ((project / "out" / name).read_text() for name in ("layer.py", "torch_helpers.py"))
     assert "from torch_helpers import " in code
-    assert "torch_init" in helpers
+    assert "uniform_init" in helpers
     assert "def uniform" not in code
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
-from .init import torch_init
+from .init import uniform_init
 from .pooling import per_axis
 
 
@@ -131,7 +131,7 @@ class ConvNd(nnx.Conv):
             kernel_dilation=dilations,
             feature_group_count=groups,
             use_bias=bias,
-            **torch_init(in_channels // groups * math.prod(kernel)),
+            **uniform_init(in_channels // groups * math.prod(kernel)),
             rngs=rngs,
         )
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -194,7 +194,7 @@ class ConvTransposeNd(nnx.ConvTranspose):
     ):
         kernel, dilations = per_axis(kernel_size, self.rank), per_axis(dilation, self.rank)
         sizes = zip(kernel, dilations, per_axis(padding, self.rank), per_axis(output_padding, self.rank), strict=True)
-        init = torch_init(out_channels // groups * math.prod(kernel))
+        init = uniform_init(out_channels // groups * math.prod(kernel))
         super().__init__(
             in_channels,
             out_channels // groups,

@@ -30,7 +30,7 @@ def uniform_bias(fan_in: int) -> nnx.Initializer:
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * fan_in**-0.5
 
 
-def torch_init(fan_in: int) -> dict:
+def uniform_init(fan_in: int) -> dict:
     """PyTorch's initial values of a linear layer or a convolution: kernel and bias uniform in +-1/sqrt(fan_in)."""
 
     def init(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:

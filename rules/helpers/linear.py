@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .init import torch_init, uniform_bias
+from .init import uniform_bias, uniform_init
 
 
 class Linear(nnx.Linear):
@@ -22,7 +22,7 @@ class Linear(nnx.Linear):
             in_features,
             out_features,
             use_bias=bias,
-            **torch_init(in_features),
+            **uniform_init(in_features),
             rngs=rngs,
         )
 

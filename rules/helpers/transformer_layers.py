@@ -10,7 +10,7 @@ import jax
 from flax import nnx
 
 from .attention import MultiheadAttention
-from .init import torch_init
+from .init import uniform_init
 
 
 class TransformerLayer(nnx.Module):
@@ -37,9 +37,9 @@ class TransformerLayer(nnx.Module):
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, rngs=rngs
         )
-        self.linear1 = linear(d_model, dim_feedforward, **torch_init(d_model))
+        self.linear1 = linear(d_model, dim_feedforward, **uniform_init(d_model))
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        self.linear2 = linear(dim_feedforward, d_model, **torch_init(dim_feedforward))
+        self.linear2 = linear(dim_feedforward, d_model, **uniform_init(dim_feedforward))
         self.norm1 = norm()
         self.norm2 = norm()
         self.dropout1 = nnx.Dropout(dropout, rngs=rngs)

@@ -257,7 +257,7 @@ def test_a_class_brings_its_helpers_and_says_what_is_still_torch() -> None:
     assert conversion.caveats == ("it uses Block, which is still PyTorch",)
     block = line_of(PROGRAM, "class Block")
     helped = applied(PROGRAM, part(PROGRAM, ConversionScope("lines", None, block, block + 6)))
-    assert helped.index("def torch_init(") < helped.index("class Block(nnx.Module)")
+    assert helped.index("def uniform_init(") < helped.index("class Block(nnx.Module)")
     compile(helped, "helped", "exec")
 
 

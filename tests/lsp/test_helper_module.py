@@ -115,7 +115,7 @@ def test_helpers_of_several_files_come_together(begin: Callable[..., Folder]) ->
 def test_an_edited_module_keeps_what_stands_there(begin: Callable[..., Folder]) -> None:
     folder = begin(one=LINEAR, two=EMBEDDING)
     folder.convert("one")
-    edited = folder.module.read_text().replace("def torch_init(", "def torch_init(  # mine\n    ") + "\nX = 1\n"
+    edited = folder.module.read_text().replace("def uniform_init(", "def uniform_init(  # mine\n    ") + "\nX = 1\n"
     folder.module.write_text(edited)
     before = len(folder.editor.edits)
     folder.convert("one")
@@ -222,7 +222,7 @@ def test_a_buffer_that_is_no_file_has_its_helpers_in_it(begin: Callable[..., Fol
     folder = begin()
     folder.client.open("untitled:one.py", LINEAR)
     code = folder.client.command("t2j.previewFile", "untitled:one.py")["code"]
-    assert not imported(code) and "torch_init" in defined(code)
+    assert not imported(code) and "uniform_init" in defined(code)
 
 
 def test_a_notebook_imports_from_the_module_beside_it(begin: Callable[..., Folder]) -> None:

@@ -10,10 +10,10 @@ import pytest
 from flax import nnx
 
 from t2j_lsp import convert
-from t2j_lsp.rules.helpers.init import torch_init
+from t2j_lsp.rules.helpers.init import uniform_init
 
 LAYERS = {
-    "nn.Linear(4, 3)": ("nnx.Linear(4, 3, **torch_init(4), rngs=rngs)", "nnx.Linear(4, 3, rngs=rngs)"),
+    "nn.Linear(4, 3)": ("nnx.Linear(4, 3, **uniform_init(4), rngs=rngs)", "nnx.Linear(4, 3, rngs=rngs)"),
     "nn.Linear(4, 3, bias=False)": (
         "nnx.Linear(4, 3, use_bias=False, kernel_init=uniform_fan_in, rngs=rngs)",
         "nnx.Linear(4, 3, use_bias=False, rngs=rngs)",
@@ -49,11 +49,11 @@ def test_initial_values_are_torchs_or_left_to_flax(layer: str) -> None:
 
 
 CONVOLUTIONS = {
-    "nn.Conv2d(4, 8, 3)": "nnx.Conv(4, 8, (3, 3), padding=0, **torch_init(36), rngs=rngs)",
-    "nn.Conv2d(4, 8, 3, groups=2)": "**torch_init(18), rngs=rngs)",
-    "nn.Conv2d(width, 8, (3, 2))": "**torch_init(width * 6), rngs=rngs)",
-    "nn.Conv2d(width, 8, 1, groups=width)": "**torch_init(width // width), rngs=rngs)",
-    "nn.Conv1d(4, 8, kernel)": "**torch_init(4 * kernel), rngs=rngs)",
+    "nn.Conv2d(4, 8, 3)": "nnx.Conv(4, 8, (3, 3), padding=0, **uniform_init(36), rngs=rngs)",
+    "nn.Conv2d(4, 8, 3, groups=2)": "**uniform_init(18), rngs=rngs)",
+    "nn.Conv2d(width, 8, (3, 2))": "**uniform_init(width * 6), rngs=rngs)",
+    "nn.Conv2d(width, 8, 1, groups=width)": "**uniform_init(width // width), rngs=rngs)",
+    "nn.Conv1d(4, 8, kernel)": "**uniform_init(4 * kernel), rngs=rngs)",
 }
 
 
@@ -64,9 +64,9 @@ def test_a_convolution_counts_the_inputs_of_an_output(layer: str) -> None:
 
 
 def test_kernel_and_bias_lie_within_the_bound_of_the_inputs() -> None:
-    layer = nnx.Linear(400, 500, **torch_init(400), rngs=nnx.Rngs(0))
+    layer = nnx.Linear(400, 500, **uniform_init(400), rngs=nnx.Rngs(0))
     for values in (layer.kernel[...], layer.bias[...]):
         assert 0.049 < jnp.abs(values).max() <= 0.05 and values.dtype == jnp.float32
-    half = nnx.Linear(400, 500, **torch_init(400), rngs=nnx.Rngs(0), param_dtype=jnp.bfloat16)
+    half = nnx.Linear(400, 500, **uniform_init(400), rngs=nnx.Rngs(0), param_dtype=jnp.bfloat16)
     assert half.kernel[...].dtype == half.bias[...].dtype == jnp.bfloat16
     assert isinstance(layer.kernel[...], jax.Array)

@@ -48,7 +48,7 @@ def test_a_branch_sees_channels_first() -> None:
 
 def test_standard_layers_carry_their_settings() -> None:
     code = body(NET.replace("{body}", "        return self.conv2(self.bn(self.conv1(x)))"))
-    assert "nnx.Conv(3, 6, (3, 3), " in code and "**torch_init(27)" in code
+    assert "nnx.Conv(3, 6, (3, 3), " in code and "**uniform_init(27)" in code
     assert "strides=2" in code
     assert "padding=0" in code
     assert "self.bn = BatchNorm(6, rngs=rngs)" in code

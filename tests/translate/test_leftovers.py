@@ -32,7 +32,7 @@ def test_class_in_a_class_is_converted_with_it(name: str) -> None:
     code = body(INNER.format(outer="Net(nn.Module)", name=name))
     assert "class Inner(nnx.Module):" in code
     assert f"self.a = {name}(rngs=rngs)" in code
-    assert "torch" not in code and "nn.Linear(3, 4)" not in code.replace("nnx.", "")
+    assert "torch." not in code and "nn.Linear(3, 4)" not in code.replace("nnx.", "")
 
 
 def test_class_in_a_plain_class_is_converted() -> None:

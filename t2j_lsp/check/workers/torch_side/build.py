@@ -54,7 +54,7 @@ def realise(value: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Ge
 
     def leaf(item: Any) -> Any:
         if isinstance(item, Code):
-            return eval(item.text, {"nn": nn, "functools": functools, **namespace})
+            return eval(item.text, {"torch": torch, "nn": nn, "functools": functools, **namespace})
         if isinstance(item, ArraySpec):
             assert rng is not None
             tensor = to_tensor(draw(item, rng), wide)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 
 from .lengths import BATCHES, batched
 
@@ -39,6 +39,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     (r"reduction", "mean"),
     (r"(num|n)_\w+|kernel(_size)?|stride|window_size|hop_(size|length)|(\w+_)?(rate|sr|count|factor)|amount", 2),
     (r"eps|epsilon", 1e-5),
+    (r"device", Code("torch.device('cpu')")),
 )
 """What parameters of a call beside its first are, by their names, where nothing says that they are tensors."""
 _EDGES = 11

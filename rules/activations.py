@@ -10,7 +10,7 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
-from ._facts import as_float, first, same
+from ._facts import as_float, first, is_float, is_integer, same
 
 F = "torch.nn.functional"
 HALF = ("torch.float16", "torch.bfloat16")
@@ -18,7 +18,6 @@ HALF = ("torch.float16", "torch.bfloat16")
 # Without parameters, and the same in jax.nn in value and gradient.
 for name, jax, aliases in (
     ("relu", "jax.nn.relu", ["torch.relu", "torch.Tensor.relu"]),
-    ("relu6", "jax.nn.relu6", []),
     ("silu", "jax.nn.silu", []),
     ("mish", "jax.nn.mish", []),
     ("selu", "jax.nn.selu", ["torch.selu"]),
@@ -26,17 +25,32 @@ for name, jax, aliases in (
     ("hardsigmoid", "jax.nn.hard_sigmoid", []),
 ):
     Row(f"{F}.{name}(input, inplace=False)", f"{jax}({{input}})", aliases=aliases, result=same)
+
+
+@rule(f"{F}.relu6(input, inplace=False)", jax="jax.nn.relu6(x)", result=same)
+def relu6(call: Call) -> Piece:
+    """jax.nn.relu6 gives floats for integers, PyTorch integers."""
+    return call.emit("jax.nn.relu6({input})" + ("" if is_float(first(call).fact) else ".astype({input}.dtype)"))
+
+
 Row(f"{F}.softsign(input)", "jax.nn.soft_sign({input})", result=same)
 Row(f"{F}.logsigmoid(input)", "jax.nn.log_sigmoid({input})", result=same)
 Row(f"{F}.tanh(input)", "jnp.tanh({input})", result=as_float)
 Row(f"{F}.tanhshrink(input)", "{input} - jnp.tanh({input})", result=same)
-Row(
+
+
+@rule(
     "torch.sigmoid(input)",
-    "jax.nn.sigmoid({input})",
+    jax="jax.nn.sigmoid(x)",
     method=True,
     aliases=[f"{F}.sigmoid", "torch.special.expit"],
     result=as_float,
 )
+def sigmoid(call: Call) -> Piece:
+    """jax.nn.sigmoid takes no integers."""
+    cast = ".astype(jnp.float32)" if is_integer(first(call).fact) else ""
+    return call.emit(f"jax.nn.sigmoid({{input}}{cast})")
+
 
 Row(f"{F}.elu(input, alpha=1.0, inplace=False)", "jax.nn.elu({input}, alpha={alpha?})", result=same)
 Row(

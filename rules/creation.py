@@ -9,7 +9,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
 from ._facts import is_bool, is_integer
@@ -67,6 +67,11 @@ def full_like(call: Call) -> Piece:
 # Sequences ------------------------------------------------------------------------------------------------------
 
 
+def _is_whole(call: Call) -> bool:
+    """Whether the dtype that is asked for is surely one of integers."""
+    return call.given("dtype") and is_integer(Tensor(dtype=dtype_kind(call["dtype"])))
+
+
 def _arange(call: Call) -> Tensor:
     numbers = [call[n] for n in ("start", "end", "step") if n in call.arguments]
     whole = all(is_integer(a.fact) for a in numbers)
@@ -80,8 +85,10 @@ def _arange(call: Call) -> Tensor:
     jax="jnp.arange(start, end, step, dtype)",
     result=_arange,
 )
-def arange(call: Call) -> Piece:
+def arange(call: Call) -> Piece | Refusal:
     floats = any(has_float(call[n]) for n in ("start", "end", "step") if n in call.arguments)
+    if floats and _is_whole(call):
+        return call.refuse("With an integer dtype PyTorch cuts the fractions of start, end and step off first.")
     if "start" not in call.arguments or (call["start"].literal == 0 and not call.given("step")):
         return fill(call, "jnp.arange({end}, dtype={dtype?})", floats)
     step = ", {step}" if call.given("step") else ""
@@ -97,7 +104,9 @@ def _linspace(call: Call) -> Tensor:
     jax="jnp.linspace(start, end, steps, dtype)",
     result=_linspace,
 )
-def linspace(call: Call) -> Piece:
+def linspace(call: Call) -> Piece | Refusal:
+    if _is_whole(call):
+        return call.refuse("PyTorch rounds to an integer dtype step by step: write jnp.linspace(...).astype(dtype).")
     return fill(call, "jnp.linspace({start}, {end}, {steps}, dtype={dtype?})")
 
 
@@ -106,7 +115,9 @@ def linspace(call: Call) -> Piece:
     jax="jnp.logspace(start, end, steps, base, dtype)",
     result="float tensor",
 )
-def logspace(call: Call) -> Piece:
+def logspace(call: Call) -> Piece | Refusal:
+    if _is_whole(call):
+        return call.refuse("PyTorch rounds to an integer dtype step by step: write jnp.logspace(...).astype(dtype).")
     return fill(call, "jnp.logspace({start}, {end}, {steps}, base={base?}, dtype={dtype?})")
 
 

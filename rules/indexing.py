@@ -69,10 +69,10 @@ def narrow(call: Call) -> Piece:
 # By condition ---------------------------------------------------------------------------------------------------
 
 
-@rule("torch.masked_select(input, mask)", jax="x[mask]", method=True, fidelity=CLOSE, note=DYNAMIC)
+@rule("torch.masked_select(input, mask)", jax="masked_select(x, mask)", method=True, fidelity=CLOSE, note=DYNAMIC)
 def masked_select(call: Call) -> Piece:
     same_shape = rank_of(call["input"]) is not None and rank_of(call["input"]) == rank_of(call["mask"])
-    return call.emit("{input}[{mask}]" if same_shape else "{input}[jnp.broadcast_to({mask}, {input}.shape)]")
+    return call.emit("{input}[{mask}]" if same_shape else "masked_select({input}, {mask})")
 
 
 def _nonzero(call: Call) -> Fact:

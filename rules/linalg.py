@@ -11,6 +11,7 @@ from ._facts import reduced, same
 SINGULAR = "For a singular matrix PyTorch raises; JAX gives inf or NaN."
 NOT_POSITIVE = "For a matrix that isn't positive definite PyTorch raises; JAX gives NaN."
 SIGNS = "Signs (phases) of the vectors are arbitrary in both libraries and may differ."
+TRIANGLE = "Of a matrix that isn't symmetric PyTorch reads one triangle, JAX the mean of both."
 
 # Inverses and solvers -------------------------------------------------------------------------------------------
 
@@ -121,9 +122,14 @@ Row(
     "jnp.linalg.eigh({input}, UPLO={UPLO?})",
     result="tensors",
     fidelity=CLOSE,
-    note=SIGNS + " Of a matrix that isn't symmetric PyTorch reads one triangle, JAX the mean of both.",
+    note=f"{SIGNS} {TRIANGLE}",
 )
-Row("torch.linalg.eigvalsh(input, UPLO='L')", "jnp.linalg.eigvalsh({input}, UPLO={UPLO?})")
+Row(
+    "torch.linalg.eigvalsh(input, UPLO='L')",
+    "jnp.linalg.eigvalsh({input}, UPLO={UPLO?})",
+    fidelity=CLOSE,
+    note=TRIANGLE,
+)
 for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
     Row(
         f"torch.linalg.{name}(input)",
@@ -216,11 +222,22 @@ Row(
     "jnp.diagonal({A}, offset={offset?}, axis1={dim1}, axis2={dim2})",
 )
 Row("torch.linalg.cond(input, p=None)", "jnp.linalg.cond({input}, p={p?})")
-Row(
+
+
+@rule(
     "torch.linalg.matrix_rank(input, *, atol=None, rtol=None, hermitian=False)",
-    "jnp.linalg.matrix_rank({input}, rtol={rtol?}, hermitian={hermitian?})",
+    jax="jnp.linalg.matrix_rank(x)",
     result="int tensor",
 )
+def matrix_rank(call: Call) -> Piece | Refusal:
+    """What jnp.linalg.matrix_rank calls ``rtol`` is an absolute bound."""
+    if call.given("atol") and call.given("rtol"):
+        return call.refuse("jnp.linalg.matrix_rank takes one bound: the larger of atol and rtol * norm(x, 2)")
+    relative = "{rtol} * jnp.linalg.norm({input}, 2, axis=(-2, -1))"
+    bound = ", rtol={atol}" if call.given("atol") else f", rtol={relative}" if call.given("rtol") else ""
+    return call.emit(f"jnp.linalg.matrix_rank({{input}}{bound}, hermitian={{hermitian?}})")
+
+
 Row("torch.linalg.tensorinv(input, ind=2)", "jnp.linalg.tensorinv({input}, ind={ind?})")
 Row("torch.linalg.tensorsolve(input, other, dims=None)", "jnp.linalg.tensorsolve({input}, {other})")
 

@@ -11,7 +11,7 @@ from t2j_lsp.translate.rule.pieces import Part
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import spelled
-from ._facts import broadcast, first, is_integer, reduced, reduced_int, reduced_pair, same, same_pair
+from ._facts import broadcast, first, is_float, is_integer, reduced, reduced_int, reduced_pair, same, same_pair
 
 DYNAMIC_SIZE = "The size of the result depends on the values: under jax.jit give {} a size=."
 
@@ -144,7 +144,8 @@ def argsort(call: Call) -> Piece:
 def topk(call: Call) -> Piece:
     """lax.top_k returns a list, which has no `.values`: the helper stands where the value is kept whole."""
     part = used_part(call)
-    if not call.given("largest") and (call.site.unpacked == 2 or part is not None):
+    counted_in_int32 = call.site.x64 and part != "values"
+    if not call.given("largest") and not counted_in_int32 and (call.site.unpacked == 2 or part is not None):
         pair = call.emit("jax.lax.top_k({input}, {k}, axis={dim?})")
         return pair if part is None else as_part(Piece(f"{pair.text}[{0 if part == 'values' else 1}]"))
     return call.emit("top_k({input}, {k}, axis={dim?}, largest={largest?})")
@@ -232,7 +233,9 @@ refuse(
     result=lambda call: Tensor(1),
 )
 def bincount(call: Call) -> Piece:
-    return call.emit("jnp.bincount({input}, weights={weights?}, minlength={minlength?})")
+    """PyTorch adds integer weights up as floats."""
+    weights = "{weights} * 1.0" if call.given("weights") and not is_float(call["weights"].fact) else "{weights?}"
+    return call.emit(f"jnp.bincount({{input}}, weights={weights}, minlength={{minlength?}})")
 
 
 @rule("torch.histc(input, bins=100, min=0, max=0)", jax="jnp.histogram(x, bins, (min, max))[0]", method=True)

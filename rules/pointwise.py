@@ -34,7 +34,14 @@ for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
     jax, aliases = f"jnp.arc{name}", [f"torch.arc{name}", f"torch.Tensor.arc{name}"]
     Row(f"torch.a{name}(input)", f"{jax}({{input}})", method=True, aliases=aliases, result=as_float)
 Row("torch.trunc(input)", "jnp.trunc({input})", method=True, aliases=["torch.fix", "torch.Tensor.fix"], result=same)
-Row("torch.rsqrt(input)", "jax.lax.rsqrt({input})", method=True, result=as_float)
+
+
+@rule("torch.rsqrt(input)", jax="jax.lax.rsqrt(x)", method=True, result=as_float)
+def rsqrt(call: Call) -> Piece:
+    """jax.lax.rsqrt takes no integers."""
+    return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "jax.lax.rsqrt({input})")
+
+
 Row("torch.reciprocal(input)", "1 / {input}", method=True, result=as_float)
 Row("torch.neg(input)", "-{input}", method=True, aliases=["torch.negative", "torch.Tensor.negative"], result=same)
 Row("torch.positive(input)", "+{input}", method=True, result=same)
@@ -172,9 +179,17 @@ Row(
     fidelity=CLOSE,
     note="The gradient at an input of 0 is 0 in PyTorch and 1 or -1 in JAX.",
 )
-for name in ("logaddexp", "logaddexp2", "heaviside"):
-    other = "values" if name == "heaviside" else "other"
-    Row(f"torch.{name}(input, {other})", f"jnp.{name}({{input}}, {{{other}}})", method=True, result=broadcast)
+for name in ("logaddexp", "logaddexp2"):
+    Row(f"torch.{name}(input, other)", f"jnp.{name}({{input}}, {{other}})", method=True, result=broadcast)
+
+
+@rule("torch.heaviside(input, values)", jax="jnp.heaviside(x, values)", method=True, result=broadcast)
+def heaviside(call: Call) -> Piece:
+    """PyTorch's result has the dtype of both operands; jnp.heaviside gives floats for integers."""
+    text = "jnp.heaviside({input}, {values})"
+    return call.emit(text if is_float(first(call).fact) else f"{text}.astype({{input}}.dtype)")
+
+
 Row(
     "torch.nextafter(input, other)",
     "jnp.nextafter({input}, {other})",

@@ -8,7 +8,8 @@ from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
-from ._facts import multiplied, same
+from ._arguments import has_float
+from ._facts import is_float, multiplied, same
 
 for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"}.items():
     aliases = ["torch.linalg.matmul"] if name == "matmul" else []
@@ -46,8 +47,17 @@ def einsum(call: Call) -> Piece | Refusal:
     return call.emit(f"jnp.einsum({{equation}}, {', '.join(item.text for item in operands)})")
 
 
+INTEGER_FACTORS = (
+    "With tensors of integers or bools PyTorch rounds alpha and beta to that dtype first; JAX gives floats."
+)
+
+
 def _add_product(call: Call, product: str) -> Piece:
     """``beta * input + alpha * product``. With beta=0 PyTorch does not read ``input``."""
+    factors = [call[name] for name in ("alpha", "beta") if call.given(name)]
+    is_bool_product = call.signature.name == "torch.addr"  # the only one that takes tensors of bools
+    if not is_float(call["input"].fact) and any(is_bool_product or has_float(factor) for factor in factors):
+        call.note(INTEGER_FACTORS)
     scaled = f"{{alpha}} * ({product})" if call.given("alpha") else product
     if call.literal("beta") == 0 and call.given("beta"):
         return call.emit(scaled)

@@ -82,7 +82,7 @@ def _ddof(call: Call) -> tuple[str | None, str | None]:
     where = None if dim is None else axis(call)
     if unbiased is None:
         correction = call.arguments.get("correction")
-        return where, "1" if correction is None else correction.text
+        return where, "1" if correction is None or correction.is_none else correction.text
     if unbiased.literal is NO_LITERAL:
         return where, f"int({unbiased.text})"
     return where, "1" if unbiased.literal else "0"

@@ -9,7 +9,7 @@ from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import axis_index, integer, part_texts, parts
-from ._facts import is_bool, is_integer
+from ._facts import is_bool, is_float, is_integer
 
 # Along an axis: x[i][index[i][j]] = src[i][j] ---------------------------------------------------------------------
 
@@ -31,7 +31,13 @@ def scatter(call: Call) -> Piece | Refusal:
     method = REDUCE.get(str(call["reduce"].literal)) if "reduce" in call.arguments else "set"
     if method is None:
         return call.refuse("The reduce of scatter must be 'add' or 'multiply' in plain sight.")
+    _note_products(call, method)
     return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({source})")
+
+
+def _note_products(call: Call, method: str) -> None:
+    if method == "multiply":
+        call.note("JAX has no gradient of x.at[...].multiply() where indices may repeat.")
 
 
 Row(
@@ -55,6 +61,7 @@ def scatter_reduce(call: Call) -> Piece | Refusal:
             "Only reduce='sum', 'prod', 'amax' and 'amin' with include_self=True have a JAX form: "
             "see jax.ops.segment_sum and its like."
         )
+    _note_products(call, method)
     return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({{src}})")
 
 
@@ -152,8 +159,9 @@ def masked_fill(call: Call) -> Piece:
     fact, value = call["input"].fact, call["value"]
     if isinstance(value.fact, Tensor):
         return call.emit("jnp.where({mask}, {value}.astype({input}.dtype), {input})")
-    whole = isinstance(value.fact, Scalar) and value.fact.kind == ("bool" if is_bool(fact) else "int")
-    if is_integer(fact) and not whole:
+    kind = value.fact.kind if isinstance(value.fact, Scalar) else None
+    fits = ("bool",) if is_bool(fact) else ("int",) if is_integer(fact) else ("float",)
+    if not is_float(fact) and kind not in fits:
         return call.emit("jnp.where({mask}, {value}, {input}).astype({input}.dtype)")
     return call.emit("jnp.where({mask}, {value}, {input})")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._axes import axis
@@ -15,8 +16,20 @@ for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
 
 
 def _transform(call: Call, name: str) -> Piece:
+    """PyTorch takes one number for one axis, and any number of axes also in its transforms of two."""
     arguments = "{input}, s={s?}, axes={axes?}, norm={norm?}"
-    return call.emit(f"jnp.fft.{name}({arguments})", axes=axis(call) if call.given("dim") else None)
+    axes = _several(call, "dim", axis(call)) if call.given("dim") else None
+    dim = call.literal("dim")
+    if isinstance(dim, int) or isinstance(dim, tuple | list) and len(dim) != 2:
+        name = name.replace("2", "n")
+    return call.emit(f"jnp.fft.{name}({arguments})", s=_several(call, "s", call["s"].text), axes=axes)
+
+
+def _several(call: Call, name: str, text: str | None) -> str | None:
+    """A tuple of numbers, also where the call has one number."""
+    fact = call[name].fact
+    one = isinstance(fact, Scalar) and fact.kind == "int"
+    return None if not call.given(name) else f"({text},)" if one else text
 
 
 for name in ("fft", "ifft", "rfft", "irfft"):
@@ -46,14 +59,24 @@ for name in ("fftfreq", "rfftfreq"):
         ignore=["requires_grad"],
     )
 
-Row(
+
+@rule(
     "torch.stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect',"
     " normalized=False, onesided=None, return_complex=None, align_to_window=None)",
-    "stft({input}, {n_fft}, hop_length={hop_length?}, win_length={win_length?}, window={window?}, center={center?},"
-    " pad_mode={pad_mode?}, normalized={normalized?}, onesided={onesided?})",
+    jax="stft(x, n_fft)",
     method=True,
-    ignore=["return_complex"],
 )
+def stft(call: Call) -> Piece | Refusal:
+    if call.literal("return_complex") is False:
+        return call.refuse(
+            "return_complex=False is deprecated: ask for complex numbers, and torch.view_as_real of them"
+        )
+    return call.emit(
+        "stft({input}, {n_fft}, hop_length={hop_length?}, win_length={win_length?}, window={window?}, center={center?},"
+        " pad_mode={pad_mode?}, normalized={normalized?}, onesided={onesided?})"
+    )
+
+
 Row(
     "torch.istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False,"
     " onesided=None, length=None, return_complex=False)",

@@ -15,6 +15,12 @@ instead(
 )
 instead("nnx.MultiHeadAttention returns no attention weights, and keeps its parameters by heads.", "MultiheadAttention")
 
+# Special functions ----------------------------------------------------------------------------------------------
+
+instead("jax.scipy.special.digamma has a gradient that is off by orders of magnitude below -8.", "digamma")
+instead("jax.scipy.special.polygamma is off by orders of magnitude below -8.", "polygamma")
+instead("jax.scipy.special.erfcx is 0 above 26 in float64, where it should be 1 / (x * sqrt(pi)).", "erfcx")
+
 # Convolution and pooling ----------------------------------------------------------------------------------------
 
 instead("jax.lax.conv_general_dilated wants strides, paddings and the order of axes spelled out.", "conv_nd")

@@ -45,7 +45,8 @@ def unfold(
     top, left = per_axis(padding, 2)
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 2) + [(top, top), (left, left)])
     blocks = padded[..., rows, columns]
-    return blocks.reshape(*x.shape[:-3], x.shape[-3] * math.prod(blocks.shape[-4:-2]), -1)
+    kernel, count = math.prod(blocks.shape[-4:-2]), math.prod(blocks.shape[-2:])
+    return blocks.reshape(*x.shape[:-3], x.shape[-3] * kernel, count)
 
 
 def fold(

@@ -16,9 +16,15 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:
     """Fills the places of x where `mask` is true with the values of `source` in order, as torch.masked_scatter does."""
-    mask = jnp.broadcast_to(mask, x.shape)
+    x, mask = jnp.broadcast_arrays(x, mask)
     order = jnp.cumsum(mask.ravel()).reshape(x.shape) - 1
     return jnp.where(mask, source.ravel()[order], x)
+
+
+def masked_select(x: jax.Array, mask: jax.Array) -> jax.Array:
+    """The elements of x where `mask` is true, both broadcast, as torch.masked_select; not under jit."""
+    x, mask = jnp.broadcast_arrays(x, mask)
+    return x[mask]
 
 
 def set_where(x: jax.Array, mask: jax.Array, value: jax.Array | complex) -> jax.Array:

@@ -113,6 +113,8 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> jax.Array:
     """Hinge loss of scores (N, C) or (C,) and class indices: what exceeds the margin, averaged over the classes."""
+    x = jnp.atleast_1d(x)
+    target = target.reshape(x.shape[:-1])
     own = jnp.take_along_axis(x, target[..., None], axis=-1)
     loss = jax.nn.relu(margin - own + x) ** p
     if weight is not None:
@@ -123,6 +125,7 @@ def multi_margin_loss(
 
 def multilabel_margin_loss(x: jax.Array, target: jax.Array, reduction: str = "mean") -> jax.Array:
     """Hinge loss of scores (N, C) or (C,) between the classes that `target` lists, up to its first -1, and others."""
+    x, target = jnp.atleast_1d(x), jnp.atleast_1d(target)
     listed = jnp.cumprod(target >= 0, axis=-1).astype(bool)
     index = jnp.where(listed, target, 0)
     positive = jnp.any((index[..., None] == jnp.arange(x.shape[-1])) & listed[..., None], axis=-2)

@@ -4,10 +4,12 @@ Statistics are computed in float32 at least and the result has the dtype of `x`,
 `nnx.Param`s. Source: https://docs.pytorch.org/docs/stable/nn.functional.html#normalization-functions
 """
 
+import math
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .math import vector_norm
@@ -57,7 +59,7 @@ def group_norm(
     eps: float = 1e-5,
 ) -> jax.Array:
     """`F.group_norm` of x (N, C, *): normalizes over the C / num_groups channels of a group and all later axes."""
-    grouped = x.reshape(x.shape[0], num_groups, -1)
+    grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
     y = center_and_scale(grouped, (2,), eps).reshape(x.shape)
     return scale_and_shift(y, weight, bias, (-1,) + (1,) * (x.ndim - 2)).astype(x.dtype)
 
@@ -111,5 +113,5 @@ def local_response_norm(x: jax.Array, size: int, alpha: float = 1e-4, beta: floa
     """`F.local_response_norm` of x (N, C, *): x / (k + alpha * mean(x**2 over `size` channels)) ** beta."""
     window = (1, size) + (1,) * (x.ndim - 2)
     padding = [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (x.ndim - 2)
-    squares = lax.reduce_window(jnp.square(x), 0.0, lax.add, window, (1,) * x.ndim, padding)
-    return x / (k + alpha * squares / size) ** beta
+    squares = lax.reduce_window(jnp.square(x), np.zeros((), x.dtype), lax.add, window, (1,) * x.ndim, padding)
+    return x / (k + alpha * (squares / size).astype(x.dtype)) ** beta

@@ -4,6 +4,7 @@ Values are gathered at their indices, so that the gradient goes to one element a
 and jnp.min divide it between them.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -45,7 +46,8 @@ def sort_with_indices(x: jax.Array, axis: int = -1, descending: bool = False) ->
 def top_k(x: jax.Array, k: int, axis: int = -1, largest: bool = True) -> ValuesAndIndices:
     """The k largest (or smallest) elements along `axis` in order, and their indices, as `torch.topk`."""
     if largest:
-        return ValuesAndIndices(*lax.top_k(x, k, axis=axis))
+        values, indices = lax.top_k(x, k, axis=axis)
+        return ValuesAndIndices(values, indices.astype(int))
     indices = lax.slice_in_dim(jnp.argsort(x, axis), 0, k, axis=axis)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
 
@@ -101,15 +103,19 @@ def mode_with_indices(x: jax.Array, axis: int = -1, keepdims: bool = False) -> V
 
 def cummax_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
     """The largest element so far along `axis` and its index (the last of equal ones), as `torch.cummax`."""
-    return running_extreme(x, axis, lax.cummax(x, axis % x.ndim))
+    return running_extreme(x, axis, lax.cummax)
 
 
 def cummin_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
     """The smallest element so far along `axis` and its index (the last of equal ones), as `torch.cummin`."""
-    return running_extreme(x, axis, lax.cummin(x, axis % x.ndim))
+    return running_extreme(x, axis, lax.cummin)
 
 
-def running_extreme(x: jax.Array, axis: int, extremes: jax.Array) -> ValuesAndIndices:
-    positions = lax.broadcasted_iota(jnp.int32, x.shape, axis % x.ndim)
-    indices = lax.cummax(jnp.where(x == extremes, positions, 0), axis % x.ndim)
+def running_extreme(x: jax.Array, axis: int, cumulative: Callable[..., jax.Array]) -> ValuesAndIndices:
+    if x.ndim == 0:
+        return ValuesAndIndices(x, jnp.zeros((), int))
+    axis %= x.ndim
+    numbers = x.astype(jnp.int8) if x.dtype == bool else x
+    positions = jnp.indices(x.shape, dtype=int, sparse=True)[axis]
+    indices = lax.cummax(jnp.where(numbers == cumulative(numbers, axis), positions, 0), axis)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)

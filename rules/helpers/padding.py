@@ -21,10 +21,9 @@ def pad(x: jax.Array, padding: Sequence[int], mode: str = "constant", value: flo
     pairs = [(0, 0)] * (x.ndim - len(padded)) + padded
     crops = [slice(max(-before, 0), min(after, 0) or None) for before, after in pairs]
     widths = [(max(before, 0), max(after, 0)) for before, after in pairs]
-    x = x[tuple(crops)]
     if mode == "constant":
-        return jnp.pad(x, widths, constant_values=0 if value is None else value)
-    return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+        return jnp.pad(x, widths, constant_values=0 if value is None else value)[tuple(crops)]
+    return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])[tuple(crops)]
 
 
 class PadNd(nnx.Module):

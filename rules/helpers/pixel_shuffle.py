@@ -1,5 +1,7 @@
 """Moving values between channels and pixels as PyTorch orders them, channels first."""
 
+import math
+
 import jax
 from flax import nnx
 
@@ -11,7 +13,7 @@ def pixel_shuffle(x: jax.Array, upscale_factor: int) -> jax.Array:
     """
     r = upscale_factor
     *lead, channels, height, width = x.shape
-    x = x.reshape(-1, channels // r**2, r, r, height, width).transpose(0, 1, 4, 2, 5, 3)
+    x = x.reshape(math.prod(lead), channels // r**2, r, r, height, width).transpose(0, 1, 4, 2, 5, 3)
     return x.reshape(*lead, channels // r**2, height * r, width * r)
 
 
@@ -22,7 +24,7 @@ def pixel_unshuffle(x: jax.Array, downscale_factor: int) -> jax.Array:
     """
     r = downscale_factor
     *lead, channels, height, width = x.shape
-    x = x.reshape(-1, channels, height // r, r, width // r, r).transpose(0, 1, 3, 5, 2, 4)
+    x = x.reshape(math.prod(lead), channels, height // r, r, width // r, r).transpose(0, 1, 3, 5, 2, 4)
     return x.reshape(*lead, channels * r**2, height // r, width // r)
 
 

@@ -112,8 +112,12 @@ def max_unpool(
     natural = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(x.shape[-rank:], kernel, strides, pads, strict=True)]
     size = tuple(output_size[-rank:]) if output_size is not None else tuple(natural)
     lead = x.shape[:-rank]
-    flat = jnp.zeros((*lead, math.prod(size)), x.dtype)
-    flat = jnp.put_along_axis(flat, indices.reshape(*lead, -1), x.reshape(*lead, -1), axis=-1, inplace=False)
+    count = math.prod(lead)
+    at = (jnp.arange(count)[:, None], indices.reshape(count, -1))
+    values = x.reshape(count, -1)
+    kept = lax.stop_gradient(values)
+    flat = jnp.zeros((count, math.prod(size)), x.dtype).at[at].set(kept)
+    flat = flat.at[at].add(values - kept)  # where windows overlap, all of a place's values get its gradient
     return flat.reshape(*lead, *size)
 
 
@@ -137,15 +141,15 @@ def avg_pool(
     around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs
     sums = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, one + kernel, one + strides, around)
     if divisor_override is not None:
-        return sums / divisor_override
+        return (sums / divisor_override).astype(x.dtype)
     if not ceil_mode and (count_include_pad or padding == 0):
-        return sums / math.prod(kernel)
+        return (sums / math.prod(kernel)).astype(x.dtype)
     counts = []
     for count, length, window, step, pad in zip(sums.shape[-rank:], size, kernel, strides, pads, strict=True):
         start = np.arange(count) * step - pad
         end = np.minimum(start + window, length + pad)
         counts.append(end - start if count_include_pad else np.minimum(end, length) - np.maximum(start, 0))
-    return sums / functools.reduce(np.multiply.outer, counts)
+    return (sums / functools.reduce(np.multiply.outer, counts)).astype(x.dtype)
 
 
 def adaptive_windows(x: jax.Array, axis: int, size: int) -> tuple[jax.Array, np.ndarray]:

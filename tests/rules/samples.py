@@ -56,6 +56,7 @@ NO_TIES = {
     "torch.kthvalue": "which of several equal elements it takes is not stated, and differs",
     "torch.nn.functional.ctc_loss": "rounded log probabilities do not sum to 1",
     "torch.digamma": "infinite at 0 and -1, where PyTorch's gradient is some huge number",
+    "torch.Tensor.polygamma": "infinite at whole numbers, where PyTorch has some huge number",
     "torch.special.zeta": "PyTorch's poles are NaN or infinite in no order",
     "torch.nn.functional.poisson_nll_loss": "counts are not negative: PyTorch has NaN gradients there",
     "torch.special.ndtri": "infinite at 0 and 1; the gradient there is infinite in PyTorch and 0 in JAX",
@@ -113,11 +114,11 @@ def _of(op: Any) -> Iterator[Sample]:
     )
     if dtype is None:
         return
-    for sample in itertools.islice(_seeded(op.sample_inputs_func(op, "cpu", dtype, False)), 40):
+    for sample in itertools.islice(seeded(op.sample_inputs_func(op, "cpu", dtype, False)), 40):
         yield Sample((sample.input, *sample.args), dict(sample.kwargs))
 
 
-def _seeded(found: Iterable[Any]) -> Iterator[Any]:
+def seeded(found: Iterable[Any]) -> Iterator[Any]:
     """What ``op.sample_inputs`` does, but for looking through the stack for one of PyTorch's own tests.
 
     With all modules that are loaded here, that takes longer than a rule's samples take to be run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ def _spellings(rule: Rule, sample: Sample) -> Iterator[tuple[str, Spelled]]:
             if signature.parameters is None:
                 if method:
                     tensors: list[torch.Tensor] = []
-                    text = f"{_text(sample.args[0], tensors)}.{name.rpartition('.')[2]}"
+                    text = f"{literal(sample.args[0], tensors)}.{name.rpartition('.')[2]}"
                     yield f"{rule.name} positional", ([], text, tensors)
                 continue
             if method and name.endswith("_"):
@@ -115,11 +116,11 @@ def _call(name: str, signature: Signature, bound: dict[str, Any], style: str, me
             continue
         value = bound[parameter.name]
         if parameter.kind == "star":
-            positional += [_text(item, tensors) for item in value]
+            positional += [literal(item, tensors) for item in value]
         elif parameter.kind == "keyword" or gap or (style != "positional" and not (method and index == 0)):
-            keywords.append(f"{parameter.name}={_text(value, tensors)}")
+            keywords.append(f"{parameter.name}={literal(value, tensors)}")
         else:
-            positional.append(_text(value, tensors))
+            positional.append(literal(value, tensors))
     if style == "shuffled":
         keywords.reverse()
     if method:
@@ -134,11 +135,11 @@ def _in_place(name: str, signature: Signature, bound: dict[str, Any]) -> Spelled
     return [f"out = {receiver}.clone()", f"out{dot[:-1]}_({rest}"], "out", tensors
 
 
-def _text(value: Any, tensors: list[torch.Tensor]) -> str:
+def literal(value: Any, tensors: list[torch.Tensor]) -> str:
     """Source text of an argument; tensors become parameters of the case."""
     match value:
         case torch.Tensor():
-            if value.layout != torch.strided or value.is_quantized or value.dtype is torch.float16:
+            if value.layout != torch.strided or value.is_quantized or value.dtype in (torch.float16, torch.bfloat16):
                 raise NoLiteral(value)
             tensors.append(value.detach())
             return f"t{len(tensors) - 1}"
@@ -151,10 +152,17 @@ def _text(value: Any, tensors: list[torch.Tensor]) -> str:
         case torch.Size():
             return str(tuple(value))
         case list():
-            return "[" + ", ".join(_text(item, tensors) for item in value) + "]"
+            return "[" + ", ".join(literal(item, tensors) for item in value) + "]"
         case tuple() if type(value) is tuple:
-            return "(" + ", ".join(_text(item, tensors) for item in value) + ("," if len(value) == 1 else "") + ")"
+            return "(" + ", ".join(literal(item, tensors) for item in value) + ("," if len(value) == 1 else "") + ")"
         case slice():
-            raise NoLiteral(value)
+            bounds = (literal(bound, tensors) for bound in (value.start, value.stop, value.step))
+            return f"slice({', '.join(bounds)})"
+        case types.EllipsisType():
+            return "..."
+        case torch.device():
+            return f"torch.device({str(value)!r})"
+        case torch.memory_format() | torch.layout():
+            return str(value)
         case _:
             raise NoLiteral(value)

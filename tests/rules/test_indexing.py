@@ -22,8 +22,8 @@ READ = [
     ("x.narrow(-1, 0, 2)", "x[..., :2]", "x"),
     ("torch.narrow(x, 1, -2, 2)", "lax.dynamic_slice_in_dim(x, -2, 2, axis=1)", "x"),
     ("n = x.size(0); x.narrow(2, n, 2)", "n = x.shape[0]; lax.dynamic_slice_in_dim(x, n, 2, axis=2)", "x"),
-    ("x.masked_select(x > 0)", "x[jnp.broadcast_to(x > 0, x.shape)]", "x"),
-    ("torch.masked_select(s, u > 0)", "s[jnp.broadcast_to(u > 0, s.shape)]", "su"),
+    ("x.masked_select(x > 0)", "masked_select(x, x > 0)", "x"),
+    ("torch.masked_select(s, u > 0)", "masked_select(s, u > 0)", "su"),
     ("torch.nonzero(n)", "jnp.argwhere(n)", "n"),
     ("m.nonzero()", "jnp.argwhere(m)", "m"),
     ("torch.nonzero(m, as_tuple=True)", "jnp.nonzero(m)", "m"),
@@ -105,7 +105,7 @@ def test_an_index_reads_and_writes_as_in_pytorch(torch: str, jax: str, inputs: s
 IN_PLACE = [
     ("t = x.clone(); t.scatter_add_(1, k, y[:, :1]); t", "t = x; t = t.at[along_axis(k, 1)].add(y[:, :1]); t", "xky"),
     ("t = x * 1; t.index_add_(1, j, y); t", "t = x * 1; t = t.at[:, j].add(y); t", "xjy"),
-    ("t = x * 1; t.masked_fill_(m, 0); t", "t = x * 1; t = jnp.where(m, 0, t); t", "xm"),
+    ("t = x * 1; t.masked_fill_(m, 0); t", "t = x * 1; t = jnp.where(m, 0, t).astype(t.dtype); t", "xm"),
     ("t = x * 1; t[:, 1].fill_(3); t", "t = x * 1; t = t.at[:, 1].set(3); t", "x"),
 ]
 

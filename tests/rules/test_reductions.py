@@ -61,7 +61,7 @@ PAIRS = [
     ("x.max()", "x.max()", "x"),
     ("x.argmax()", "x.argmax()", "x"),
     ("torch.argmin(x, dim=1, keepdim=True)", "jnp.argmin(x, axis=1, keepdims=True)", "x"),
-    ("v, i = x.topk(2); v", "v, i = jax.lax.top_k(x, 2); v", "x"),
+    ("v, i = x.topk(2); v", "v, i = top_k(x, 2); v", "x"),
     ("x.topk(2, dim=1).values", "jax.lax.top_k(x, 2, axis=1)[0]", "x"),
     ("x.topk(2, largest=False)[0]", "top_k(x, 2, largest=False)[0]", "x"),
     ("top = x.topk(2, dim=0); top.values", "top = top_k(x, 2, axis=0); top.values", "x"),

@@ -1,0 +1,275 @@
+"""Converts the cases of one operator, runs them beside PyTorch, and says of each what came out."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import inspect
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+import torch
+from flax import nnx
+
+from t2j_lsp.api import convert
+from t2j_lsp.contract import Finding
+from tests.rules.compare import BATCH, Compare, Traced, Wanted, arrays_differ, run_together, run_torch, trace
+from tests.rules.spellings import Case
+
+from .cases import cases, records
+from .deviations import COMPARED_OTHERWISE, MADE_SINGLE
+
+TOLERANCE = 1e-9  # of the largest absolute value in PyTorch's array, or of 1
+SINGLE_TOLERANCE = 1e-5  # of what is float32 on either side
+HEADER = "import torch\n\n\n"
+WORST = ("right", "gap", "noted", "crash", "wrong")
+"""What may come of a case, best first. ``noted``: it differs, and the conversion has a note on the call."""
+MODULE = 100
+"""Functions that are converted as one file."""
+
+
+@dataclass
+class Problem:
+    """A case that is not right."""
+
+    outcome: str
+    spelling: str
+    text: str
+    inputs: str
+    why: str
+    small: bool = False
+    """Whether one of its tensors is empty or has no axes."""
+
+
+@dataclass
+class Result:
+    """What came of all cases of one operator in one dtype."""
+
+    operator: str
+    dtype: str
+    key: str = ""
+    """Hash of what was run: results with the same key are the same."""
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Cases by spelling and outcome."""
+    plain: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The same without empty tensors and tensors without axes."""
+    problems: list[Problem] = field(default_factory=list)
+    textless: list[str] = field(default_factory=list)
+    refused: int = 0
+    """Cases that PyTorch itself doesn't take."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Result:
+        return cls(**{**data, "problems": [Problem(**p) for p in data["problems"]]})
+
+    def worst(self, spelling: str, plain: bool = False) -> str | None:
+        """The worst outcome of a spelling, None if it has no case."""
+        counts = (self.plain if plain else self.counts).get(spelling, {})
+        return max(counts, key=WORST.index) if counts else None
+
+
+def prepare() -> None:
+    """Both libraries compute in float64, also what starts from Python numbers."""
+    warnings.simplefilter("ignore")
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
+def run(operator: str, dtype: str, limit: int | None = None, known: Result | None = None) -> Result:
+    """Converts and runs all cases; answers with ``known`` where the converted code is what it was."""
+    op = records()[operator]
+    every, textless = cases(op, dtype, limit)
+    result = Result(operator, dtype, textless=textless)
+    files = [_File.of(every[i : i + MODULE]) for i in range(0, len(every), MODULE)]
+    result.key = hashlib.sha256("\0".join([f.code + repr(f.marks) for f in files]).encode()).hexdigest()[:16]
+    if known is not None and known.key == result.key:
+        return known
+    worst: dict[int, Problem | str] = {}
+    traced: list[Traced] = []
+    for file in files:
+        traced += file.trace(op, result, worst)
+    for start in range(0, len(traced), BATCH):
+        _run_batch(traced[start : start + BATCH])
+    return result
+
+
+@dataclass
+class _File:
+    """Cases that are converted as one file."""
+
+    cases: list[Case]
+    source: str
+    code: str
+    marks: dict[str, list[Finding]]
+    """Gaps and notes by the case they are in."""
+
+    @classmethod
+    def of(cls, every: list[Case]) -> _File:
+        source = HEADER + "\n\n".join(case.text for case in every)
+        translation = convert(source, x64=True)
+        functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
+        spans = [(f.name, f.lineno, f.end_lineno or 0) for f in functions]
+        marks: dict[str, list[Finding]] = {}
+        for finding in translation.findings:
+            for name, start, end in spans:
+                if start <= finding.span.line <= end and finding.differs:
+                    marks.setdefault(name, []).append(finding)
+        return cls(every, source, translation.code, marks)
+
+    def trace(self, op: Any, result: Result, worst: dict[int, Problem | str]) -> list[Traced]:
+        space: dict[str, Any] = {}
+        exec(self.source, space)
+        converted: dict[str, Any] = {}
+        exec(self.code, converted)
+        bodies = {n.name: ast.unparse(n.body) for n in ast.parse(self.code).body if isinstance(n, ast.FunctionDef)}  # type: ignore[arg-type]
+        alike: dict[tuple[str, int, int], list[_Observed]] = {}
+        wanted: dict[tuple[str, int, int], Wanted] = {}
+        for case in self.cases:
+            try:
+                want = run_torch(space[case.name], case.tensors)
+            except Exception:  # noqa: BLE001 - whatever PyTorch raises, it doesn't take this spelling of the sample
+                result.refused += 1
+                continue
+            observed = _Observed(case, result, self.marks.get(case.name, []))
+            gaps = [f for f in observed.marks if f.severity == "gap"]
+            if gaps:
+                observed.settle("gap", gaps[0].message)
+                continue
+            key = (bodies[case.name], case.sample, len(case.tensors))
+            wanted.setdefault(key, want)
+            alike.setdefault(key, []).append(observed)
+        traced = []
+        for key, group in alike.items():
+            case = group[0].case
+            function = _with_rngs(converted[case.name])
+            report = functools.partial(_report, group)
+            found = trace(function, case.tensors, wanted[key], report, _comparison(op, case))
+            if found is not None:
+                traced.append(found)
+        return traced
+
+
+@dataclass
+class _Observed:
+    """One case, and what is known of it so far."""
+
+    case: Case
+    result: Result
+    marks: list[Finding]
+    settled: bool = False
+
+    def settle(self, outcome: str, why: str = "") -> None:
+        """Counts the case once: what is seen first of it is the reason."""
+        if self.settled:
+            return
+        self.settled = True
+        if outcome in ("crash", "wrong") and self.marks:
+            outcome, why = "noted", f"{why} (noted: {self.marks[0].message})"
+        small = any(t.numel() == 0 or t.ndim == 0 for t in self.case.tensors)
+        for counts in [self.result.counts] if small else [self.result.counts, self.result.plain]:
+            of = counts.setdefault(self.case.spelling, {})
+            of[outcome] = of.get(outcome, 0) + 1
+        if outcome != "right":
+            inputs = ", ".join(f"{str(t.dtype)[6:]}{list(t.shape)}" for t in self.case.tensors)
+            text = "; ".join(line.strip() for line in self.case.text.splitlines()[1:])
+            why = " ".join(why.split())[:300]
+            self.result.problems.append(Problem(outcome, self.case.spelling, text, inputs, why, small))
+
+
+def _report(group: list[_Observed], what: str | None, problem: object) -> None:
+    if what == "jit":
+        return
+    for observed in group:
+        if what is None:
+            observed.settle("right")
+        elif isinstance(problem, Exception):
+            observed.settle("crash", f"{what}: {type(problem).__name__}: {problem}")
+        else:
+            observed.settle("wrong", f"{what}: {problem}")
+
+
+def _with_rngs(function: Any) -> Any:
+    """The converted function; one that draws numbers is handed a generator."""
+    if "rngs" not in inspect.signature(function).parameters:
+        return function
+    return lambda *arrays: function(*arrays, rngs=nnx.Rngs(0))
+
+
+def _run_batch(batch: list[Traced]) -> None:
+    try:
+        run_together(batch)
+    except Exception:  # noqa: BLE001 - one of them fails to compile or to run: each by itself
+        for one in batch:
+            try:
+                run_together([one])
+            except Exception as error:  # noqa: BLE001 - whatever JAX raises is the finding
+                one.report("values", error)
+
+
+def _comparison(op: Any, case: Case) -> Compare:
+    otherwise = COMPARED_OTHERWISE.get(op.full_name) or COMPARED_OTHERWISE.get(op.name)
+    kinds = {t.dtype for t in case.tensors if t.is_floating_point() or t.is_complex()}
+    single = not kinds or torch.float32 in kinds or op.name in MADE_SINGLE
+
+    if otherwise is not None and otherwise.only not in case.text:
+        otherwise = None
+
+    def compare(got: list[Any], want: list[Any], what: str) -> str | None:
+        if otherwise is None or otherwise.values and what == "values":
+            return differ(got, want, single)
+        if otherwise.tolerance:
+            return differ(got, want, single, otherwise.tolerance)
+        problem = differ(got[:1], want[:1], single) if otherwise.first and what == "values" else None
+        return problem or otherwise.compare(got, want, what)
+
+    return compare
+
+
+def differ(got: list[Any], want: list[Any], single: bool, tolerance: float = TOLERANCE) -> str | None:
+    """What differs, or None: numbers of values, shapes, exact dtypes, values.
+
+    ``single``: an input is float32, or none has floating point, so that the default dtype decides, which is float32 in
+    converted code.
+    """
+    if len(got) != len(want):
+        return f"{len(got)} values, PyTorch has {len(want)}"
+    for position, (g, w) in enumerate(zip(got, want, strict=True)):
+        problem = _value_differs(g, w, single, tolerance)
+        if problem is not None:
+            return f"value {position}: {problem}"
+    return None
+
+
+def _value_differs(got: Any, want: Any, single: bool, tolerance: float) -> str | None:
+    if not isinstance(want, np.ndarray | bool | int | float | complex):
+        same = got == want if isinstance(want, torch.Size | None.__class__) else str(got).endswith(str(want)[6:])
+        return None if same else f"{got}, PyTorch has {want}"
+    g, w = np.asarray(got), np.asarray(want)
+    if isinstance(want, np.ndarray) and g.dtype != w.dtype and not (single and {g.dtype, w.dtype} <= DEFAULTS):
+        return f"dtype {g.dtype}, PyTorch has {w.dtype}"
+    return arrays_differ(g, w, SINGLE_TOLERANCE if single else tolerance)
+
+
+DEFAULTS = {np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128)}
+"""Dtypes that may stand for each other where the default dtype decides."""
+
+
+def totals(results: list[Result]) -> Counter[tuple[str, str, str]]:
+    """Operators by dtype, spelling and the worst of their cases."""
+    out: Counter[tuple[str, str, str]] = Counter()
+    for result in results:
+        for spelling in result.counts:
+            worst = result.worst(spelling)
+            if worst is not None:
+                out[result.dtype, spelling, worst] += 1
+    return out

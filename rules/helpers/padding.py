@@ -23,7 +23,9 @@ def pad(x: jax.Array, padding: Sequence[int], mode: str = "constant", value: flo
     widths = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant":
         return jnp.pad(x, widths, constant_values=0 if value is None else value)[tuple(crops)]
-    return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])[tuple(crops)]
+    if mode == "circular":
+        return jnp.pad(x[tuple(crops)], widths, "wrap")
+    return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge"}[mode])[tuple(crops)]
 
 
 class PadNd(nnx.Module):

@@ -78,7 +78,9 @@ def _run_with_gradients(function: Any, tensors: tuple[torch.Tensor, ...], chosen
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     plain = tensor.detach().resolve_conj().resolve_neg()
-    return (plain.float() if plain.dtype is torch.bfloat16 else plain).numpy(force=True)
+    if plain.dtype is torch.bfloat16:
+        return np.asarray(jnp.asarray(plain.float().numpy()).astype(jnp.bfloat16))
+    return plain.numpy(force=True)
 
 
 def flat(value: Any) -> list[Any]:

@@ -27,9 +27,11 @@ def save(call: Call) -> Piece | Refusal:
 @rule(
     "torch.load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None)",
     jax="load_pickle(f)",
-    ignore=["map_location", "pickle_module", "weights_only", "mmap"],
+    ignore=["map_location", "pickle_module", "mmap"],
     result="unknown",
 )
 def load(call: Call) -> Piece | Refusal:
     """Tensors of PyTorch's files become numpy's arrays."""
-    return call.emit("load_pickle({f})")
+    if call["weights_only"].literal in (None, True):
+        return call.emit("load_pickle({f})")
+    return call.emit("load_pickle({f}, weights_only={weights_only})")

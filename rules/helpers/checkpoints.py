@@ -133,15 +133,32 @@ def save_pickle(value: Any, path: Any) -> None:
         Pickler(file).dump(value)
 
 
-def load_pickle(path: Any) -> Any:
-    """Reads what `save_pickle` or `torch.save` wrote; tensors become numpy's arrays.
+PLAIN = {
+    *(("numpy", name) for name in ("_reconstruct", "_frombuffer", "ndarray", "dtype", "scalar")),
+    *(("builtins", name) for name in ("dict", "set", "bytearray", "complex")),
+    *(("collections", name) for name in ("OrderedDict", "defaultdict", "Counter")),
+    *(("ml_dtypes", "bfloat16"), ("_codecs", "encode")),
+}
 
-    As with `torch.load(weights_only=False)`, a file from a stranger may run code.
-    """
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads arrays, containers, numbers and texts, and nothing that could run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module.partition(".")[0], name) not in PLAIN:
+            raise pickle.UnpicklingError(
+                f"a {module}.{name} is in the file: weights_only=False reads it, and may run code"
+            )
+        return super().find_class(module, name)
+
+
+def load_pickle(path: Any, weights_only: bool = True) -> Any:
+    """Reads what `save_pickle` or `torch.save` wrote; tensors become numpy's arrays."""
+    unpickler = PlainUnpickler if weights_only else pickle.Unpickler
     if zipfile.is_zipfile(path):
-        return load_torch_file(path)
+        return load_torch_file(path, unpickler)
     with open(path, "rb") as file:
-        return pickle.load(file)
+        return unpickler(file).load()
 
 
 STORAGES = {
@@ -151,7 +168,7 @@ STORAGES = {
 }
 
 
-def load_torch_file(path: Any) -> Any:
+def load_torch_file(path: Any, unpickler: type[pickle.Unpickler]) -> Any:
     """Reads a file of `torch.save`, a zip archive with a pickle and the bytes of each storage, without PyTorch."""
 
     def tensor(storage: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
@@ -160,7 +177,7 @@ def load_torch_file(path: Any) -> Any:
 
     functions = {"_rebuild_tensor_v2": tensor, "_rebuild_parameter": lambda data, *rest: data, "Size": tuple}
 
-    class Unpickler(pickle.Unpickler):
+    class Unpickler(unpickler):  # type: ignore[valid-type]
         def find_class(self, module: str, name: str) -> Any:
             if not module.startswith("torch"):
                 return super().find_class(module, name)

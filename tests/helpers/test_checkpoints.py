@@ -1,6 +1,9 @@
 """Checkpoints: names and layouts of PyTorch, files that are read again, and files that `torch.save` wrote."""
 
+import argparse
+import collections
 import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -156,3 +159,39 @@ def test_a_scheduler_goes_on_where_it_was(tmp_path: Path) -> None:
     resumed.load_state_dict(load_pickle(tmp_path / "scheduler.pt"))
     assert resumed.get_last_lr() == scheduler.get_last_lr()
     assert optax.tree.get(optimizer.opt_state, "learning_rate").item() == pytest.approx(0.025)
+
+
+class Runs:
+    """What a pickle may run when it is read."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (exec, ("raise SystemExit",))
+
+
+@pytest.mark.parametrize("write", [save_pickle, torch.save])
+def test_a_file_that_could_run_code_is_refused(write: Callable[[object, Path], None], tmp_path: Path) -> None:
+    write({"x": Runs()}, tmp_path / "file.pt")
+    with pytest.raises(pickle.UnpicklingError, match="exec is in the file"):
+        load_pickle(tmp_path / "file.pt")
+
+
+@pytest.mark.parametrize("write", [save_pickle, torch.save])
+def test_what_is_no_weights_is_read_where_the_program_says_so(
+    write: Callable[[object, Path], None], tmp_path: Path
+) -> None:
+    write({"args": argparse.Namespace(lr=0.1)}, tmp_path / "file.pt")
+    with pytest.raises(pickle.UnpicklingError, match="weights_only=False reads it"):
+        load_pickle(tmp_path / "file.pt")
+    assert load_pickle(tmp_path / "file.pt", weights_only=False)["args"].lr == 0.1
+
+
+def test_plain_values_come_back_as_they_were(tmp_path: Path) -> None:
+    value = {
+        "half": jnp.ones(3, jnp.bfloat16), "scalar": np.float64(2), "set": {1, 2}, "counts": collections.Counter("aab"),
+        "order": collections.OrderedDict(a=jnp.arange(3)), "complex": 1 + 2j, "bool": np.array([True]), "none": None,
+    }  # fmt: skip
+    save_pickle(value, tmp_path / "file.pt")
+    found = load_pickle(tmp_path / "file.pt")
+    assert found["half"].dtype == jnp.bfloat16 and (found["order"]["a"] == np.arange(3)).all() and found["bool"][0]
+    rest = ("scalar", "set", "counts", "complex", "none")
+    assert {name: found[name] for name in rest} == {name: value[name] for name in rest}

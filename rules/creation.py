@@ -177,7 +177,7 @@ def tensor(call: Call) -> Piece:
     if is_tensor(data.fact):
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
-    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data):
+    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data) or _collects(data):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
@@ -190,6 +190,15 @@ def _is_passed(argument: Argument) -> bool:
     """Whether it is a parameter of which nothing is known, which may be a tensor."""
     known = Scalar | ListOf | Tuple | Shape | Object | Qual
     return isinstance(argument.node, ast.Name) and argument.fact != UNKNOWN and not isinstance(argument.fact, known)
+
+
+def _collects(argument: Argument) -> bool:
+    """Whether it is a list of tensors, or of what some function gives of which nothing is known."""
+    fact, node = argument.fact, argument.node
+    if not isinstance(fact, ListOf):
+        return False
+    called = isinstance(node, ast.ListComp) and isinstance(node.elt, ast.Call) and isinstance(node.elt.func, ast.Name)
+    return is_tensor(fact.item) or fact.item == UNKNOWN and called
 
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)

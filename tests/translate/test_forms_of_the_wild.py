@@ -370,3 +370,18 @@ def test_an_activation_that_is_given_counts_as_a_module() -> None:
 def test_a_mask_in_the_shape_of_another_array_is_a_mask() -> None:
     text = "def f(x, v):\n    m = (v == 0).expand_as(x)\n    x = x.clamp(min=0)\n    x[m] = 1\n    return x\n"
     assert "x = set_where(x, m, 1)" in convert(HEAD + text).code
+
+
+@pytest.mark.parametrize(
+    ("items", "cut"),
+    [
+        ("[score(h) for h in hs]", True),
+        ("[x.sum() for _ in range(2)]", True),
+        ("[ord(w) for w in hs]", False),
+        ("[float(h) for h in hs]", False),
+    ],
+)
+def test_a_tensor_made_of_tensors_carries_no_gradient(items: str, cut: bool) -> None:
+    code = convert(HEAD + f"def f(x: torch.Tensor, hs, score):\n    return torch.tensor({items})\n").code
+    array = f"jnp.array({items})"
+    assert f"return lax.stop_gradient({array})" in code if cut else f"return {array}" in code

@@ -81,12 +81,12 @@ def _without_arguments(template: str) -> Build:
 
 layer(
     "torch.nn.Identity(*args, **kwargs)",
-    _without_arguments("lambda x: x"),
+    _without_arguments("nnx.identity"),
     function=True,
     result=SAME,
     random=False,
     elementwise=True,
-    jax="lambda x: x",
+    jax="nnx.identity",
 )
 layer(
     "torch.nn.Flatten(start_dim=1, end_dim=-1)",

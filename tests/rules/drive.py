@@ -114,7 +114,8 @@ def untrue(fact: Fact | None, value: Any) -> str | None:
     """What a fact says of a tensor that isn't so; Python's numbers are arrays in JAX, and facts say that."""
     if not isinstance(fact, Tensor) or not isinstance(value, np.ndarray):
         return None
-    kind = {"f": "float", "i": "int", "u": "int", "b": "bool", "c": "complex"}[value.dtype.kind]
+    kinds = {"f": "float", "i": "int", "u": "int", "b": "bool", "c": "complex", "V": "float"}  # V: ml_dtypes' bfloat16
+    kind = kinds[value.dtype.kind]
     if fact.rank not in (None, value.ndim):
         return f"{fact.rank} axes are expected, PyTorch has {value.ndim}"
     if fact.dtype in ("float", "int", "bool", "complex") and fact.dtype != kind:

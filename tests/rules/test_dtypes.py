@@ -137,8 +137,6 @@ REFUSED = [
     ("x.requires_grad", "no such flag", "x"),
     ("x.register_hook(print)", "no hooks", "x"),
     ("x.requires_grad_(False)", "Freeze parameters", "x"),
-    ("torch.save(x, 'x.pt')", "pickles", "x"),
-    ("torch.load('x.pt')", "load_torch_state", ""),
 ]
 
 

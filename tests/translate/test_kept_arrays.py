@@ -94,3 +94,26 @@ def test_a_buffer_in_one_branch_and_a_tensor_in_the_other() -> None:
     assert (names["Mask"](False, 3, rngs=nnx.Rngs(0))(x) == x).all()
     masked = names["Mask"](True, 3, rngs=nnx.Rngs(0))
     assert (masked(x) == x @ jnp.tril(jnp.ones((3, 3)))).all() and isinstance(masked.mask, nnx.Variable)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kept"),
+    [
+        ("nn.Identity()", "if n > 2:\n            self.act = nn.Linear(n, n)", "Identity()"),
+        ("nn.ReLU()", "if n > 2:\n            self.act = nn.PReLU()", "ReLU()"),
+        ("nn.ReLU()", "if n > 2:\n            self.act = nn.Tanh()", "nnx.relu"),
+        ("nn.Identity() if n < 2 else nn.Linear(n, n)", "pass", "nnx.identity"),
+    ],
+)
+def test_a_function_does_not_stand_where_a_module_comes_later(first: str, then: str, kept: str) -> None:
+    code = convert(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n"
+        f"        super().__init__()\n        self.act = {first}\n        {then}\n\n"
+        "    def forward(self, x):\n        return self.act(x)\n"
+    ).code
+    assert f"self.act = {kept}" in code
+    names: dict[str, Any] = {}
+    exec(code, names)
+    for n in (1, 3):
+        model = names["Net"](n, rngs=nnx.Rngs(0))
+        assert nnx.jit(lambda model, x: model(x))(model, jnp.ones((2, n))).shape == (2, n)

@@ -56,7 +56,7 @@ class Layers:
         asked = self.ctx.inference.isinstance_classes
         if self.ctx.inference.settings.of(node, layer.name):
             return None
-        if layer.function and (layer.name in asked or is_exchanged(node, self.ctx.source)):
+        if layer.function and (layer.name in asked or is_exchanged(node, self.ctx)):
             return None
         build = layer.direct
         if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:
@@ -182,12 +182,13 @@ def layer_named(inference: object, name: str) -> bool:
     return name in getattr(inference, "isinstance_classes", ())
 
 
-def is_exchanged(node: ast.Call, source: Source) -> bool:
+def is_exchanged(node: ast.Call, ctx: Context) -> bool:
     """Whether a layer stands, or is exchanged, in an attribute of a module that exists: ``net.fc = Identity()``.
 
     Flax tells attributes that hold modules from those that hold functions, and one can't become the other.
     """
     value: ast.AST = node
+    source = ctx.source
     while isinstance(parent := source.parents.get(value), ast.IfExp | ast.BoolOp):
         value = parent
     if not isinstance(parent, ast.Assign | ast.AnnAssign):
@@ -198,9 +199,34 @@ def is_exchanged(node: ast.Call, source: Source) -> bool:
         isinstance(one, ast.Attribute)
         and one.attr in names
         and isinstance(one.ctx, ast.Store)
-        and not _own(one, source)
+        and (not _own(one, source) or _overwrites(source.parents.get(one), parent, ctx))
         for one in source.nodes
     )
+
+
+def _overwrites(one: ast.AST | None, other: ast.stmt, ctx: Context) -> bool:
+    """Whether of two assignments in a constructor both may run, and the one gives no function."""
+    source = ctx.source
+    if not isinstance(one, ast.Assign | ast.AnnAssign) or one is other or one.value is None:
+        return False
+    fact = ctx.fact(one.value)
+    if isinstance(fact, Layer) and LAYERS[fact.name].function or not is_module(fact):
+        return False
+    return any(
+        (block := source.block_of(a)) is not None and a is not b and b in block
+        for a in _around(one, source)
+        for b in _around(other, source)
+    )
+
+
+def _around(statement: ast.stmt, source: Source) -> list[ast.stmt]:
+    """A statement and those around it, as far as its function goes."""
+    found: list[ast.stmt] = []
+    place: ast.AST | None = statement
+    while isinstance(place, ast.stmt) and not isinstance(place, ast.FunctionDef):
+        found.append(place)
+        place = source.parents.get(place)
+    return found
 
 
 def _own(target: ast.Attribute, source: Source) -> bool:

@@ -6,6 +6,7 @@ A class is only cut if all of its uses are known, those of its bases and of the 
 from __future__ import annotations
 
 import ast
+import collections.abc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -43,6 +44,8 @@ FLAX_NAMES = frozenset(
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
 
+_PROTOCOLS = frozenset(collections.abc.__all__)
+
 LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
 
 
@@ -78,6 +81,11 @@ class Family:
         bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
         return all(isinstance(b, ast.Name) and b.id in self.nodes or ast.unparse(b) == "nnx.Module" for b in bases)
 
+    def has_protocol(self, name: str) -> bool:
+        """Whether a class or its kin is one of ``collections.abc``, whose methods have to be there."""
+        bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
+        return any(ast.unparse(base).partition("[")[0] in _PROTOCOLS for base in bases)
+
     def is_known(self, name: str) -> bool:
         """Whether every use of a class and its kin is."""
         uses = [self.finder.uses[one] for one in self.kin(name)]
@@ -100,6 +108,7 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
             _fold_constructor(texts, name, family)
     for name in nodes:
         unasked = frozenset(m for m in LIST_METHODS if family.has(name, m) and not _asked_for(m, family, user))
+        unasked = frozenset() if family.has_protocol(name) else unasked
         if unasked:
             texts[name] = without_methods(texts[name], unasked)
         elif family.is_known(name):

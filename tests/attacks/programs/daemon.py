@@ -11,11 +11,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def attack():
-    if LIBC.fork() == 0:
+    child = LIBC.fork()
+    if child == 0:
         LIBC.prctl(15, PLACES["mark"].encode())
         if LIBC.fork() == 0:
             LIBC.sleep(300)
         os._exit(0)
+    LIBC.waitpid(child, None, 0)  # What is left behind is there before this program ends.
 
 
 # t2j: x=f32[2, 3]

@@ -12,14 +12,19 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 def attack():
     watching = (os.getppid(), os.getpid())
-    if LIBC.fork() == 0:
+    done, says = os.pipe()
+    child = LIBC.fork()
+    if child == 0:
         LIBC.prctl(15, PLACES["mark"].encode())
         LIBC.setsid()
         for pid in watching:
             if pid > 1:
                 LIBC.kill(pid, 9)
+        os.write(says, b"done")
         LIBC.sleep(300)
         os._exit(0)
+    if child > 0:
+        os.read(done, 4)  # Not before the other one did what it is here for.
 
 
 # t2j: x=f32[2, 3]

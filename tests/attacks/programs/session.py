@@ -11,7 +11,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def attack():
-    if LIBC.fork() == 0:
+    child = LIBC.fork()
+    if child == 0:
         LIBC.prctl(15, PLACES["mark"].encode())
         LIBC.setsid()
         LIBC.clearenv()
@@ -20,6 +21,7 @@ def attack():
             LIBC.execl(b"/bin/sleep", PLACES["mark"].encode(), b"300", None)
             LIBC.sleep(300)
         os._exit(0)
+    LIBC.waitpid(child, None, 0)  # What is left behind is there before this program ends.
 
 
 # t2j: x=f32[2, 3]

@@ -17,15 +17,20 @@ def _like_index(call: Call) -> Fact:
     return Tensor(rank_of(call["index"]), dtype_of(call["input"]))
 
 
-Row(
+@rule(
     "torch.gather(input, dim, index, *, sparse_grad=False)",
-    "jnp.take_along_axis({input}, {index}, axis={dim})",
+    jax="jnp.take_along_axis(x, index, axis)",
     method=True,
     ignore=["sparse_grad"],
     result=_like_index,
-    fidelity=CLOSE,
-    note="The index must have the input's size along the other axes; PyTorch also takes a smaller index.",
 )
+def gather(call: Call) -> Piece:
+    """PyTorch takes an index that is smaller than the input along other axes; of a matrix, that is hardly meant."""
+    ranks = {rank_of(call["input"]), rank_of(call["index"])}
+    if ranks & {1, 2}:
+        call.note("The index must have the input's size along the other axis; PyTorch also takes a smaller index.")
+        return call.emit("jnp.take_along_axis({input}, {index}, axis={dim})")
+    return call.emit("gather({input}, {index}, axis={dim})")
 
 
 @rule("torch.take_along_dim(input, indices, dim=None)", jax="jnp.take_along_axis(x, indices, axis)", method=True)

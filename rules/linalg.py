@@ -7,11 +7,11 @@ from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refu
 
 from ._axes import axis
 from ._facts import reduced, same
+from .ordering import as_part
 
 SINGULAR = "For a singular matrix PyTorch raises; JAX gives inf or NaN."
 NOT_POSITIVE = "For a matrix that isn't positive definite PyTorch raises; JAX gives NaN."
 SIGNS = "Signs (phases) of the vectors are arbitrary in both libraries and may differ."
-TRIANGLE = "Of a matrix that isn't symmetric PyTorch reads one triangle, JAX the mean of both."
 
 # Inverses and solvers -------------------------------------------------------------------------------------------
 
@@ -119,17 +119,12 @@ Row(
 )
 Row(
     "torch.linalg.eigh(input, UPLO='L')",
-    "jnp.linalg.eigh({input}, UPLO={UPLO?})",
+    "jnp.linalg.eigh(of_triangle({input}, UPLO={UPLO?}))",
     result="tensors",
     fidelity=CLOSE,
-    note=f"{SIGNS} {TRIANGLE}",
+    note=SIGNS,
 )
-Row(
-    "torch.linalg.eigvalsh(input, UPLO='L')",
-    "jnp.linalg.eigvalsh({input}, UPLO={UPLO?})",
-    fidelity=CLOSE,
-    note=TRIANGLE,
-)
+Row("torch.linalg.eigvalsh(input, UPLO='L')", "jnp.linalg.eigvalsh(of_triangle({input}, UPLO={UPLO?}))")
 for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
     Row(
         f"torch.linalg.{name}(input)",
@@ -138,14 +133,25 @@ for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
         fidelity=CLOSE,
         note="JAX has this on the CPU only; order and phases of the eigenvectors are arbitrary.",
     )
-Row(
+
+
+@rule(
     "torch.linalg.svd(A, full_matrices=True, *, driver=None)",
-    "jnp.linalg.svd({A}, full_matrices={full_matrices?})",
+    jax="jnp.linalg.svd(x, full_matrices=False)",
     ignore=["driver"],
     result="tensors",
     fidelity=CLOSE,
     note=SIGNS,
 )
+def linalg_svd(call: Call) -> Piece:
+    """JAX has no derivative where the matrices are full; that of the singular values alone exists."""
+    if call.site.index in (1, "S"):
+        return as_part(call.emit("jnp.linalg.svdvals({A})"))
+    if call.given("full_matrices"):
+        return call.emit("jnp.linalg.svd({A}, full_matrices={full_matrices})")
+    return call.emit("full_svd({A})")
+
+
 Row("torch.linalg.svdvals(A, *, driver=None)", "jnp.linalg.svdvals({A})", ignore=["driver"])
 
 
@@ -159,6 +165,8 @@ Row("torch.linalg.svdvals(A, *, driver=None)", "jnp.linalg.svdvals({A})", ignore
 )
 def svd(call: Call) -> Piece | Refusal:
     """torch.svd returns V and the thin form, jnp.linalg.svd returns V^H and the full one."""
+    if call.site.index in (1, "S"):
+        return as_part(call.emit("jnp.linalg.svdvals({input})"))
     if call.literal("compute_uv") is not True:
         return call.refuse("compute_uv=False: use jnp.linalg.svdvals")
     full = {"True": None, "False": "True"}.get(call["some"].text, "not {some}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Scalar
+from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._facts import as_float, broadcast, first, is_float, is_integer, same
@@ -135,7 +135,15 @@ Row(
 Row("torch.floor_divide(input, other)", "{input} // {other}", method=True, result=broadcast)
 Row("torch.remainder(input, other)", "{input} % {other}", method=True, result=broadcast)
 Row("torch.fmod(input, other)", "jnp.fmod({input}, {other})", method=True, result=broadcast)
-Row("torch.pow(input, exponent)", "{input}**{exponent}", method=True, result=broadcast)
+
+
+@rule("torch.pow(input, exponent)", jax="x**y", method=True, result=broadcast)
+def pow(call: Call) -> Piece:
+    """Where both may be 0, PyTorch's gradient is 0 and JAX's NaN; of integers JAX's is 0, too."""
+    floats = all(isinstance(a.fact, Tensor) and not is_integer(a.fact) for a in call.arguments.values())
+    return call.emit("power({input}, {exponent})" if floats else "{input}**{exponent}")
+
+
 Row(
     "torch.float_power(input, exponent)",
     "jnp.float_power({input}, {exponent})",
@@ -146,22 +154,13 @@ Row(
 Row("torch.maximum(input, other)", "jnp.maximum({input}, {other})", method=True, result=broadcast)
 Row("torch.minimum(input, other)", "jnp.minimum({input}, {other})", method=True, result=broadcast)
 for name in ("fmax", "fmin"):
-    Row(
-        f"torch.{name}(input, other)",
-        f"jnp.{name}({{input}}, {{other}})",
-        method=True,
-        result=broadcast,
-        fidelity=CLOSE,
-        note="Where both operands are equal, PyTorch gives the gradient to the first and JAX to the second.",
-    )
+    Row(f"torch.{name}(input, other)", f"{name}({{input}}, {{other}})", method=True, result=broadcast)
 Row(
     "torch.atan2(input, other)",
-    "jnp.arctan2({input}, {other})",
+    "arctan2({input}, {other})",
     method=True,
     aliases=["torch.arctan2", "torch.Tensor.arctan2"],
     result=broadcast,
-    fidelity=CLOSE,
-    note="The gradient at (0, 0) is 0 in PyTorch and NaN in JAX.",
 )
 Row(
     "torch.hypot(input, other)",
@@ -171,14 +170,7 @@ Row(
     fidelity=CLOSE,
     note="The gradient at (0, 0) is NaN in PyTorch and finite in JAX.",
 )
-Row(
-    "torch.copysign(input, other)",
-    "jnp.copysign({input}, {other})",
-    method=True,
-    result=broadcast,
-    fidelity=CLOSE,
-    note="The gradient at an input of 0 is 0 in PyTorch and 1 or -1 in JAX.",
-)
+Row("torch.copysign(input, other)", "copysign({input}, {other})", method=True, result=broadcast)
 for name in ("logaddexp", "logaddexp2"):
     Row(f"torch.{name}(input, other)", f"jnp.{name}({{input}}, {{other}})", method=True, result=broadcast)
 

@@ -1,4 +1,4 @@
-"""Indices for torch.scatter and its like, and writes by masks."""
+"""Reads and writes by indices, as torch.gather and torch.scatter, and by masks."""
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,12 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
     grid = list(jnp.indices(index.shape, sparse=True))
     grid[axis] = index
     return tuple(grid)
+
+
+def gather(x: jax.Array, index: jax.Array, axis: int) -> jax.Array:
+    """`torch.gather`: jnp.take_along_axis with an index that may be smaller than x along other axes."""
+    part = tuple(slice(None) if i == axis % x.ndim else slice(size) for i, size in enumerate(index.shape))
+    return jnp.take_along_axis(x[part], index, axis)
 
 
 def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:

@@ -27,14 +27,14 @@ def uniform_between(low: float, high: float) -> nnx.Initializer:
 
 def uniform_bias(fan_in: int) -> nnx.Initializer:
     """PyTorch's default initializer of a bias: uniform in +-1/sqrt(fan_in), the fan_in of the kernel beside it."""
-    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * fan_in**-0.5
+    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
 
 
 def uniform_init(fan_in: int) -> dict:
     """PyTorch's initial values of a linear layer or a convolution: kernel and bias uniform in +-1/sqrt(fan_in)."""
 
     def init(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
-        return jax.random.uniform(key, shape, dtype, -1, 1) * fan_in**-0.5
+        return jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
 
     return {"kernel_init": init, "bias_init": init}
 

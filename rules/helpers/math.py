@@ -30,6 +30,33 @@ def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | f
     return x
 
 
+def power(base: jax.Array, exponent: jax.Array) -> jax.Array:
+    """`torch.pow`: the base has no gradient where the exponent is 0; in JAX that may be NaN."""
+    constant = lax.stop_gradient(jnp.where(base == 0, 1, base))
+    return jnp.where(exponent == 0, constant, base) ** exponent
+
+
+def arctan2(y: jax.Array, x: jax.Array) -> jax.Array:
+    """The angle of (x, y) as `torch.atan2`: the gradient at (0, 0) is 0, where that of jnp.arctan2 is NaN."""
+    zero = (x == 0) & (y == 0)
+    return jnp.where(zero, lax.stop_gradient(jnp.arctan2(y, x)), jnp.arctan2(y, jnp.where(zero, 1, x)))
+
+
+def copysign(x: jax.Array, y: jax.Array | float) -> jax.Array:
+    """|x| with the sign of y as `torch.copysign`: the gradient at 0 is 0, where that of jnp.copysign is 1 or -1."""
+    return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
+
+
+def fmax(x: jax.Array, y: jax.Array) -> jax.Array:
+    """The larger, or what is no NaN, as `torch.fmax`: of equal values the first has the gradient."""
+    return jnp.where((x >= y) | jnp.isnan(y), x, y)
+
+
+def fmin(x: jax.Array, y: jax.Array) -> jax.Array:
+    """The smaller, or what is no NaN, as `torch.fmin`: of equal values the first has the gradient."""
+    return jnp.where((x <= y) | jnp.isnan(y), x, y)
+
+
 def trunc_divide(x: jax.Array, y: jax.Array | float) -> jax.Array:
     """Divides and rounds towards zero, integers exactly, as `torch.div(x, y, rounding_mode="trunc")`."""
     if jnp.issubdtype(jnp.result_type(x, y), jnp.integer):
@@ -121,6 +148,21 @@ def gumbel_softmax(
     return one_hot + soft - jax.lax.stop_gradient(soft)
 
 
+def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:
+    """The symmetric (Hermitian) matrix with one triangle of x, which is all that `torch.linalg.eigh` reads.
+
+    jnp.linalg.eigh takes the mean of both. The gradient is that of the matrix, for every element of x.
+    """
+    lower = jnp.tri(x.shape[-1], dtype=bool)
+    whole = jnp.where(lower if UPLO == "L" else lower.T, x, x.conj().mT)
+    return x + lax.stop_gradient(whole - x)
+
+
+def full_svd(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`torch.linalg.svd`; of full matrices JAX has no derivative, but of a square x's, which are the thin ones."""
+    return jnp.linalg.svd(x, full_matrices=x.shape[-2] != x.shape[-1])
+
+
 class SVD(NamedTuple):
     """What `torch.svd` returns: V, where jnp.linalg.svd returns its conjugate transpose."""
 
@@ -131,5 +173,5 @@ class SVD(NamedTuple):
 
 def svd_with_v(x: jax.Array, full_matrices: bool = False) -> SVD:
     """`torch.svd`: x = U @ diag(S) @ V^H, thin unless `full_matrices`."""
-    u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices)
+    u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices and x.shape[-2] != x.shape[-1])
     return SVD(u, s, vh.conj().mT)

@@ -14,12 +14,19 @@ from flax import nnx
 from t2j_lsp.rules.helpers.math import (
     absolute,
     angle_of,
+    arctan2,
     cdist,
     clamp,
+    copysign,
     euclidean_norm,
+    fmax,
+    fmin,
+    full_svd,
     gumbel_softmax,
     linear,
     matrix_exp,
+    of_triangle,
+    power,
     standard_deviation,
     svd_with_v,
     trunc_divide,
@@ -39,6 +46,46 @@ def test_absolute_has_gradient_zero_at_zero() -> None:
 def test_angle_has_gradient_zero_at_zero() -> None:
     same_function(angle_of, torch.angle, ZEROS_AND_TIES)
     same_function(angle_of, torch.angle, np.array([0j, 1 + 1j, -2 + 0j, 3j, -1 - 2j]))
+
+
+def test_powers_have_no_gradient_where_the_exponent_is_zero() -> None:
+    bases, exponents = np.meshgrid([0.0, 0.5, 1.0, 2.0], [0.0, 0.5, 1.0, 2.0, 3.0])
+    same_function(power, torch.pow, bases, exponents)
+    same_function(
+        lambda x, p, q: power(1 - power(x, p), q), lambda x, p, q: torch.pow(1 - torch.pow(x, p), q),
+        np.array([0.25, 0.5, 0.75]), np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5, 0.0]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("jax_function", "torch_function"),
+    [(arctan2, torch.atan2), (copysign, torch.copysign), (fmax, torch.fmax), (fmin, torch.fmin)],
+    ids=["arctan2", "copysign", "fmax", "fmin"],
+)
+def test_pairs_have_pytorchs_gradient_at_zeros_and_ties(jax_function: object, torch_function: object) -> None:
+    same_function(jax_function, torch_function, ZEROS_AND_TIES, ZEROS_AND_TIES[::-1])
+    same_function(jax_function, torch_function, ZEROS_AND_TIES, ZEROS_AND_TIES)
+
+
+def test_the_larger_and_the_smaller_leave_nan_out() -> None:
+    x, y = np.array([np.nan, 1.0, np.nan]), np.array([2.0, np.nan, np.nan])
+    for jax_function, torch_function in ((fmax, torch.fmax), (fmin, torch.fmin)):
+        np.testing.assert_array_equal(jax_function(x, y), torch_function(torch.tensor(x), torch.tensor(y)).numpy())
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_one_triangle_decides_about_eigenvalues(uplo: str) -> None:
+    same_function(
+        lambda x: jnp.linalg.eigvalsh(of_triangle(x, uplo)), lambda x: torch.linalg.eigvalsh(x, uplo), array(2, 4, 4)
+    )
+
+
+def test_a_full_decomposition_of_a_square_matrix_has_a_derivative() -> None:
+    same_function(
+        lambda x: full_svd(x)[0] @ full_svd(x)[2], lambda x: torch.linalg.svd(x)[0] @ torch.linalg.svd(x)[2],
+        array(3, 3, 3),
+    )  # fmt: skip
+    assert [part.shape for part in full_svd(array(3, 5))] == [(3, 3), (3,), (5, 5)]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (None, 2.0), (0.0, None)])

@@ -7,8 +7,10 @@ import pytest
 from .conversion import agrees, converted, left_alone, refused
 
 READ = [
-    ("torch.gather(x, 1, k)", "jnp.take_along_axis(x, k, axis=1)", "xk"),
-    ("x.gather(index=k, dim=1)", "jnp.take_along_axis(x, k, axis=1)", "xk"),
+    ("torch.gather(x, 1, k)", "gather(x, k, axis=1)", "xk"),
+    ("torch.gather(x, 2, k[:1, :2])", "gather(x, k[:1, :2], axis=2)", "xk"),
+    ("x.reshape(2, 12).gather(1, i)", "jnp.take_along_axis(x.reshape(2, 12), i, axis=1)", "xi"),
+    ("x.gather(index=k, dim=1)", "gather(x, k, axis=1)", "xk"),
     ("torch.take_along_dim(x, k, dim=1)", "jnp.take_along_axis(x, k, axis=1)", "xk"),
     ("torch.take_along_dim(x, i)", "x.ravel()[i.ravel()]", "xi"),
     ("x.index_select(1, j)", "jnp.take(x, j, axis=1)", "xj"),

@@ -37,7 +37,11 @@ SOLVERS = [
     ("sign, log = torch.linalg.slogdet(s); log", "sign, log = jnp.linalg.slogdet(s); log", "s"),
     ("torch.linalg.slogdet(s).logabsdet", "jnp.linalg.slogdet(s).logabsdet", "s"),
     ("torch.linalg.matrix_power(s, 3)", "jnp.linalg.matrix_power(s, 3)", "s"),
-    ("torch.linalg.eigvalsh(s @ s.T)", "jnp.linalg.eigvalsh(s @ s.T)", "s"),
+    ("torch.linalg.eigvalsh(s @ s.T)", "jnp.linalg.eigvalsh(of_triangle(s @ s.T))", "s"),
+    ("torch.linalg.eigvalsh(s, UPLO='U')", "jnp.linalg.eigvalsh(of_triangle(s, UPLO='U'))", "s"),
+    ("_, d, _ = torch.linalg.svd(a); d", "d = jnp.linalg.svdvals(a); d", "a"),
+    ("torch.linalg.svd(a).S", "jnp.linalg.svdvals(a)", "a"),
+    ("torch.svd(a)[1]", "jnp.linalg.svdvals(a)", "a"),
     ("torch.linalg.svdvals(a)", "jnp.linalg.svdvals(a)", "a"),
     (
         "torch.linalg.solve_triangular(s, s, upper=False)",
@@ -85,7 +89,7 @@ def test_factors_multiply_to_the_matrix(torch_code: str, jax_code: str) -> None:
 
 def test_eigenvectors_diagonalise_the_matrix() -> None:
     text, translation = converted("w, q = torch.linalg.eigh(s); q @ torch.diag(w) @ q.T", "s")
-    assert text.startswith("w, q = jnp.linalg.eigh(s)")
+    assert text.startswith("w, q = jnp.linalg.eigh(of_triangle(s))")
     matrix = INPUTS["s"] + INPUTS["s"].T
     np.testing.assert_allclose(_load(translation.code)(matrix), matrix, atol=1e-5)
 

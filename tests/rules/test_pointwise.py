@@ -45,6 +45,16 @@ BOUNDS = [
     ("torch.clamp(x.argmax(1), max=2)", "jnp.clip(x.argmax(axis=1), max=2)", "x"),
 ]
 
+POWERS = [
+    ("torch.pow(p, p)", "power(p, p)", "p"),
+    ("p ** (p - 1)", "power(p, p - 1)", "p"),
+    ("(x + y).pow(2)", "(x + y)**2", "xy"),
+    ("2 ** x", "2 ** x", "x"),
+    ("x ** x.argmax(1, keepdim=True)", "x ** x.argmax(axis=1, keepdims=True)", "x"),
+    ("torch.atan2(x, y)", "arctan2(x, y)", "xy"),
+    ("x.fmax(y)", "fmax(x, y)", "xy"),
+]
+
 LOGIC = [
     ("x.eq(y)", "x == y", "xy"),
     ("torch.ne(n, 0)", "n != 0", "n"),
@@ -68,7 +78,7 @@ SPECIAL = [
 ]
 
 
-@pytest.mark.parametrize(("torch_code", "jax_code", "inputs"), [*ARITHMETIC, *BOUNDS, *LOGIC, *SPECIAL])
+@pytest.mark.parametrize(("torch_code", "jax_code", "inputs"), [*ARITHMETIC, *BOUNDS, *POWERS, *LOGIC, *SPECIAL])
 def test_becomes(torch_code: str, jax_code: str, inputs: str) -> None:
     agrees(torch_code, jax_code, inputs)
 

@@ -1,4 +1,4 @@
-"""Comparisons, and conditions of which part is known."""
+"""Comparisons, conditions of which part is known, and powers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
@@ -89,6 +89,15 @@ class Operators:
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
         kept = self.copier.copy_arguments(node).text
         return Piece(f"({kept} or callable({name}) and not isinstance({name}, type))")
+
+    def power(self, node: ast.BinOp) -> Piece | None:
+        """``x**y`` of tensors: where y is 0, PyTorch's gradient is 0 and JAX's may be NaN; of integers it is 0."""
+        facts = [self.inference.fact(part) for part in (node.left, node.right)]
+        floats = (isinstance(fact, Tensor) and "int" not in str(fact.dtype) for fact in facts)
+        if not isinstance(node.op, ast.Pow) or not all(floats):
+            return None
+        base, exponent = (bracket(self.renderer.argument(part), 1) for part in (node.left, node.right))
+        return Piece(f"{self.renderer.need('power')}({base}, {exponent})")
 
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``: JAX's dtypes are equal and not the same objects."""

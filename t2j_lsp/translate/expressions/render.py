@@ -79,6 +79,7 @@ class Renderer:
             ast.Attribute: lambda: (self.attributes.attribute,),
             ast.Subscript: lambda: (self.subscripts.subscript,),
             ast.Compare: lambda: (self.operators.compare,),
+            ast.BinOp: lambda: (self.operators.power,),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
             ast.IfExp: lambda: (self.operators.conditional,),
@@ -315,7 +316,7 @@ class Calls:
 
     def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
         """``x.item()`` and ``int(x)`` work eagerly and fail under jit, as conditions on arrays do."""
-        if tensor is not None and is_tensor(self.ctx.fact(tensor)) and self.code().is_traced:
+        if tensor is not None and self.code().is_traced and self.code().may_be_tensor(tensor):
             reason = "the value of an array is not known under jit, and this fails there"
             self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 

@@ -82,7 +82,7 @@ class CallSite:
         """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
         parent = self.ctx.source.parents.get(self.node)
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-            return used_of_pair(parent.targets[0])
+            return only_used(parent.targets[0])
         if isinstance(parent, ast.Subscript) and parent.value is self.node:
             index = parent.slice
             if isinstance(index, ast.Constant) and isinstance(index.value, int):
@@ -131,12 +131,12 @@ Sites = Callable[[ast.expr, str], CallSite]
 """Makes the site of a call, under the name that findings have."""
 
 
-def used_of_pair(target: ast.expr) -> int | None:
-    """Which of two names is used in ``_, indices = f(x)``; None if both are, or if it isn't such a pair."""
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+def only_used(target: ast.expr) -> int | None:
+    """Which of several names is used in ``_, indices = f(x)``; None if more are, or if it isn't such a tuple."""
+    if not isinstance(target, ast.Tuple) or len(target.elts) < 2:
         return None
     ignored = [isinstance(e, ast.Name) and e.id == "_" for e in target.elts]
-    return ignored.index(False) if sum(ignored) == 1 else None
+    return ignored.index(False) if sum(ignored) == len(ignored) - 1 else None
 
 
 class RuleApplication:

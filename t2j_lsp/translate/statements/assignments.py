@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.expressions.rule_application import used_of_pair
+from t2j_lsp.translate.expressions.rule_application import only_used
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.pieces import Part, assigned
@@ -58,7 +58,7 @@ class Assignments:
     def used_part(self, node: ast.Assign) -> bool:
         """``_, indices = x.max(1)``: only the part that is used."""
         target = node.targets[0]
-        used = used_of_pair(target) if len(node.targets) == 1 else None
+        used = only_used(target) if len(node.targets) == 1 else None
         if used is None or not isinstance(node.value, ast.Call) or not isinstance(target, ast.Tuple):
             return False
         piece = self.renderer.render(node.value)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
 from t2j_lsp.translate.inference.call_sites import called_by_modules
-from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Scalar, Tensor
 
 from .context import Context
 
@@ -43,7 +45,10 @@ class TensorCode:
 
     @property
     def is_traced(self) -> bool:
-        """Whether it is likely compiled: part of a module's call, or a function of tensors that doesn't train."""
+        """Whether it is likely compiled: part of a module's call, or a function that doesn't train.
+
+        Such a function is one of tensors, or of numbers only.
+        """
         function = self.function
         if function is None or function.runs_in_module:
             return function is not None
@@ -51,12 +56,50 @@ class TensorCode:
             facts = self.ctx.inference.facts
             arguments = function.node.args
             names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-            read = (node for node in ast.walk(function.node) if isinstance(node, ast.Name) and node.id in names)
+            read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
             trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(function.node))
-            self._given[function] = not trains and any(isinstance(facts.get(node), Tensor) for node in read)
+            tensors = any(map(self.may_be_tensor, read))
+            numbers = bool(read) and all(isinstance(facts[node], Scalar) or self._is_only_passed(node) for node in read)
+            self._given[function] = not trains and (tensors or numbers)
         return self._given[function]
+
+    def may_be_tensor(self, node: ast.expr) -> bool:
+        """Whether it is a tensor, or a parameter that by its annotation may be one: ``list | torch.Tensor``."""
+        if isinstance(self.ctx.fact(node), Tensor):
+            return True
+        if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
+            return False
+        arguments = self.function.node.args
+        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
+        return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
+
+    def _is_only_passed(self, node: ast.Name) -> bool:
+        """Whether a value of unknown kind is handed on or computed with: no object of which parts are asked for."""
+        parent = self.ctx.source.parents.get(node)
+        asked = isinstance(parent, ast.Attribute | ast.Subscript | ast.For | ast.comprehension | ast.Starred)
+        called = isinstance(parent, ast.Call) and parent.func is node
+        return not is_known(self.ctx.fact(node)) and not asked and not called
 
     @cached_property
     def _called_by_modules(self) -> set[FunctionInfo]:
         """Functions that methods of modules call, directly or through others."""
         return called_by_modules(self.ctx.inference.functions.values())
+
+
+def is_known(fact: Fact) -> bool:
+    """Whether anything is known of a value."""
+    return fact != UNKNOWN and not isinstance(fact, UnknownParameter)
+
+
+def _members(kind: ast.expr) -> Iterator[ast.expr]:
+    """The kinds of a union: ``A | B``, ``Union[A, B]``, ``Optional[A]``."""
+    match kind:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from _members(left)
+            yield from _members(right)
+        case ast.Subscript(value=union, slice=inner) if ast.unparse(union).endswith(("Union", "Optional")):
+            for member in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
+                yield from _members(member)
+        case _:
+            yield kind

@@ -232,6 +232,7 @@ class LibraryCalls:
         """What a rule's record says of the value; arguments that only tensors can be are evidence."""
         if arguments and rule.result != "none" and _takes_tensor_first(rule):
             self.evidence().add(arguments[0])
+            self.evidence().gives_tensor(node.args[0] if node.args else None)
         for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:
             self.evidence().add(fact)
         if len(node.args) > 1 and _takes_sizes(rule):

@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module_class,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.record import REGISTRY
 
 from .forward_pass import State, UnknownParameter, join_all
 
@@ -54,6 +55,15 @@ class ParameterEvidence:
         if not fact.foreign and fact.name not in self.state.body.observed:
             self.state.body.observed[fact.name] = TENSOR
             self.state.body.weak.add(fact.name)
+
+    def gives_tensor(self, node: ast.expr | None) -> None:
+        """``torch.mean(x.var(axis=0))``: the method gives what only a tensor's gives, so ``x`` is one."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if REGISTRY.get(f"torch.Tensor.{node.func.attr}") is None:
+                return
+            node = node.func.value
+        if node is not None:
+            self.add(self.state.facts.get(node, UNKNOWN))
 
     def foreign(self, fact: UnknownParameter) -> None:
         """A method that tensors don't have was called on the value: it is a tensor only if something else says so."""

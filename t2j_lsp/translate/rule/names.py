@@ -110,7 +110,8 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             given = [first, *(k.value for k in node.keywords if k.arg in ("device", "dtype"))]
             return any(isinstance(value, ast.Attribute) and value.attr in ("device", "dtype") for value in given)
         case _ if name in _REDUCTIONS:
-            return isinstance(first, ast.List) or count == 2 and _is_truth(node.args[1])
+            named = next((k.value for k in node.keywords if k.arg == "axis"), None)
+            return isinstance(first or named, ast.List) or count == 2 and _is_truth(node.args[1])
         case _:
             return name.endswith("_") and not name.endswith("__") and _is_tensor_method(name[:-1])
 

@@ -54,6 +54,14 @@ class Block(nn.Module):
         self.conv = nn.Conv2d(in_chs, out_chs, 3)
     def forward(self, x): return self.conv(self.norm(x))
 """,
+    "more groups than its name suggests": """
+class Split(nn.Module):
+    def __init__(self, in_channels, out_channels, scale=8):
+        super().__init__()
+        self.scale = scale
+        self.conv = nn.Conv1d(in_channels // scale, out_channels // scale, 3, padding=1)
+    def forward(self, x): return torch.cat([self.conv(part) for part in torch.chunk(x, self.scale, 1)], 1)
+""",
     "a class of torch with another forward": """
 class Norm2d(nn.LayerNorm):
     def forward(self, x): return F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias)

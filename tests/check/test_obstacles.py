@@ -126,3 +126,13 @@ def test_a_mistake_beside_what_was_left_is_different(check: Check) -> None:
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
     found = check(MODULE, left)
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
+
+
+def test_a_failure_of_the_compiler_is_not_one_of_the_conversion(check: Check) -> None:
+    """XLA says of some programs that it can't run them on the CPU, whatever they mean."""
+    fails = 'raise jax.errors.JaxRuntimeError("{}: Encountered negative padding in IrEmitter on CPU")'
+    found = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INTERNAL")))
+    assert found.verdict is VerdictKind.UNCHECKED, found.reason
+    assert (found.reason or "").startswith("XLA itself fails"), found.reason
+    found = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INVALID_ARGUMENT")))
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason

@@ -249,3 +249,25 @@ def test_a_tie_that_no_rounding_makes_is_compared(check: Check, wrong: str) -> N
     torch = text.format("torch.where", "x >= 0.5")
     assert check(torch, text.format("jnp.where", "x >= 0.5")).verdict is VerdictKind.EQUIVALENT
     assert check(torch, text.format("jnp.where", wrong)).verdict is VerdictKind.DIFFERENT
+
+
+STANDARDISED = {
+    "the sum of many": ("(x - x.mean()) / x.std()", "(x - x.mean()) / x.std(ddof=1)", "(x - x.mean()) / SPREAD"),
+    "a singular vector of a nearly singular matrix": (
+        "torch.linalg.svd(x[:, 0, :3, :3])[0]",
+        "jnp.linalg.svd(x[:, 0, :3, :3], full_matrices=False)[0]",
+        "jnp.linalg.svd(x[:, 0, :3, :3].mT, full_matrices=False)[0]",
+    ),
+}
+FAST = "jnp.sqrt(((x**2).mean() - x.mean()**2) * (x.size / (x.size - 1)))"
+
+
+@pytest.mark.parametrize(("torch", "jax", "wrong"), STANDARDISED.values(), ids=STANDARDISED)
+def test_what_float32_makes_of_numbers_far_from_zero_accuses_nobody(
+    check: Check, torch: str, jax: str, wrong: str
+) -> None:
+    """A sum in another order and a neighbouring matrix are as good; a variance that cancels is not."""
+    text = "# t2j: x=f32[4, 3, 17, 19]\ndef f(x):\n    return {}\n"
+    verdict = check(text.format(torch), text.format(jax))
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert check(text.format(torch), text.format(wrong.replace("SPREAD", FAST))).verdict is VerdictKind.DIFFERENT

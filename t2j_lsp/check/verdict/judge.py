@@ -33,6 +33,8 @@ _NO_PHASES = ("construct", "draws")
 FORM = ("structure", "shape", "dtype")
 """Kinds of differences that values have no part in."""
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
+_OF_THE_COMPILER = "INTERNAL: "
+"""How XLA begins to say that what fails is its own, whatever the program means."""
 
 
 @dataclass
@@ -64,6 +66,8 @@ def cannot_say(error: Failure) -> str | None:
         return f"the converted code needs a package that the JAX interpreter lacks: {error.message}"
     if "MemoryError" in error.bases or any(word in error.message for word in _OUT_OF_MEMORY):
         return f"the JAX side ran out of memory: {text[:200]}"
+    if "JaxRuntimeError" in error.bases and error.message.startswith(_OF_THE_COMPILER):
+        return f"XLA itself fails, on a program that JAX made of the conversion: {text[:200]}"
     if error.type == "NameError" and ("'torch'" in error.message or "'nn'" in error.message):
         return f"the conversion is not complete: {error.message}"
     return None

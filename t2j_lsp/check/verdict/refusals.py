@@ -18,7 +18,7 @@ def refused(error: Failure) -> bool:
     """Whether an error of a worker says that a program may not do what it does."""
     if "PermissionError" in error.bases:
         return True
-    native = "OSError" in error.bases or error.type == "RuntimeError" or "XlaRuntimeError" in error.bases
+    native = "OSError" in error.bases or error.type == "RuntimeError" or "JaxRuntimeError" in error.bases
     return native and any(text in error.message for text in _REFUSING)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, InputPlan, draw, map_values
 from t2j_lsp.check.messages import Prepared
@@ -51,6 +52,8 @@ def prepare(request: dict[str, Any]) -> Prepared:
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
                 model = build(target, init, vars(module), request["wide"], rng)
+                if plan.source.startswith("its parameters") and (empty := _empty(model)) is not None:
+                    raise ValueError(f"{empty} has no elements")
             except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
                 problems.append(f"{target.__name__}({plan.init}): {_text(error)}")
                 plans += _as_sequence(plan, error, plans)
@@ -90,6 +93,12 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     smaller=change[1] if change is not None else None,
                 )
     return Prepared(problems=problems)
+
+
+def _empty(model: Any) -> str | None:
+    """A parameter without elements, as sizes make it that nobody would choose: 6 channels in 8 groups."""
+    named = model.named_parameters() if isinstance(model, nn.Module) else ()
+    return next((name for name, p in named if not isinstance(p, UninitializedTensorMixin) and p.numel() == 0), None)
 
 
 def _smaller(

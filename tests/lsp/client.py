@@ -22,6 +22,8 @@ from lsprotocol import converters, types
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 60.0
 
+_CONVERTER = converters.get_converter()
+
 Json = dict[str, Any]
 
 FULL: Json = {
@@ -124,7 +126,6 @@ class Client:
         self._count = 0
         self._arrived = threading.Condition()
         self._writing = threading.Lock()
-        self._converter = converters.get_converter()
         self.problems: list[str] = []
         """Messages that are not as the protocol has them."""
         threading.Thread(target=self._read, daemon=True).start()
@@ -247,7 +248,7 @@ class Client:
         kind = known[0] if "method" in message else known[1]
         try:
             if kind is not None:
-                self._converter.structure(message, kind)
+                _CONVERTER.structure(message, kind)
         except Exception as error:  # noqa: BLE001 - whatever the converter raises, the message is wrong
             self.problems.append(f"{method}: {error}")
 

@@ -169,7 +169,7 @@ def test_a_client_that_asks_itself_has_to_name_the_host(editor: Start, endpoint:
 
 
 def test_the_preview_is_what_is_sent_then(editor: Start, endpoint: Endpoint) -> None:
-    script = endpoint(RIGHT)
+    script = endpoint(Status(401))
     one = editor(script)
     one.open()
     shown = one.client.command("t2j.askPreview", one.uri, "Slope", timeout=TIMEOUT)

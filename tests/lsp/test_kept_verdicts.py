@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,31 +131,63 @@ def test_what_is_known_is_not_run_again_on_open(serve: Callable[..., Client], tm
     assert pair.checked(since)["verdict"] in ("equivalent", "different")
 
 
-@pytest.mark.parametrize("change", ["stage", "text", "neighbour", "missing"])
-def test_what_may_come_out_otherwise_is_run_again(serve: Callable[..., Client], tmp_path: Path, change: str) -> None:
-    (tmp_path / "factor.py").write_text("FACTOR = 3\n")
-    source = SOURCE.replace("import torch\n", "import torch\nfrom factor import FACTOR\n").replace("* 3", "* FACTOR")
-    first = serve()
-    pair = Pair(first, tmp_path, source)
-    first.state(pair.uri)
-    if change == "missing":
-        pair.code = first.command("t2j.previewFile", pair.uri)["code"]
-        (tmp_path / "net_jax.py").write_text(pair.code)
-        first.command("t2j.check", pair.uri, "scale", timeout=TIMEOUT)
-    else:
-        since = first.now
-        pair.convert()
-        pair.checked(since)
-    assert first.shutdown() == 0
-    known = load(pair.path, tmp_path / "net_jax.py")
-    assert known is not None and [Path(path).name for path in known.neighbours] == ["factor.py"]
+CHANGES = ("stage", "text", "neighbour", "missing")
+FACTOR = "import torch\nfrom factor import FACTOR\n"
+OF_A_NEIGHBOUR = SOURCE.replace("import torch\n", FACTOR).replace("* 3", "* FACTOR")
 
-    settings = {"check": {"stage": "numeric", "delay": 0}} if change == "stage" else SPEC
-    client = serve(settings=settings)
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pair]:
+    """A pair for each change, with verdicts that a server has kept which has ended since."""
+    pairs: dict[str, Pair] = {}
+    with Client(log=tmp_path_factory.mktemp("server") / "log") as client:
+        client.settings = SPEC
+        client.initialize(options={"trusted": True, "settings": SPEC})
+        for change in CHANGES:
+            folder = tmp_path_factory.mktemp(change)
+            (folder / "factor.py").write_text("FACTOR = 3\n")
+            pair = pairs[change] = Pair(client, folder, OF_A_NEIGHBOUR)
+            client.state(pair.uri)
+            if change == "missing":
+                pair.code = client.command("t2j.previewFile", pair.uri)["code"]
+                (folder / "net_jax.py").write_text(pair.code)
+                client.command("t2j.check", pair.uri, "scale", timeout=TIMEOUT)
+            else:
+                since = client.now
+                pair.convert()
+                pair.checked(since)
+        assert client.shutdown() == 0
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Client]]:
+    """``later(stage)``: a server that starts after `known`, one for all tests with the same settings."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def begin(stage: str) -> Client:
+            client = stack.enter_context(Client(log=tmp_path_factory.mktemp("server") / "log"))
+            client.settings = {"check": {"stage": stage, "delay": 0}}
+            client.initialize(options={"trusted": True, "settings": client.settings})
+            return client
+
+        yield begin
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_may_come_out_otherwise_is_run_again(
+    known: dict[str, Pair], later: Callable[[str], Client], change: str
+) -> None:
+    pair = known[change]
+    stored = load(pair.path, pair.path.with_name("net_jax.py"))
+    assert stored is not None and [Path(path).name for path in stored.neighbours] == ["factor.py"]
+
+    client = later("numeric" if change == "stage" else "spec")
     if change == "neighbour":
-        (tmp_path / "factor.py").write_text("FACTOR = 4\n")
+        pair.path.with_name("factor.py").write_text("FACTOR = 4\n")
     code = pair.code + ("\n# edited\n" if change == "text" else "")
-    client.open(pair.uri, source)
+    client.open(pair.uri, pair.text)
     shown = {d["name"]: d["verdict"] for d in client.state(pair.uri)["definitions"]}
     assert shown == {
         "scale": "equivalent" if change in ("stage", "text", "missing") else None,
@@ -164,5 +198,7 @@ def test_what_may_come_out_otherwise_is_run_again(serve: Callable[..., Client], 
     client.open(pair.converted, code)
     begun = client.wait_notification("t2j/status", lambda p: p["state"] == "checking", since, TIMEOUT)
     assert begun["uri"] == pair.uri
-    report = client.wait_notification("t2j/checked", lambda p: len(p["objects"]) == 2, since, TIMEOUT)
+    report = client.wait_notification(
+        "t2j/checked", lambda p: p["uri"] == pair.uri and len(p["objects"]) == 2, since, TIMEOUT
+    )
     assert (report["verdict"], report["stale"]) == ("equivalent", False)

@@ -82,18 +82,23 @@ def agrees(expression: str, expected: str, inputs: str = "") -> None:
     # A view or an in-place operation on a leaf is an error of autograd, so the function gets values that are computed.
     want = _leaves(reference(*[t * 1 if t.requires_grad else t for t in tensors]))
 
-    def loss(values: list[jax.Array]) -> tuple[jax.Array, list[Any]]:
+    def values(given: list[jax.Array]) -> list[Any]:
         arguments: list[Any] = [jnp.asarray(array) for array in arrays]
-        for index, value in zip(floats, values, strict=True):
+        for index, value in zip(floats, given, strict=True):
             arguments[index] = value
-        got = _leaves(run(*arguments))
-        return _weigh(got, jnp.asarray), got
+        return _leaves(run(*arguments))
+
+    def outputs(given: list[jax.Array]) -> list[jax.Array]:
+        return [
+            leaf for leaf in values(given) if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact)
+        ]
 
     with jax.enable_x64(True):
         start = [jnp.asarray(arrays[index]) for index in floats]
-        got, grads = loss(start)[1], None
+        got, grads = values(start), None
         if gradients and floats and any(_is_float(leaf) for leaf in want):
-            grads = jax.grad(lambda values: loss(values)[0])(start)
+            found, pull = jax.vjp(outputs, start)
+            grads = pull(_cotangents(got, found))[0]
         _compare(got, want)
         if grads is not None:
             _same_gradients(grads, want, [tensors[index] for index in floats])
@@ -116,17 +121,29 @@ def _is_float(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor) and leaf.requires_grad
 
 
-def _weigh(leaves: list[Any], asarray: Callable[[np.ndarray], Any]) -> Any:
-    """A sum of all float leaves with fixed weights, so that every element has a gradient of its own."""
+def _weights(index: int, leaf: Any) -> list[np.ndarray]:
+    """Fixed weights of a leaf's elements, of real and imaginary parts, so that each has a gradient of its own."""
+    parts = 2 if "complex" in str(leaf.dtype) else 1 if "float" in str(leaf.dtype) else 0
+    shape = tuple(leaf.shape)
+    return [np.random.default_rng([index, part, *shape]).uniform(-1, 1, shape) for part in range(parts)]
+
+
+def _weigh(leaves: list[Any]) -> Any:
+    """A sum of all float leaves of PyTorch's with their weights."""
     total: Any = 0.0
     for index, leaf in enumerate(leaves):
-        if not isinstance(leaf, jax.Array | torch.Tensor):
-            continue
-        parts = [leaf.real, leaf.imag] if "complex" in str(leaf.dtype) else [leaf] if "float" in str(leaf.dtype) else []
-        for seed, part in enumerate(parts):
-            shape = tuple(part.shape)
-            total = total + (part * asarray(np.random.default_rng([index, seed, *shape]).uniform(-1, 1, shape))).sum()
+        if isinstance(leaf, torch.Tensor):
+            parts = [leaf.real, leaf.imag] if leaf.is_complex() else [leaf]
+            for part, weights in zip(parts, _weights(index, leaf), strict=False):
+                total = total + (part * torch.from_numpy(weights)).sum()
     return total
+
+
+def _cotangents(leaves: list[Any], outputs: list[jax.Array]) -> list[jax.Array]:
+    """The gradient of that sum with respect to JAX's float leaves, which are ``outputs``."""
+    weights = [_weights(index, leaf) for index, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
+    one_each = [of[0] if len(of) == 1 else of[0] - 1j * of[1] for of in weights if of]
+    return [jnp.asarray(one, leaf.dtype) for one, leaf in zip(one_each, outputs, strict=True)]
 
 
 def _compare(got: list[Any], want: list[Any]) -> None:
@@ -147,7 +164,7 @@ def _compare(got: list[Any], want: list[Any]) -> None:
 
 
 def _same_gradients(grads: list[jax.Array], want: list[Any], leaves: list[torch.Tensor]) -> None:
-    expected = torch.autograd.grad(_weigh(want, torch.from_numpy), leaves, allow_unused=True)
+    expected = torch.autograd.grad(_weigh(want), leaves, allow_unused=True)
     for ours, theirs, leaf in zip(grads, expected, leaves, strict=True):
         reference = torch.zeros_like(leaf) if theirs is None else theirs
         np.testing.assert_allclose(np.asarray(ours), reference.numpy(), rtol=TOLERANCE, atol=TOLERANCE)

@@ -46,6 +46,8 @@ def worker_environment(
         names |= {"PYTORCH_JIT": "0", "TORCH_COMPILE_DISABLE": "1", "TORCHDYNAMO_DISABLE": "1"}
     else:
         names |= {"JAX_DEFAULT_MATMUL_PRECISION": "highest", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        # What a compiled program says of the lines that it came from, which nobody reads here.
+        names |= {"JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0", "JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS": "0"}
         if cache is not None:
             names |= {
                 "JAX_COMPILATION_CACHE_DIR": str(cache),

@@ -11,11 +11,13 @@ from t2j_lsp.check.workers.serve import Handler
 
 from . import convolution as jax_convolution
 from . import device as jax_device
+from . import lowering as jax_lowering
 from . import random as jax_random
 from . import signs as jax_signs
 from . import widen as jax_widen
 
 jax_device.install()
+jax_lowering.install()
 jax_widen.install()
 jax_convolution.install()
 jax_signs.install()

@@ -157,6 +157,23 @@ def copy_new_files(source: Path, target: Path) -> None:
             half.replace(target / one.name)
 
 
+@pytest.fixture(scope="module")
+def warm_workers() -> Iterator[None]:
+    """Workers that stay from one command of a file's tests to the next with the same settings; by ``usefixtures``.
+
+    Each command has to end its workers, as if they were its own.
+    """
+    from t2j_lsp.check import run
+    from t2j_lsp.check.process import pool
+    from t2j_lsp.check.programs import run as programs
+    from tests.warm import WarmPools
+
+    with pytest.MonkeyPatch.context() as patch, WarmPools() as pools:
+        for module in (pool, run, programs):
+            patch.setattr(module, "Pool", pools)
+        yield
+
+
 @pytest.fixture
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test's own for what t2j remembers; for a whole file of tests, by ``usefixtures``."""

@@ -27,6 +27,7 @@ from t2j_lsp.contract import (
 from t2j_lsp.files.outline import text_digest
 from t2j_lsp.migration.verdict_store import asked_of, kept, load
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
 RIGHT = "import jax\n\n\ndef f(x: jax.Array) -> jax.Array:\n    return jax.nn.relu(x) * 2\n"
 WRONG = RIGHT.replace("* 2", "* 3")

@@ -12,6 +12,7 @@ from t2j_lsp.commands.convert_check import Verdict, Verdicts, worse
 from t2j_lsp.contract import CheckReport, ObjectVerdict, VerdictKind
 from t2j_lsp.migration.verdict_store import load
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 TORCH = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return torch.relu(x) * 2\n"
 GAP = TORCH + "\n\ndef g(x: torch.Tensor) -> torch.Tensor:\n    x.register_hook(print)\n    return x\n"
 

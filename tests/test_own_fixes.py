@@ -13,6 +13,7 @@ from t2j_lsp.contract import T2JError
 from t2j_lsp.fixes.own_fixes import ObjectProgram, captured, cut, fixes_folder, load, save, without_paths
 from t2j_lsp.fixes.record import Example
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 TORCH = """\
 import torch
 import torch.nn.functional as F

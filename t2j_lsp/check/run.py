@@ -88,13 +88,13 @@ def check_files(
         jax_side = Slicer(source, converted, neighbour or read_text)
     settings = CheckSettings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
     found = find_objects(torch_side, objects)
+    unknown = [name for name in objects or () if all(item.name != name for item in found)]
+    if unknown:
+        raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
     own = pool is None
     if pool is None:
         folders = [*readable, *projects(source, *([converted] if isinstance(converted, Path) else []))]
         pool = Pool(torch_python, jax_python, device, project=project_of(source), readable=folders)
-    unknown = [name for name in objects or () if all(item.name != name for item in found)]
-    if unknown:
-        raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
     verdicts: dict[str, ObjectVerdict] = {}
     check = FileCheck(pool, torch_side, jax_side, settings, cancelled, source_map or (), recall, expression)
     try:

@@ -15,6 +15,7 @@ from t2j_lsp.check.unit_tests.writer import write_tests
 from t2j_lsp.cli import main
 from t2j_lsp.contract import Options, Translation
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 NET = """
 import torch
 import torch.nn as nn

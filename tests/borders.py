@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -228,11 +229,21 @@ def border_of(module: str) -> Border:
     return max(matches, key=lambda b: len(b.part))
 
 
-def imported(file: Path, module: str) -> Iterator[tuple[int, str]]:
+@functools.cache
+def parsed(file: Path) -> ast.Module:
+    """The tree of a module, which several tests look into."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imported(file: Path, module: str) -> tuple[tuple[int, str], ...]:
     """The (line, absolute module) of every import statement in the file, at any depth."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return tuple(_imports(file, module))
+
+
+def _imports(file: Path, module: str) -> Iterator[tuple[int, str]]:
     package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

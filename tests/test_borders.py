@@ -16,7 +16,7 @@ import pytest
 import t2j_lsp
 import t2j_lsp.cli
 
-from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, within
+from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, parsed, within
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -53,7 +53,7 @@ def test_only_weights_and_workers_load_torch_or_jax_on_import() -> None:
     for module, file in MODULES.items():
         if any(within(module, part) for part in free):
             continue
-        for node in module_level(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in module_level(parsed(file)):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -67,7 +67,7 @@ def test_rules_and_retrieval_import_their_siblings_relatively() -> None:
     for module, file in MODULES.items():
         if not (within(module, "t2j_lsp.rules") or within(module, "t2j_lsp.retrieval")):
             continue
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ImportFrom) and not node.level:
                 name = node.module or ""
                 tops = ("t2j_lsp.rules", "t2j_lsp.retrieval", "rules", "retrieval")
@@ -80,7 +80,7 @@ def test_only_plugins_names_the_plugged_in_packages() -> None:
             continue
         named = {
             node.value
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            for node in ast.walk(parsed(file))
             if isinstance(node, ast.Constant) and node.value in ("t2j_lsp.rules", "t2j_lsp.retrieval")
         }
         assert not named, f"{module} names {named}; ask t2j_lsp.plugins"
@@ -135,7 +135,7 @@ def named_by_string() -> set[tuple[str, str]]:
     return {
         (module, node.value)
         for module, file in MODULES.items()
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and OWN_MODULE.fullmatch(node.value)
     }
 
@@ -240,7 +240,7 @@ def test_every_class_has_a_name_of_its_own() -> None:
     homes: dict[str, list[str]] = {}
     for module, file in MODULES.items():
         if not any(within(module, part) for part in ("t2j_lsp.rules", "t2j_lsp.retrieval")):
-            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            for node in parsed(file).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     homes.setdefault(node.name, []).append(re.sub(r"\b(torch|jax)_side\.\w+", "side", module))
     assert {name: modules for name, modules in homes.items() if len(set(modules)) > 1} == {}

@@ -33,8 +33,7 @@ def register(name: str, parameters: str) -> None:
         return call.emit(f"{name}({', '.join(parts)})")
 
     trait(Trait.DISTRIBUTION, PREFIX + name)
-    methods = {"sample": True, "rsample": True} if name == "Normal" else {"sample": True}
-    for method in methods:
+    for method in ("sample", "rsample") if name == "Normal" else ("sample",):
 
         @rule(
             f"{PREFIX}{name}.{method}(self, sample_shape=torch.Size([]))",

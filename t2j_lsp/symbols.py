@@ -1,4 +1,4 @@
-"""Names of a text: which scope binds which, as the interpreter itself decides.
+"""Names of a text: which scope binds which, as the interpreter itself decides; and what a node stands in.
 
 ``symtable`` is asked once for a text. It knows every way to bind a name (imports inside functions, ``except ... as``,
 captures of ``match``, walrus, ``global``), so that no pass has a list of its own.
@@ -12,10 +12,13 @@ import symtable
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Scope = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
+
+Kind = TypeVar("Kind", bound=ast.AST)
 
 _COMPREHENSION_TARGET = 2 << 8
 """``DEF_COMP_ITER``: from Python 3.12 on, the table of a function lists the targets of its comprehensions too."""
@@ -185,6 +188,25 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
             yield alias.asname or alias.name, f"{module}{dot}{alias.name}"
 
 
+def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """What a node stands in, from the inside out."""
+    at = parents.get(node)
+    while at is not None:
+        yield at
+        at = parents.get(at)
+
+
+def with_ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """A node, and what it stands in, from the inside out."""
+    yield node
+    yield from ancestors(node, parents)
+
+
+def nearest(kind: type[Kind], node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Kind | None:
+    """A node itself, or the innermost around it, that is of a kind; None where there is none."""
+    return next((at for at in with_ancestors(node, parents) if isinstance(at, kind)), None)
+
+
 def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Scope]:
     """The scopes that a node stands in, innermost first; decorators, defaults and bases stand outside of theirs."""
     found: list[Scope] = []
@@ -206,10 +228,7 @@ def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Sco
 
 
 def _stands_in(node: ast.AST, outer: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    at: ast.AST | None = node
-    while at is not None and at is not outer:
-        at = parents.get(at)
-    return at is outer
+    return any(at is outer for at in with_ancestors(node, parents))
 
 
 def _walruses(node: ast.AST) -> Iterator[str]:

@@ -54,8 +54,3 @@ class Function:
         function = jax.custom_vjp(forward)
         function.defvjp(keep, backward)
         return function(*(arguments[i] for i in places))
-
-
-def holds_arrays(value: Any) -> bool:
-    """Whether an array stands in a tree of values."""
-    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))

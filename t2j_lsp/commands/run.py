@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from t2j_lsp.api import convert_file
+from t2j_lsp.api import CONVERSIONS, convert_file
 from t2j_lsp.contract import (
     Options,
     ProgramReport,
@@ -80,10 +80,11 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
     # Imported here so that the command line's other commands don't load numpy.
     from t2j_lsp.check.programs.run import RunSettings, run_program
 
+    options = Options(init=arguments.init)
     converted: Path | str
     source_map: tuple[SourceMapEntry, ...] | None = None
     if arguments.converted is None:
-        conversion = convert_file(arguments.source, Options(init=arguments.init))
+        conversion = convert_file(arguments.source, options)
         gaps = conversion.translation.gaps
         if gaps:
             print_findings(conversion, notes=False)
@@ -103,7 +104,7 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
             readable=arguments.readable,
-            neighbour=lambda path: convert_file(path, Options(init=arguments.init)).translation.code,
+            neighbour=lambda path: CONVERSIONS.of(path, options).code,
             source_map=source_map,
             on_progress=shown.step,
         )

@@ -206,8 +206,14 @@ def test_values_for_several_places_at_once_are_written_one_by_one(statement: str
     assert not translation.gaps and [line.strip() for line in translation.code.splitlines()][-3:-1] == wanted
 
 
-@pytest.mark.parametrize("statement", ["x[0], x[1] = x[1], x[0]", "x[0], x[1] = y", "x[0], *k = y[0], y[1], y[2]"])
-def test_values_that_read_what_is_written_are_a_gap(statement: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("x[0], x[1] = x[1], x[0]", "x[0], x[1] = y", "x[0], *k = y[0], y[1], y[2]"),
+        *("k = 1; x[0], x[1] = y[0], y[1]", "k = 1; x[0] = x[1] = k"),
+    ],
+)
+def test_values_that_can_not_be_written_one_by_one_are_a_gap(statement: str) -> None:
     translation = convert(f"{HEAD}def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n    return x\n")
     assert [f.code for f in translation.gaps] == ["in-place"] and f"\n    {statement}\n" in translation.code
 

@@ -98,3 +98,32 @@ c = torch.FloatTensor(2, 3)
 """)
     assert "of_size_or_values(values, dtype=jnp.float32)" in code
     assert "c = jnp.empty((2, 3), dtype=jnp.float32)" in code
+
+
+def test_modules_of_a_dataset_stay_with_the_modules_they_are_made_of() -> None:
+    inner = "class Inner(nn.Module):\n    def forward(self, s):\n        return torch.tensor([float(len(s))])\n"
+    code = converted(f"""
+
+{inner}
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, s):
+        return self.inner(s)
+
+
+class Names(torch.utils.data.Dataset):
+    def __init__(self):
+        self.encoder = Encoder()
+
+    def __getitem__(self, i):
+        return self.encoder("ab"[i])
+
+
+for x in DataLoader(Names()):
+    print(x * 2)
+""")
+    assert inner in code and "class Encoder(nn.Module):" in code

@@ -274,7 +274,7 @@ class Slicer:
                 continue
             is_module = self._is_module(target, alias.name)
             bound = found is not None and alias.name in found[0].bindings
-            if bound and not (is_module and target == module) or found is not None and not is_module:
+            if found is not None and (not is_module or bound and target != module):
                 self._keep(kept, target)
                 more.append((target, alias.name, attributes))
             else:

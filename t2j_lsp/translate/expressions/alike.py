@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
@@ -22,11 +23,13 @@ _OF_PAIRS = names_with(Trait.OF_PAIRS)
 
 def writes_alike(inference: Inference, statement: ast.AST | None) -> bool:
     """Whether a statement writes into a parameter what it computes of it and its pair, element by element."""
-    place, parents = statement, inference.source.parents
-    while place is not None and not isinstance(place, ast.FunctionDef | ast.Module | ast.ClassDef):
+    if not isinstance(statement, ast.stmt):
+        return False
+    for place in with_ancestors(statement, inference.source.parents):
+        if isinstance(place, ast.FunctionDef | ast.ClassDef):
+            return False
         if isinstance(place, ast.For) and (names := _paired(inference, place)):
-            return isinstance(statement, ast.stmt) and _statement(inference, statement, names)
-        place = parents.get(place)
+            return _statement(inference, statement, names)
     return False
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from t2j_lsp.contract import Finding, Options, Severity, Span, TextEdit
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo
@@ -47,10 +48,7 @@ class Plan:
 
     def keeps(self, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
         """Whether a node stays PyTorch on purpose, by itself or with something around it."""
-        place: ast.AST | None = node
-        while place is not None and place not in self.kept:
-            place = parents.get(place)
-        return place is not None
+        return any(at in self.kept for at in with_ancestors(node, parents))
 
     def on_statement(self, node: ast.stmt, handler: StatementHandler) -> None:
         """Have a statement written by ``handler``, in place of an earlier one."""

@@ -64,7 +64,7 @@ class InPlace:
             return done if done is not None else Piece(self.ctx.source.segment(node))
         if _stands_for(statement, node, receiver):
             return piece
-        if self._is_free(receiver):
+        if is_free(self.ctx.source, receiver):
             self._unseen(node, FREE.format(ast.unparse(receiver)))
             return self.copier.copy_arguments(node)
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
@@ -100,8 +100,9 @@ class InPlace:
                 self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
-        if self._is_free(target.value if isinstance(target, ast.Subscript) else target):
-            self._unseen(node, FREE.format(ast.unparse(target.value if isinstance(target, ast.Subscript) else target)))
+        holder = target.value if isinstance(target, ast.Subscript) else target
+        if is_free(self.ctx.source, holder):
+            self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
         match target:
             case ast.Name():
@@ -133,17 +134,16 @@ class InPlace:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
         return Piece(f"{holder}[{index}] = {assigned(piece)}", ANY)
 
-    def _is_free(self, holder: ast.expr) -> bool:
-        """Whether an array belongs to what is around the function: in JAX that keeps the old one."""
-        return isinstance(holder, ast.Name) and is_free(self.ctx.source, holder)
-
     def _unseen(self, node: ast.expr, reason: str) -> None:
         self.ctx.report.gap(node, "in-place", "in-place", reason)
 
 
-def is_free(source: Source, name: ast.Name) -> bool:
-    """Whether the function around a name has it from outside, so that binding it there makes another one."""
-    return source.symbols.is_free(name.id, scopes_around(name, source.parents))
+def is_free(source: Source, holder: ast.expr) -> bool:
+    """Whether what holds an array is a name that the function around it has from outside.
+
+    Binding the name there makes another one, and what is outside keeps the old array.
+    """
+    return isinstance(holder, ast.Name) and source.symbols.is_free(holder.id, scopes_around(holder, source.parents))
 
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)

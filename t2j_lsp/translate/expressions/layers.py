@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile, zip_longest
 
 from t2j_lsp.contract import NOTE_CODES
+from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
@@ -56,7 +58,7 @@ class Layers:
         asked = self.ctx.inference.isinstance_classes
         if self.ctx.inference.settings.of(node, layer.name):
             return None
-        if layer.function and (layer.name in asked or is_exchanged(node, self.ctx)):
+        if layer.function and (layer.name in asked or _is_exchanged(node, self.ctx, self._attribute_stores)):
             return None
         build = layer.direct
         if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:
@@ -105,6 +107,15 @@ class Layers:
                     if isinstance(table, Layer) and table.node is node and isinstance(linear, Layer):
                         return linear.name == "torch.nn.Linear"
         return False
+
+    @cached_property
+    def _attribute_stores(self) -> Mapping[str, Sequence[ast.Attribute]]:
+        """Where the file assigns attributes, by their names."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.setdefault(node.attr, []).append(node)
+        return found
 
     def _module_list(self, node: ast.Call, items: ast.expr) -> Piece:
         """nnx.List in the layout of the call. A generator's own text has the call's brackets."""
@@ -182,7 +193,7 @@ def layer_named(inference: object, name: str) -> bool:
     return name in getattr(inference, "isinstance_classes", ())
 
 
-def is_exchanged(node: ast.Call, ctx: Context) -> bool:
+def _is_exchanged(node: ast.Call, ctx: Context, stores: Mapping[str, Sequence[ast.Attribute]]) -> bool:
     """Whether a layer stands, or is exchanged, in an attribute of a module that exists: ``net.fc = Identity()``.
 
     Flax tells attributes that hold modules from those that hold functions, and one can't become the other.
@@ -194,13 +205,11 @@ def is_exchanged(node: ast.Call, ctx: Context) -> bool:
     if not isinstance(parent, ast.Assign | ast.AnnAssign):
         return False
     targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    names = {target.attr for target in targets if isinstance(target, ast.Attribute)}
     return any(
-        isinstance(one, ast.Attribute)
-        and one.attr in names
-        and isinstance(one.ctx, ast.Store)
-        and (not _own(one, source) or _overwrites(source.parents.get(one), parent, ctx))
-        for one in source.nodes
+        not _own(one, source) or _overwrites(source.parents.get(one), parent, ctx)
+        for target in targets
+        if isinstance(target, ast.Attribute)
+        for one in stores.get(target.attr, ())
     )
 
 
@@ -221,22 +230,16 @@ def _overwrites(one: ast.AST | None, other: ast.stmt, ctx: Context) -> bool:
 
 def _around(statement: ast.stmt, source: Source) -> list[ast.stmt]:
     """A statement and those around it, as far as its function goes."""
-    found: list[ast.stmt] = []
-    place: ast.AST | None = statement
-    while isinstance(place, ast.stmt) and not isinstance(place, ast.FunctionDef):
-        found.append(place)
-        place = source.parents.get(place)
-    return found
+    inside = takewhile(lambda at: not isinstance(at, ast.FunctionDef), with_ancestors(statement, source.parents))
+    return [at for at in inside if isinstance(at, ast.stmt)]
 
 
 def _own(target: ast.Attribute, source: Source) -> bool:
     """Whether an attribute is set by the constructor of its object."""
-    place: ast.AST | None = target
-    while place is not None and not isinstance(place, ast.FunctionDef):
-        place = source.parents.get(place)
-    if place is None or place.name != "__init__" or not place.args.args:
+    function = nearest(ast.FunctionDef, target, source.parents)
+    if function is None or function.name != "__init__" or not function.args.args:
         return False
-    return isinstance(target.value, ast.Name) and target.value.id == place.args.args[0].arg
+    return isinstance(target.value, ast.Name) and target.value.id == function.args.args[0].arg
 
 
 def _spreads(node: ast.Call) -> bool:

@@ -60,9 +60,9 @@ class TensorMethods:
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
 
     def _of_distribution(self, node: ast.Call, func: ast.Attribute, owner: Object) -> Piece | None:
-        rule = REGISTRY.get(f"{owner.name}.{func.attr}")
+        name = f"{owner.name}.{func.attr}"
+        rule = REGISTRY.get(name)
         if rule is None or rule.emit is None:
-            name = f"{owner.name}.{func.attr}"
             self.ctx.report.gap(node, name, "no-rule", f"t2j has no rule for {name}")
             return self.copier.copy_arguments(node)
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from itertools import count
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -114,11 +115,11 @@ class _Function:
 
     def _loops_around(self, node: ast.stmt) -> Iterator[ast.For | ast.While]:
         """The loops of this function that a statement stands in: what stands in front of it runs after it, too."""
-        place = self.inference.source.parents.get(node)
-        while place is not None and not isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+        for place in ancestors(node, self.inference.source.parents):
+            if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+                return
             if isinstance(place, ast.For | ast.While):
                 yield place
-            place = self.inference.source.parents.get(place)
 
     def _only_written(self, node: ast.AST) -> bool:
         """Whether a name is read to write into what it holds."""

@@ -15,6 +15,7 @@ from itertools import accumulate
 from textwrap import dedent
 
 from t2j_lsp.contract import Finding, Outcome, Rewrite, Severity, SourceMapEntry, Span
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.render import Renderer
@@ -328,12 +329,9 @@ def _call_name(inference: Inference, node: ast.Call) -> str | None:
 
 
 def _in_module(inference: Inference, node: ast.AST) -> bool:
-    while (parent := inference.source.parents.get(node)) is not None:
-        if isinstance(parent, ast.ClassDef):
-            info = inference.classes.get(parent)
-            return info is not None and info.is_module
-        node = parent
-    return False
+    around = nearest(ast.ClassDef, node, inference.source.parents)
+    info = inference.classes.get(around) if around is not None else None
+    return info is not None and info.is_module
 
 
 def _place(source: Source, node: ast.expr | ast.stmt, name: str) -> Place | None:

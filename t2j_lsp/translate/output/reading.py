@@ -15,7 +15,7 @@ from typing import TypeVar
 from pyflakes import checker, messages
 
 from t2j_lsp.contract import Severity, SourceMapEntry
-from t2j_lsp.symbols import imported
+from t2j_lsp.symbols import imported, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.source.text import Source
 
@@ -167,11 +167,9 @@ def _statement(source: Source, line: int, source_map: Sequence[SourceMapEntry]) 
 
 def _is_declared(context: Context, statement: ast.stmt) -> bool:
     """Whether a finding says already that the statement, or one around it, is not converted."""
-    around: ast.AST | None = statement
-    while around is not None:
-        if isinstance(around, ast.stmt) and context.source.is_marked(around):
-            return True
-        around = context.source.parents.get(around)
+    source = context.source
+    if any(isinstance(at, ast.stmt) and source.is_marked(at) for at in with_ancestors(statement, source.parents)):
+        return True
     return any(
         f.severity is Severity.GAP and f.span.line <= statement.lineno <= f.span.end_line
         for f in context.report.findings

@@ -232,7 +232,11 @@ class Source:
                 for alias in node.names:
                     if from_torch or isinstance(node, ast.Import) and is_torch(alias.name):
                         torch.add(alias.asname or alias.name.partition(".")[0])
-            elif isinstance(node, FunctionNode | ast.ClassDef) or "*" in torch or torch & _names(node):
+            elif (
+                isinstance(node, FunctionNode | ast.ClassDef)
+                or "*" in torch
+                or any(isinstance(n, ast.Name) and n.id in torch for n in ast.walk(node))
+            ):
                 break
             found.append(node)
         return tuple(found)
@@ -373,10 +377,6 @@ def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     while not hasattr(deep, "lineno"):
         deep = parents[deep]
     raise SourceError(f"line {deep.lineno}: the code is nested more than {MAX_DEPTH} levels deep", deep.lineno)
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -118,15 +119,13 @@ class AttributeStores:
 
     def _makes_it(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether a constructor's assignment comes first on its way: another branch makes the variable."""
-        function, blocks = self.ctx.scope.function, self.ctx.source
+        function, source = self.ctx.scope.function, self.ctx.source
         if function is None or function.name != "__init__":
             return False
-        around: list[ast.AST] = [node]
-        while (parent := blocks.parents.get(around[-1])) is not None:
-            around.append(parent)
+        around = list(with_ancestors(node, source.parents))
         others = [n for n in ast.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)]
         before = (n for n in others if n.lineno < node.lineno)
-        return bool(others) and not any(one in around for n in before for one in blocks.block_of(n) or ())
+        return bool(others) and not any(one in around for n in before for one in source.block_of(n) or ())
 
     def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.unit_tests import SCOPES, SET_UP, fixture_of, keyword_of, seed_of
 from t2j_lsp.translate.rule.facts import Qual
@@ -27,10 +28,8 @@ def _seed(context: Context) -> str:
     for node in context.source.nodes:
         seed = seed_of(node, context.inference)
         if seed is not None:
-            place: ast.AST | None = node
-            while place is not None and not isinstance(place, ast.FunctionDef):
-                place = context.source.parents.get(place)
-            info = context.inference.functions.get(place) if place is not None else None
+            function = nearest(ast.FunctionDef, node, context.source.parents)
+            info = context.inference.functions.get(function) if function is not None else None
             if info is None or fixture_of(info, context.inference) is not None or info.name in SET_UP:
                 return ast.unparse(seed)
     return "0"

@@ -80,25 +80,9 @@ class Stores:
         if not any(isinstance(self.inference.fact(t.value), Tensor) for t in parts):
             return False
         arrays = [t for t in parts if isinstance(self.inference.fact(t.value), Tensor)]
-        if (
-            len(arrays) < len(node.targets)
-            or not _repeatable(node.value, arrays)
-            or not self.edits.source.starts_line(node)
-        ):
-            reason = "one value for several targets, of which JAX can't write into some: give each a line of its own"
-            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
-            return True
-        start, end = self.edits.source.span(node)
-        lines: list[str] = []
-        for target in arrays:
-            first = len(self.edits.made)
-            self._store(node, target, node.value, None)
-            lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == (start, end)]
-            self.edits.take_back(first)
-        if len(lines) == len(arrays):
-            self.edits.insert_before(node, lines[:-1])
-            self.edits.replace(node, lines[-1])
-        return True
+        if len(arrays) < len(node.targets) or not _repeatable(node.value, arrays):
+            return self._inseparable(node, "one value for several targets")
+        return self._a_line_each(node, [(target, node.value) for target in arrays])
 
     def _one_by_one(self, node: ast.Assign, targets: ast.Tuple | ast.List) -> bool:
         """``x[i], x[j] = a, b``: an assignment for each target, where no value reads what another one writes."""
@@ -109,21 +93,28 @@ class Stores:
         read = {n.id for e in (*values, *(t.slice for t in parts)) for n in ast.walk(e) if isinstance(n, ast.Name)}
         single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
         if len(values) != len(targets.elts) or not single or read & {_holder(t) for t in targets.elts}:
-            reason = (
-                "values for several targets at once, of which JAX can't write into some: give each a line of its own"
-            )
-            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
-            return True
-        start, end = self.edits.source.span(node)
+            return self._inseparable(node, "values for several targets at once")
+        return self._a_line_each(node, list(zip(targets.elts, values, strict=True)))
+
+    def _inseparable(self, node: ast.Assign, what: str) -> bool:
+        reason = f"{what}, of which JAX can't write into some: give each a line of its own"
+        self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
+        return True
+
+    def _a_line_each(self, node: ast.Assign, pairs: list[tuple[ast.expr, ast.expr]]) -> bool:
+        """An assignment of each value to its target, in place of the statement."""
+        if not self.edits.source.starts_line(node):
+            return self._inseparable(node, "several targets in a statement behind another one")
+        span = self.edits.source.span(node)
         lines: list[str] = []
-        for target, value in zip(targets.elts, values, strict=True):
+        for target, value in pairs:
             first = len(self.edits.made)
             if isinstance(target, ast.Subscript) and self._store(node, target, value, None):
-                lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == (start, end)]
+                lines += [e.new for e in self.edits.made[first:] if (e.start, e.end) == span]
                 self.edits.take_back(first)
             else:
                 lines.append(f"{self.renderer.render(target).text} = {assigned(self.renderer.argument(value))}")
-        if len(lines) == len(values) and self.edits.source.starts_line(node):
+        if len(lines) == len(pairs):  # Else a target is a gap.
             self.edits.insert_before(node, lines[:-1])
             self.edits.replace(node, lines[-1])
         return True
@@ -189,8 +180,8 @@ class Stores:
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
             return True
-        if isinstance(owner, ast.Name) and is_free(self.edits.source, owner):
-            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(owner.id))
+        if is_free(self.edits.source, owner):
+            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(ast.unparse(owner)))
             return True
         if is_mask(target.slice, self.inference.facts):
             masked = self.masks.chosen(target, value, index, holder, sign)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import bound_arguments
@@ -50,8 +51,8 @@ class Data:
         self._followed: set[tuple[str, ast.AST | None]] = set()
         """Those that are parameters, whose arguments were followed."""
         self._queue: list[tuple[ast.AST, VariableScope]] = []
-        self._modules: dict[ast.ClassDef, None] = {}
-        """Module classes of the file that kept code makes instances of."""
+        self._modules: list[ast.ClassDef] = []
+        """Module classes of the file that kept code makes instances of, as they are met."""
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -63,8 +64,7 @@ class Data:
             ):
                 self._keep(node)
         self._follow_all()
-        for node in self._modules:
-            self._keep_module(node)
+        self._keep_modules()
         self._convert_uses()
 
     # --- what stays -----------------------------------------------------------------------------------------------
@@ -101,6 +101,11 @@ class Data:
     def _follow_all(self) -> None:
         while self._queue:
             self._follow(*self._queue.pop())
+
+    def _keep_modules(self) -> None:
+        """A module class that stays may make instances of others, which come behind it."""
+        for node in self._modules:
+            self._keep_module(node)
 
     def _keep_module(self, node: ast.ClassDef) -> None:
         """A module class stays with the kept code that makes its instances, if nothing else does."""
@@ -144,7 +149,8 @@ class Data:
                 self._keep(fact.info.node)
             return
         if isinstance(fact, Class) and fact.info.is_module and not fact.info.external:
-            self._modules[fact.info.node] = None
+            if fact.info.node not in self._modules:
+                self._modules.append(fact.info.node)
             return
         if isinstance(fact, Class):
             if not fact.info.external and not fact.info.is_module and self._uses_torch(fact.info.node):
@@ -181,11 +187,11 @@ class Data:
         """Whether what a statement assigns may be what is read: it stands in front, or in a loop around both."""
         if statement.lineno <= read.lineno or self.objects.scope(statement) != self.objects.scope(read):
             return True
-        place = self.ctx.source.parents.get(statement)
-        while place is not None and not isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        for place in ancestors(statement, self.ctx.source.parents):
+            if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+                return False
             if isinstance(place, ast.For | ast.While) and place.lineno <= read.lineno:
                 return True
-            place = self.ctx.source.parents.get(place)
         return False
 
     def _writes(self, statement: ast.stmt, name: str) -> bool:
@@ -252,15 +258,12 @@ class Data:
             if isinstance(node, ast.Call):
                 self._first_batch(node)
                 fact = self.ctx.fact(node.func)
-                if isinstance(fact, Function) and fact.info.node in self.kept and self._tensors(self.ctx.fact(node)):
+                if isinstance(fact, Function) and fact.info.node in self.kept and _holds_tensors(self.ctx.fact(node)):
                     self._convert(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and _holds_tensors(self.ctx.fact(node)):
                 home = self.objects.home(node.id, self.objects.scope(node))
                 if (node.id, home.node) in self.names and self._assigned_in_torch(node.id, home):
                     self._convert(node)
-
-    def _tensors(self, fact: object) -> bool:
-        return isinstance(fact, Tensor) or isinstance(fact, Tuple | ListOf) and isinstance(element(fact), Tensor)
 
     def _assigned_in_torch(self, name: str, home: VariableScope) -> bool:
         return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))

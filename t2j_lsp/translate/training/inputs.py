@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
@@ -213,11 +214,9 @@ class Inputs:
                 if self.objects.scope(node).function is not None:
                     continue
                 bound += 1
-                place: ast.AST | None = node
-                while place is not None:
-                    place = self.ctx.source.parents.get(place)
-                    if isinstance(place, ast.For | ast.While | ast.AugAssign):
-                        return False
+                around = ancestors(node, self.ctx.source.parents)
+                if any(isinstance(at, ast.For | ast.While | ast.AugAssign) for at in around):
+                    return False
         return bound <= 1
 
     def _chain(self, node: ast.expr, fact: Fact) -> ast.expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
@@ -114,10 +115,7 @@ class OutsideUpdates:
 
     def _scaler_use(self, node: ast.Name) -> bool:
         """Whether a scaler is used only in statements that an update has taken."""
-        place: ast.AST | None = node
-        while place is not None and not isinstance(place, ast.stmt):
-            place = self.ctx.source.parents.get(place)
-        return place in self.steps.used
+        return nearest(ast.stmt, node, self.ctx.source.parents) in self.steps.used
 
     # --- learning rates -------------------------------------------------------------------------------------------
 

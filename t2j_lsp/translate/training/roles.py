@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -150,10 +151,8 @@ class _Roles:
 
     def _trains(self, places: list[ast.expr]) -> bool:
         for place in places:
-            node: ast.AST | None = place
-            while node is not None and not isinstance(node, ast.FunctionDef):
-                node = self._parents.get(node)
-            if node is not None and has_training(node):
+            function = nearest(ast.FunctionDef, place, self._parents)
+            if function is not None and has_training(function):
                 return True
         return False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from t2j_lsp.contract import MARK
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -82,8 +83,8 @@ class Steps:
 
     def _is_marked(self, node: ast.stmt) -> bool:
         """Whether an earlier conversion left the statement, what it stands in, or what stands in it."""
-        parents = self.ctx.source.parents
-        return any(one in self.marked for one in (*ast.walk(node), *_around(node, parents)))
+        around = ancestors(node, self.ctx.source.parents)
+        return any(one in self.marked for one in (*ast.walk(node), *around))
 
     def insert(self, place: ast.AST, lines: list[str]) -> None:
         node = place
@@ -92,13 +93,6 @@ class Steps:
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
         insert_function(self.ctx.edits, place, lines, count)
-
-
-def _around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
-    """What a node stands in, from the inside out."""
-    while (parent := parents.get(node)) is not None:
-        yield parent
-        node = parent
 
 
 class _ScopePlan:
@@ -168,12 +162,8 @@ class _ScopePlan:
 
     def _loop_around(self, node: ast.stmt) -> ast.stmt:
         """The outermost loop that a function is defined in, else the function."""
-        found, place = node, self.ctx.source.parents.get(node)
-        while place is not None:
-            if isinstance(place, ast.For | ast.While | ast.AsyncFor):
-                found = place
-            place = self.ctx.source.parents.get(place)
-        return found
+        around = ancestors(node, self.ctx.source.parents)
+        return [node, *(at for at in around if isinstance(at, ast.For | ast.While | ast.AsyncFor))][-1]
 
     # --- finding --------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler, ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.unit_tests import caller_of
@@ -144,9 +145,7 @@ class _Gradients(Loss):
 
     def _looped(self, node: ast.Attribute, name: str) -> Iterator[tuple[ast.expr, ExpressionHandler]]:
         """``p.grad`` where ``p`` runs over the parameters of a module: the gradients are run over instead."""
-        place: ast.AST | None = node
-        while place is not None:
-            place = self.ctx.source.parents.get(place)
+        for place in ancestors(node, self.ctx.source.parents):
             loops = [place] if isinstance(place, ast.For) else getattr(place, "generators", [])
             for loop in loops:
                 if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -11,8 +11,9 @@ import libcst as cst
 
 from t2j_lsp.translate.source.helpers import Helper, described
 
-from .definitions import definition
+from .definitions import annotated, definition, names_in
 from .joining import joined
+from .transformer import Transformer
 
 MODULES = ("from typing import ", "from collections.abc import ")
 
@@ -32,17 +33,8 @@ def without_idle_annotations(helpers: Sequence[Helper], present: Container[str])
 def _needed(text: str) -> frozenset[str]:
     """The names that a definition uses elsewhere than in annotations that may go."""
     node = definition(text)
-    inside = {name for place in _places(node) for name in ast.walk(place)}
+    inside = names_in(place for one, place in annotated(node) if getattr(one, "value", one) is not None)
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n not in inside)
-
-
-def _places(node: ast.AST) -> Iterator[ast.expr]:
-    for one in ast.walk(node):
-        match one:
-            case ast.arg(annotation=ast.expr() as place) | ast.FunctionDef(returns=ast.expr() as place):
-                yield place
-            case ast.AnnAssign(annotation=place, value=ast.expr()):
-                yield place
 
 
 @cache
@@ -50,7 +42,7 @@ def _without(text: str, names: frozenset[str]) -> str:
     return cst.parse_module(text).visit(_Annotations(names)).code
 
 
-class _Annotations(cst.CSTTransformer):
+class _Annotations(Transformer):
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__()
         self.names = names

@@ -10,6 +10,8 @@ import collections.abc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from t2j_lsp.symbols import nearest
+
 from .arguments import decided, drop_arguments
 from .constants import folded, is_literal, literal
 from .definitions import definition
@@ -19,32 +21,19 @@ from .variables import assigned, is_pure, without_assignment
 
 MODES = frozenset(("deterministic", "use_running_average", "training", "decode"))
 """Attributes that Flax sets from outside."""
-FLAX_NAMES = frozenset(
-    {
-        *(
-            "_length",
-            "append",
-            "apply",
-            "scale",
-            "beta",
-            "bias",
-            "deterministic",
-            "dropout",
-            "extend",
-            "head_dim",
-            "in_features",
-        ),
-        *("insert", "kernel_size", "layers", "lower", "mean", "momentum", "negative_slope", "num_embeddings"),
-        *("num_heads", "out_features", "padding", "rngs", "scan", "size", "step", "threshold", "update"),
-        *("use_running_average", "value", "var", "zeros"),
-    }
-)
+_FLAX_WORDS = """
+_length append apply beta bias deterministic dropout extend head_dim in_features insert kernel_size layers lower
+mean momentum negative_slope num_embeddings num_heads out_features padding rngs scale scan size step threshold
+update use_running_average value var zeros
+"""
+FLAX_NAMES = frozenset(_FLAX_WORDS.split())
 """Attributes and methods of the helpers whose names stand in Flax's own code too."""
 
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
 
 _PROTOCOLS = frozenset(collections.abc.__all__)
+"""Bases that ask for methods which nobody may name: a dict that has no ``__iter__`` can't be made."""
 
 LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
 
@@ -107,9 +96,8 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
         if family.is_known(name):
             _fold_constructor(texts, name, family)
     for name in nodes:
-        unasked = frozenset(m for m in LIST_METHODS if family.has(name, m) and not _asked_for(m, family, user))
-        unasked = frozenset() if family.has_protocol(name) else unasked
-        if unasked:
+        lists = LIST_METHODS if not family.has_protocol(name) else ()
+        if unasked := frozenset(m for m in lists if family.has(name, m) and not _asked_for(m, family, user)):
             texts[name] = without_methods(texts[name], unasked)
         elif family.is_known(name):
             _fold_attributes(texts, name, family, user)
@@ -195,10 +183,8 @@ def _asked_for(method: str, family: Family, user: Index) -> bool:
 
 def _function(node: ast.AST, finder: UseFinder) -> str | None:
     """The name of the function that a node stands in."""
-    place: ast.AST | None = node
-    while place is not None and not isinstance(place, ast.FunctionDef):
-        place = finder.parents.get(place)
-    return place.name if place is not None else None
+    function = nearest(ast.FunctionDef, node, finder.parents)
+    return function.name if function is not None else None
 
 
 def _of_library(node: ast.expr) -> bool:

@@ -16,6 +16,8 @@ from typing import Any
 
 import libcst as cst
 
+from .transformer import Transformer
+
 Constants = tuple[tuple[str, str], ...]
 """Expressions (``reduction``, ``self.bias``) and the literals that they stand for."""
 
@@ -55,6 +57,8 @@ def folded(text: str, constants: Constants, method: str | None = None) -> str:
 @cache
 def without_instances(text: str, name: str) -> str:
     """The text of a definition in which nothing is an instance of a class."""
+    if name not in text:
+        return text
     return cst.parse_module(text).visit(_Instances(name)).visit(_Folder({}, None)).code
 
 
@@ -80,7 +84,7 @@ def literal(node: ast.expr) -> str:
     return re.sub(r"e([+-])0+(?=\d)", lambda m: "e" + m[1].strip("+"), ast.unparse(node))
 
 
-class _Folder(cst.CSTTransformer):
+class _Folder(Transformer):
     def __init__(self, constants: Mapping[str, str], method: str | None) -> None:
         super().__init__()
         self.known = constants
@@ -304,6 +308,7 @@ def _is_pass(body: Sequence[Any]) -> bool:
     return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], cst.Pass)
 
 
+@cache
 def _literal(code: str) -> cst.BaseExpression:
     """A literal that may stand in any expression."""
     node = cst.parse_expression(code)
@@ -349,7 +354,7 @@ def value_of(node: cst.BaseExpression) -> Any:
     return UNKNOWN
 
 
-class _Instances(cst.CSTTransformer):
+class _Instances(Transformer):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
@@ -22,6 +22,18 @@ def members(text: str) -> frozenset[str]:
     found = {s.name for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)}
     found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     return frozenset(found | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)})
+
+
+def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """The parameters, functions and variables in a definition that are annotated, and with what."""
+    for one in ast.walk(node):
+        for place in (getattr(one, "annotation", None), getattr(one, "returns", None)):
+            if isinstance(place, ast.expr):
+                yield one, place
+
+
+def names_in(places: Iterable[ast.expr]) -> set[ast.Name]:
+    return {n for place in places for n in ast.walk(place) if isinstance(n, ast.Name)}
 
 
 def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
-from .definitions import definition, free_names
+from .definitions import annotated, definition, free_names, names_in
+from .transformer import Transformer
 
 _CALLED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (abs, bool, int, len, max, min, sum, tuple)}
 _USED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (float, isinstance, list, range, str, zip)}
@@ -33,7 +34,24 @@ def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def evaluated(text: str, functions: tuple[tuple[str, str], ...]) -> str:
     """The text of a definition with calls replaced by their values."""
     own = getattr(definition(text), "name", None)
+    if not any(_may_be_known(call, dict(functions), own) for call in ast.walk(definition(text))):
+        return text
     return cst.parse_module(text).visit(_Evaluator(_made(functions), own)).code
+
+
+def _may_be_known(call: ast.AST, functions: Container[str], own: str | None) -> bool:
+    """Whether a call is of something that can be called here, with literals: looked up without a concrete tree."""
+    match call:
+        case ast.Call(func=ast.Name(id=name)) if name in functions and name != own or name in _CALLED:
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Constant(), attr=name)) if name in _STRING_METHODS:
+            pass
+        case _:
+            return False
+    return all(
+        isinstance(one, ast.Constant | ast.UnaryOp | ast.Tuple)
+        for one in (*call.args, *(k.value for k in call.keywords))
+    )
 
 
 @cache
@@ -46,11 +64,7 @@ def _is_function(text: str) -> bool:
 def _annotations(text: str) -> frozenset[str]:
     """The names that stand in annotations alone."""
     node = definition(text)
-    inside: set[ast.AST] = set()
-    for one in ast.walk(node):
-        for place in (getattr(one, "annotation", None), getattr(one, "returns", None)):
-            if isinstance(place, ast.expr):
-                inside.update(ast.walk(place))
+    inside = names_in(place for _, place in annotated(node))
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
     return frozenset({n.id for n in names if n in inside} - {n.id for n in names if n not in inside})
 
@@ -64,7 +78,7 @@ def _made(functions: tuple[tuple[str, str], ...]) -> Mapping[str, Callable[..., 
     return {name: names[name] for name, _ in functions}
 
 
-class _Evaluator(cst.CSTTransformer):
+class _Evaluator(Transformer):
     def __init__(self, functions: Mapping[str, Callable[..., Any]], own: str | None) -> None:
         super().__init__()
         self.functions = functions

@@ -8,6 +8,7 @@ from functools import cache
 import libcst as cst
 
 from .definitions import defaults
+from .transformer import Transformer
 
 SHORT = 60
 """Characters of an expression that may stand in several places."""
@@ -89,7 +90,7 @@ class _Plan:
         return all(self.counts[p] <= 1 or isinstance(a, ast.Name | ast.Constant) for p, a in given.items())
 
 
-class _Inliner(cst.CSTTransformer):
+class _Inliner(Transformer):
     def __init__(self, name: str, expression: str, plan: _Plan) -> None:
         super().__init__()
         self.name = name
@@ -117,7 +118,7 @@ class _Inliner(cst.CSTTransformer):
         return updated_node.with_changes(value=_bare(original_node.value, updated_node.value))
 
 
-class _Substitution(cst.CSTTransformer):
+class _Substitution(Transformer):
     def __init__(self, given: dict[str, cst.BaseExpression]) -> None:
         super().__init__()
         self.given = given

@@ -8,6 +8,8 @@ from functools import cache
 
 import libcst as cst
 
+from .transformer import Transformer
+
 NEW = "__init__"
 
 
@@ -32,7 +34,7 @@ def without_methods(text: str, names: frozenset[str]) -> str:
     return cst.parse_module(text).visit(_Methods(names)).code
 
 
-class _Parameters(cst.CSTTransformer):
+class _Parameters(Transformer):
     def __init__(self, function: str, names: frozenset[str]) -> None:
         super().__init__()
         self.function = function
@@ -78,7 +80,7 @@ def _groups(parameters: cst.Parameters) -> list[Sequence[cst.Param]]:
     return [getattr(parameters, kind) for kind in _KINDS]
 
 
-class _Docstring(cst.CSTTransformer):
+class _Docstring(Transformer):
     """Takes what is said of some parameters out of a docstring."""
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -118,7 +120,7 @@ def without_entries(docstring: str, names: frozenset[str]) -> str:
     return re.sub(r'^("""[^\n]*)\n\s*"""$', r'\1"""', text)
 
 
-class _Arguments(cst.CSTTransformer):
+class _Arguments(Transformer):
     def __init__(self, callee: str, gone: frozenset[int], names: frozenset[str]) -> None:
         super().__init__()
         self.callee = callee
@@ -139,7 +141,7 @@ class _Arguments(cst.CSTTransformer):
         return updated_node.with_changes(args=kept)
 
 
-class _Methods(cst.CSTTransformer):
+class _Methods(Transformer):
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__()
         self.names = names

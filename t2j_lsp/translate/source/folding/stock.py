@@ -7,6 +7,7 @@ from functools import cache
 import libcst as cst
 
 from .constants import value_of
+from .transformer import Transformer
 
 DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.Linear": {"use_bias": True},
@@ -25,7 +26,7 @@ def without_stock_defaults(text: str, base: str | None) -> str:
     return cst.parse_module(text).visit(_Defaults(base)).code
 
 
-class _Defaults(cst.CSTTransformer):
+class _Defaults(Transformer):
     def __init__(self, base: str | None) -> None:
         super().__init__()
         self.base = base

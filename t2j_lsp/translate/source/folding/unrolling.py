@@ -10,15 +10,29 @@ from functools import cache
 import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
+from .definitions import definition
+from .transformer import Transformer
 
 
 @cache
 def unrolled(text: str) -> str:
     """The text of a definition without loops over one known element, and with attributes by their names."""
+    if not any(_may_change(node) for node in ast.walk(definition(text))):
+        return text
     return cst.parse_module(text).visit(_Unroller()).code
 
 
-class _Unroller(cst.CSTTransformer):
+def _may_change(node: ast.AST) -> bool:
+    """Whether a node is a loop or a name that `_Unroller` looks at: found without a concrete tree."""
+    match node:
+        case ast.For(iter=ast.Tuple(elts=[_]) | ast.Call(func=ast.Name("range"), args=[ast.Constant(1)])):
+            return True
+        case ast.Call(func=ast.Name("getattr" | "setattr"), args=[_, ast.Constant(), *_]):
+            return True
+    return False
+
+
+class _Unroller(Transformer):
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:

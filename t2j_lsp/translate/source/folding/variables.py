@@ -57,11 +57,15 @@ def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Variables that are given another one, once, and that other one, which keeps its value."""
     stores = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     stores.update(n.arg for n in ast.walk(function) if isinstance(n, ast.arg))
-    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    changing = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    loops = (n for n in ast.walk(function) if isinstance(n, ast.For | ast.While))
+    changing |= {
+        n.id for one in loops for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     for node in ast.walk(function):
         for target, value in assigned(node):
             if isinstance(target, ast.Name) and isinstance(value, ast.Name) and target.id != value.id:
-                if stores[target.id] == stores[value.id] == 1 and not {target.id, value.id} & shared:
+                if stores[target.id] == stores[value.id] == 1 and not {target.id, value.id} & changing:
                     yield target.id, value.id
 
 

@@ -85,7 +85,7 @@ def reduced(call: Call, dtype: str | None = None) -> Tensor:
         return Tensor(rank if keepdim.literal is True else None, dtype)
     if rank is None or literal is NO_LITERAL:
         return Tensor(None, dtype)
-    return Tensor(rank - (len(literal) if isinstance(literal, tuple | list) else 1), dtype)
+    return Tensor(max(rank, 1) - (len(literal) if isinstance(literal, tuple | list) else 1), dtype)
 
 
 def summed(call: Call) -> Tensor:

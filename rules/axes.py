@@ -8,12 +8,18 @@ from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread
 
 Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", result="same")
-Row("torch.transpose(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", result="same")
-Row("torch.Tensor.transpose(self, dim0, dim1)", "{self}.swapaxes({dim0}, {dim1})", result="same")
-Row("torch.swapaxes(input, axis0, axis1)", "jnp.swapaxes({input}, {axis0}, {axis1})", result="same")
-Row("torch.Tensor.swapaxes(self, axis0, axis1)", "{self}.swapaxes({axis0}, {axis1})", result="same")
-Row("torch.swapdims(input, dim0, dim1)", "jnp.swapaxes({input}, {dim0}, {dim1})", result="same")
-Row("torch.Tensor.swapdims(self, dim0, dim1)", "{self}.swapaxes({dim0}, {dim1})", result="same")
+for name, axes in {"transpose": "dim0, dim1", "swapaxes": "axis0, axis1", "swapdims": "dim0, dim1"}.items():
+    one, other = axes.split(", ")
+
+    @rule(f"torch.{name}(input, {axes})", jax="jnp.swapaxes(x, i, j)", method=True, result="same")
+    def swap(call: Call, one: str = one, other: str = other) -> Piece:
+        """A tensor without axes is its own transpose in PyTorch; JAX raises."""
+        pair = f"{{{one}}}, {{{other}}}"
+        template = f"{{input}}.swapaxes({pair})" if call.method else f"jnp.swapaxes({{input}}, {pair})"
+        piece = call.emit(template)
+        return call["input"].piece if rank_of(call["input"]) == 0 else piece
+
+
 Row(
     "torch.movedim(input, source, destination)",
     "jnp.moveaxis({input}, {source}, {destination})",

@@ -6,6 +6,7 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
@@ -139,9 +140,17 @@ def _axes(call: Call) -> ListOf:
     return ListOf(Tensor(count if count > 1 else None))
 
 
+def _holds_scalars(arguments: Sequence[Argument]) -> bool:
+    """Whether a list that is written out has a tensor without axes in it."""
+    items = [item for a in arguments if isinstance(a.fact, Tuple) for item in a.fact.items]
+    return any(isinstance(item, Tensor) and item.rank == 0 for item in items)
+
+
 @rule("torch.meshgrid(*tensors, indexing=None)", jax='jnp.meshgrid(*xs, indexing="ij")', result=_axes)
-def meshgrid(call: Call) -> Piece:
+def meshgrid(call: Call) -> Piece | Refusal:
     """PyTorch's default indexing is ``ij``, JAX's is ``xy``."""
+    if any(rank_of(one) == 0 for one in call["tensors"].items) or _holds_scalars(call["tensors"].items):
+        return call.refuse("PyTorch takes a tensor without axes for a vector here, JAX raises: use x.reshape(1).")
     text = spread(call["tensors"], lists=True)
     if call.given("indexing") and call["indexing"].literal == "xy":
         return call.emit("jnp.meshgrid({tensors})", tensors=text)

@@ -184,8 +184,8 @@ def _windows(call: Call) -> Fact:
     return Tensor(None if rank is None else rank + 1, dtype_of(call["self"]))
 
 
-Row(
-    "torch.Tensor.unfold(self, dimension, size, step)",
-    "sliding_window({self}, {dimension}, {size}, {step})",
-    result=_windows,
-)
+@rule("torch.Tensor.unfold(self, dimension, size, step)", jax="sliding_window(x, axis, size, step)", result=_windows)
+def unfold(call: Call) -> Piece | Refusal:
+    if rank_of(call["self"]) == 0:
+        return call.refuse("A tensor without axes has no windows in JAX: make it a vector with x.reshape(1).")
+    return call.emit("sliding_window({self}, {dimension}, {size}, {step})")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ADD, MULTIPLY, bracket, precedence
-from t2j_lsp.translate.rule.record import Call, Piece, Row, is_simple, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, is_simple, rule
 
 from ._arguments import integer, is_number, is_sequence, part_texts, parts
 from ._facts import first, same
@@ -28,12 +28,21 @@ def _stacked(call: Call) -> Fact:
     return Tensor(None if one.rank is None else one.rank + 1, one.dtype) if isinstance(one, Tensor) else one
 
 
-Row(
+@rule(
     "torch.cat(tensors, dim=0)",
-    "jnp.concatenate({tensors}, axis={dim?})",
+    jax="jnp.concatenate(xs, axis)",
     aliases=["torch.concat", "torch.concatenate"],
     result=_joined,
 )
+def cat(call: Call) -> Piece | Refusal:
+    """PyTorch leaves out empty vectors, whatever the rank of the others is."""
+    fact = call["tensors"].fact
+    vectors = isinstance(fact, Tuple) and any(isinstance(one, Tensor) and one.rank == 1 for one in fact.items)
+    if vectors and integer(call["dim"]) not in (None, 0, -1):
+        return call.refuse("PyTorch leaves out an empty vector here, JAX raises: leave it out, or give it all axes")
+    return call.emit("jnp.concatenate({tensors}, axis={dim?})")
+
+
 Row("torch.stack(tensors, dim=0)", "jnp.stack({tensors}, axis={dim?})", result=_stacked)
 Row("torch.hstack(tensors)", "jnp.hstack({tensors})", result=_joined)
 Row("torch.vstack(tensors)", "jnp.vstack({tensors})", aliases=["torch.row_stack"])

@@ -12,6 +12,7 @@ from .ordering import as_part
 SINGULAR = "For a singular matrix PyTorch raises; JAX gives inf or NaN."
 NOT_POSITIVE = "For a matrix that isn't positive definite PyTorch raises; JAX gives NaN."
 SIGNS = "Signs (phases) of the vectors are arbitrary in both libraries and may differ."
+NO_ROWS = "JAX has no gradient where the matrix has no rows; PyTorch's is empty."
 
 # Inverses and solvers -------------------------------------------------------------------------------------------
 
@@ -23,7 +24,13 @@ Row(
     fidelity=CLOSE,
     note=SINGULAR,
 )
-Row("torch.linalg.det(A)", "jnp.linalg.det({A})", aliases=["torch.det", "torch.Tensor.det"])
+Row(
+    "torch.linalg.det(A)",
+    "jnp.linalg.det({A})",
+    aliases=["torch.det", "torch.Tensor.det"],
+    fidelity=CLOSE,
+    note=NO_ROWS,
+)
 Row(
     "torch.linalg.slogdet(A)",
     "jnp.linalg.slogdet({A})",
@@ -34,6 +41,8 @@ Row(
     "torch.logdet(input)",
     "jnp.log(jnp.linalg.det({input}))",
     method=True,
+    fidelity=CLOSE,
+    note=NO_ROWS,
 )
 
 
@@ -236,6 +245,8 @@ Row("torch.linalg.cond(input, p=None)", "jnp.linalg.cond({input}, p={p?})")
     "torch.linalg.matrix_rank(input, *, atol=None, rtol=None, hermitian=False)",
     jax="jnp.linalg.matrix_rank(x)",
     result="int tensor",
+    fidelity=CLOSE,
+    note="The rank of a matrix without rows or columns is 0 in PyTorch; JAX raises.",
 )
 def matrix_rank(call: Call) -> Piece | Refusal:
     """What jnp.linalg.matrix_rank calls ``rtol`` is an absolute bound."""

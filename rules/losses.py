@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import Fact, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+
+from ._arguments import rank_of
 
 F = "torch.nn.functional"
 OLD = "size_average=None, reduce=None, reduction='mean'"
@@ -154,11 +156,18 @@ _loss(
     " margin={margin?}, swap={swap?}, reduction={reduction?})",
 )
 
+
+def _similarity(call: Call) -> Fact:
+    """The two tensors, broadcast, without the axis ``dim``."""
+    ranks = [rank_of(call[name]) for name in ("x1", "x2")]
+    return Tensor(None if None in ranks else max(max(r for r in ranks if r is not None), 1) - 1, "float")
+
+
 Row(
     f"{F}.cosine_similarity(x1, x2, dim=1, eps=1e-08)",
     "cosine_similarity({x1}, {x2}, dim={dim?}, eps={eps?})",
     aliases=["torch.cosine_similarity"],
-    result="float tensor",
+    result=_similarity,
 )
 Row(
     f"{F}.pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)",

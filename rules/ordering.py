@@ -10,6 +10,7 @@ from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import Part
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
+from ._arguments import rank_of
 from ._axes import spelled
 from ._facts import broadcast, first, is_float, is_integer, reduced, reduced_int, reduced_pair, same, same_pair
 
@@ -189,11 +190,18 @@ _median("median")
 _median("nanmedian")
 
 for name in ("quantile", "nanquantile"):
-    Row(
+
+    def quantile(call: Call, name: str = name) -> Piece:
+        """A 0-d tensor has no axis to name or to keep."""
+        axes = "" if rank_of(call["input"]) == 0 else ", axis={dim?}, keepdims={keepdim?}"
+        _ = call["dim"], call["keepdim"]
+        return call.emit(f"jnp.{name}({{input}}, {{q}}{axes}, method={{interpolation?}})")
+
+    rule(
         f"torch.{name}(input, q, dim=None, keepdim=False, *, interpolation='linear')",
-        f"jnp.{name}({{input}}, {{q}}, axis={{dim?}}, keepdims={{keepdim?}}, method={{interpolation?}})",
+        jax=f"jnp.{name}(x, q, axis)",
         method=True,
-    )
+    )(quantile)
 
 
 # Counting -------------------------------------------------------------------------------------------------------
@@ -238,7 +246,16 @@ def bincount(call: Call) -> Piece:
     return call.emit(f"jnp.bincount({{input}}, weights={weights}, minlength={{minlength?}})")
 
 
-@rule("torch.histc(input, bins=100, min=0, max=0)", jax="jnp.histogram(x, bins, (min, max))[0]", method=True)
+NOTHING_TO_COUNT = "JAX raises on an empty array if no range is given; PyTorch counts nothing."
+
+
+@rule(
+    "torch.histc(input, bins=100, min=0, max=0)",
+    jax="jnp.histogram(x, bins, (min, max))[0]",
+    method=True,
+    fidelity=CLOSE,
+    note=NOTHING_TO_COUNT,
+)
 def histc(call: Call) -> Piece:
     limits = ", range=({min}, {max})" if call.given("min") or call.given("max") else ""
     return call.emit(f"jnp.histogram({{input}}, bins={{bins}}{limits})[0]")
@@ -249,6 +266,8 @@ def histc(call: Call) -> Piece:
     jax="jnp.histogram(x, bins)",
     method=True,
     result="tensors",
+    fidelity=CLOSE,
+    note=NOTHING_TO_COUNT,
 )
 def histogram(call: Call) -> Piece:
     return call.emit("jnp.histogram({input}, {bins}, range={range?}, weights={weight?}, density={density?})")

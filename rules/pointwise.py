@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Scalar, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor
+from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_integers
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
-from ._facts import as_float, broadcast, first, is_float, is_integer, same
+from ._arguments import rank_of
+from ._facts import as_float, broadcast, first, is_bool, is_float, is_integer, same
 
 # One operand: the same value and gradient under the same name in jax.numpy. Integers give floats on both sides.
 for name in [
@@ -28,7 +30,7 @@ for name in [
     "rad2deg",
 ]:
     Row(f"torch.{name}(input)", f"jnp.{name}({{input}})", method=True, result=as_float)
-for name in ("ceil", "floor", "square"):
+for name in ("ceil", "floor"):
     Row(f"torch.{name}(input)", f"jnp.{name}({{input}})", method=True, result=same)
 for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
     jax, aliases = f"jnp.arc{name}", [f"torch.arc{name}", f"torch.Tensor.arc{name}"]
@@ -40,6 +42,21 @@ Row("torch.trunc(input)", "jnp.trunc({input})", method=True, aliases=["torch.fix
 def rsqrt(call: Call) -> Piece:
     """jax.lax.rsqrt takes no integers."""
     return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "jax.lax.rsqrt({input})")
+
+
+def _squared(call: Call) -> Fact:
+    return Tensor(rank_of(first(call)), "int") if is_bool(first(call).fact) else same(call)
+
+
+@rule("torch.square(input)", jax="jnp.square(x)", method=True, result=_squared)
+def square(call: Call) -> Piece:
+    """jnp.square of bools is int32, whatever x64 says."""
+    fact = first(call).fact
+    if call.site.x64 and is_bool(fact):
+        return call.emit("jnp.square({input}.astype(jnp.int64))")
+    if call.site.x64 and isinstance(fact, Tensor) and fact.dtype is None:
+        call.note("The square of bools is int64 in PyTorch, int32 in JAX.")
+    return call.emit("jnp.square({input})")
 
 
 Row("torch.reciprocal(input)", "1 / {input}", method=True, result=as_float)
@@ -140,6 +157,8 @@ Row("torch.fmod(input, other)", "jnp.fmod({input}, {other})", method=True, resul
 @rule("torch.pow(input, exponent)", jax="x**y", method=True, result=broadcast)
 def pow(call: Call) -> Piece:
     """Where both may be 0, PyTorch's gradient is 0 and JAX's NaN; of integers JAX's is 0, too."""
+    if may_be_integers(call["input"].fact, call["exponent"].fact):
+        call.note(NEGATIVE_EXPONENTS)
     floats = all(isinstance(a.fact, Tensor) and not is_integer(a.fact) for a in call.arguments.values())
     return call.emit("power({input}, {exponent})" if floats else "{input}**{exponent}")
 

@@ -6,10 +6,10 @@ import ast
 
 from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import takes_tensors
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import has_float
-from ._facts import is_float, multiplied, same
+from ._facts import broadcast, is_bool, is_float, multiplied, same
 
 for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"}.items():
     aliases = ["torch.linalg.matmul"] if name == "matmul" else []
@@ -18,11 +18,28 @@ for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"
 Row("torch.spmm(input, mat2)", "{input} @ {mat2}", result=multiplied)
 for name, second in {"dot": "tensor", "vdot": "other", "inner": "other"}.items():
     Row(f"torch.{name}(input, {second})", f"jnp.{name}({{input}}, {{{second}}})", method=True)
-for name, aliases in {"outer": ["torch.ger", "torch.Tensor.ger"], "kron": []}.items():
-    second = "vec2" if name == "outer" else "other"
-    Row(f"torch.{name}(input, {second})", f"jnp.{name}({{input}}, {{{second}}})", method=True, aliases=aliases)
+Row(
+    "torch.outer(input, vec2)",
+    "jnp.outer({input}, {vec2})",
+    method=True,
+    aliases=["torch.ger", "torch.Tensor.ger"],
+)
+
+
+@rule("torch.kron(input, other)", jax="jnp.kron(x, y)", method=True, result=broadcast)
+def kron(call: Call) -> Piece | Refusal:
+    if is_bool(call["input"].fact) and is_bool(call["other"].fact):
+        return call.refuse("jnp.kron takes no bools: take it of integers, and compare the result with 0")
+    return call.emit("jnp.kron({input}, {other})")
+
+
 Row("torch.linalg.vecdot(x, y, *, dim=-1)", "jnp.vecdot({x}, {y}, axis={dim?})")
-Row("torch.tensordot(a, b, dims=2)", "jnp.tensordot({a}, {b}, axes={dims?})")
+Row(
+    "torch.tensordot(a, b, dims=2)",
+    "jnp.tensordot({a}, {b}, axes={dims?})",
+    fidelity=CLOSE,
+    note="PyTorch also contracts an axis of size 1 with a longer one; JAX raises.",
+)
 Row("torch.linalg.multi_dot(tensors)", "jnp.linalg.multi_dot({tensors})")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
-from ._arguments import axis_index, integer, part_texts, parts
+from ._arguments import axis_index, has_float, integer, part_texts, parts, rank_of
 from ._facts import is_bool, is_float, is_integer
 
 # Along an axis: x[i][index[i][j]] = src[i][j] ---------------------------------------------------------------------
@@ -28,11 +28,18 @@ SCATTER_REDUCE = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"
 )
 def scatter(call: Call) -> Piece | Refusal:
     source = "{src}" if "src" in call.arguments else "{value}"
+    if is_integer(call["input"].fact) and has_float(next(call[n] for n in ("src", "value") if n in call.arguments)):
+        source = "int({value})"  # PyTorch rounds the number before it adds or multiplies
     method = REDUCE.get(str(call["reduce"].literal)) if "reduce" in call.arguments else "set"
     if method is None:
         return call.refuse("The reduce of scatter must be 'add' or 'multiply' in plain sight.")
     _note_products(call, method)
-    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({source})")
+    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{_of_dtype(call, method)}({source})")
+
+
+def _of_dtype(call: Call, method: str) -> str:
+    """The method of ``x.at[...]`` for the input's dtype: JAX neither adds nor multiplies bools."""
+    return {"add": "max", "multiply": "min"}.get(method, method) if is_bool(call["input"].fact) else method
 
 
 def _note_products(call: Call, method: str) -> None:
@@ -40,12 +47,14 @@ def _note_products(call: Call, method: str) -> None:
         call.note("JAX has no gradient of x.at[...].multiply() where indices may repeat.")
 
 
-Row(
+@rule(
     "torch.scatter_add(input, dim, index, src)",
-    "{input}.at[along_axis({index}, {dim})].add({src})",
+    jax="x.at[along_axis(index, dim)].add(src)",
     method=True,
     result="same",
 )
+def scatter_add(call: Call) -> Piece:
+    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{_of_dtype(call, 'add')}({{src}})")
 
 
 @rule(
@@ -62,7 +71,7 @@ def scatter_reduce(call: Call) -> Piece | Refusal:
             "see jax.ops.segment_sum and its like."
         )
     _note_products(call, method)
-    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{method}({{src}})")
+    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{_of_dtype(call, method)}({{src}})")
 
 
 # Whole slices: x[:, index[j]] = source[:, j] ----------------------------------------------------------------------
@@ -72,7 +81,7 @@ def _at(call: Call, method: str, value: str, **extra: str) -> Piece | Refusal:
     dim = integer(call["dim"])
     if dim is None or not -3 <= dim <= 3:
         return call.refuse("The dim isn't a number: write x.at[..., index].set(source) for the axis that is meant.")
-    return call.emit(f"{{input}}.at[{axis_index(dim, '{index}')}].{method}({value})", **extra)
+    return call.emit(f"{{input}}.at[{axis_index(dim, '{index}')}].{_of_dtype(call, method)}({value})", **extra)
 
 
 @rule(
@@ -82,7 +91,8 @@ def _at(call: Call, method: str, value: str, **extra: str) -> Piece | Refusal:
     result="same",
 )
 def index_add(call: Call) -> Piece | Refusal:
-    return _at(call, "add", "{alpha} * {source}" if call.given("alpha") else "{source}")
+    scaled = "{alpha} & {source}" if is_bool(call["input"].fact) else "{alpha} * {source}"
+    return _at(call, "add", scaled if call.given("alpha") else "{source}")
 
 
 @rule("torch.index_copy(input, dim, index, source)", jax="x.at[:, index].set(source)", method=True, result="same")
@@ -104,7 +114,7 @@ def index_fill(call: Call) -> Piece | Refusal:
 def index_put(call: Call) -> Piece | Refusal:
     if call["accumulate"].literal not in (True, False):
         return call.refuse("accumulate must be True or False in plain sight.")
-    method = "add" if call["accumulate"].literal else "set"
+    method = _of_dtype(call, "add" if call["accumulate"].literal else "set")
     if parts(call["indices"]) is None:
         return call.emit(f"{{input}}.at[tuple({{indices}})].{method}({{values}})")
     return call.emit(f"{{input}}.at[{{at}}].{method}({{values}})", at=", ".join(part_texts(call["indices"])))
@@ -135,8 +145,9 @@ def slice_scatter(call: Call) -> Piece | Refusal:
 def put(call: Call) -> Piece | Refusal:
     if call["accumulate"].literal not in (True, False):
         return call.refuse("accumulate must be True or False in plain sight.")
-    method = "add" if call["accumulate"].literal else "set"
-    return call.emit(f"{{input}}.ravel().at[{{index}}].{method}({{source}}).reshape({{input}}.shape)")
+    method = _of_dtype(call, "add" if call["accumulate"].literal else "set")
+    source = "{source}.reshape(())" if rank_of(call["index"]) == 0 else "{source}"
+    return call.emit(f"{{input}}.ravel().at[{{index}}].{method}({source}).reshape({{input}}.shape)")
 
 
 refuse(

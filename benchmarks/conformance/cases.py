@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -102,6 +103,20 @@ def cases(op: Any, dtype: str, limit: int | None = None) -> tuple[list[Case], li
             body = "".join(f"    {line}\n" for line in lines)
             out.append(Case(spelling, f"def {name}({parameters}):\n{body}", tuple(tensors), index, name))
     return out, textless
+
+
+def shown(case: Case) -> Case:
+    """The case with source that shows what its tensors are: without axes, empty vectors, integers or bools."""
+    told = [(f"t{i}", _shape_and_dtype(t)) for i, t in enumerate(case.tensors)]
+    lines = [f"    {name} = {name}{how}\n" for name, how in told if how]
+    head, _, body = case.text.partition("\n")
+    return replace(case, text=f"{head}\n{''.join(lines)}{body}")
+
+
+def _shape_and_dtype(tensor: torch.Tensor) -> str:
+    """Calls that change nothing about a tensor, and show its shape and dtype where these are unusual."""
+    shape = ".reshape(())" if tensor.ndim == 0 else ".reshape(0)" if tensor.shape == (0,) else ""
+    return shape + ("" if tensor.is_floating_point() or tensor.is_complex() else f".to({tensor.dtype})")
 
 
 Spelled = tuple[str, list[str], list[torch.Tensor]]

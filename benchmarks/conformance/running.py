@@ -21,14 +21,16 @@ from t2j_lsp.contract import Finding
 from tests.rules.compare import BATCH, Compare, Traced, Wanted, arrays_differ, run_together, run_torch, trace
 from tests.rules.spellings import Case
 
-from .cases import cases, records
+from .cases import cases, records, shown
 from .deviations import COMPARED_OTHERWISE, MADE_SINGLE
 
 TOLERANCE = 1e-9  # of the largest absolute value in PyTorch's array, or of 1
 SINGLE_TOLERANCE = 1e-5  # of what is float32 on either side
 HEADER = "import torch\n\n\n"
-WORST = ("right", "gap", "noted", "crash", "wrong")
-"""What may come of a case, best first. ``noted``: it differs, and the conversion has a note on the call."""
+WORST = ("right", "gap", "noted", "unshown", "crash", "wrong")
+"""What may come of a case, best first. ``noted``: it differs, and the conversion has a note on the call. ``unshown``:
+JAX raises, because a tensor has no axes, is an empty vector, or holds integers or bools, which the source doesn't show;
+where it does, nothing crashes."""
 MODULE = 100
 """Functions that are converted as one file."""
 
@@ -44,6 +46,7 @@ class Problem:
     why: str
     small: bool = False
     """Whether one of its tensors is empty or has no axes."""
+    case: str = ""
 
 
 @dataclass
@@ -70,10 +73,19 @@ class Result:
     def from_json(cls, data: dict[str, Any]) -> Result:
         return cls(**{**data, "problems": [Problem(**p) for p in data["problems"]]})
 
+    def move(self, problem: Problem, outcome: str) -> None:
+        """Counts a case as another outcome."""
+        for counts in (self.counts, self.plain):
+            of = counts.get(problem.spelling, {})
+            if counts is self.counts or not problem.small:
+                of[problem.outcome] -= 1
+                of[outcome] = of.get(outcome, 0) + 1
+        problem.outcome = outcome
+
     def worst(self, spelling: str, plain: bool = False) -> str | None:
         """The worst outcome of a spelling, None if it has no case."""
         counts = (self.plain if plain else self.counts).get(spelling, {})
-        return max(counts, key=WORST.index) if counts else None
+        return max((outcome for outcome, number in counts.items() if number), key=WORST.index, default=None)
 
 
 def prepare() -> None:
@@ -90,17 +102,30 @@ def run(operator: str, dtype: str, limit: int | None = None, known: Result | Non
     op = records()[operator]
     every, textless = cases(op, dtype, limit)
     result = Result(operator, dtype, textless=textless)
-    files = [_File.of(every[i : i + MODULE]) for i in range(0, len(every), MODULE)]
-    result.key = hashlib.sha256("\0".join([f.code + repr(f.marks) for f in files]).encode()).hexdigest()[:16]
+    files, said = _files(every), _files([told for case in every if (told := shown(case)).text != case.text])
+    converted = "\0".join([f.code + repr(f.marks) for f in [*files, *said]])
+    result.key = hashlib.sha256(converted.encode()).hexdigest()[:16]
     if known is not None and known.key == result.key:
         return known
-    worst: dict[int, Problem | str] = {}
-    traced: list[Traced] = []
-    for file in files:
-        traced += file.trace(op, result, worst)
+    _run_files(op, files, result)
+    crashed = {p.case: p for p in result.problems if p.outcome == "crash"}
+    if any(case.name in crashed for file in said for case in file.cases):
+        where_shown = Result(operator, dtype)
+        _run_files(op, said, where_shown)
+        still = {p.case for p in where_shown.problems if p.outcome in ("crash", "wrong")}
+        for name in {case.name for file in said for case in file.cases} & crashed.keys() - still:
+            result.move(crashed[name], "unshown")
+    return result
+
+
+def _files(every: list[Case]) -> list[_File]:
+    return [_File.of(every[i : i + MODULE]) for i in range(0, len(every), MODULE)]
+
+
+def _run_files(op: Any, files: list[_File], result: Result) -> None:
+    traced = [one for file in files for one in file.trace(op, result)]
     for start in range(0, len(traced), BATCH):
         _run_batch(traced[start : start + BATCH])
-    return result
 
 
 @dataclass
@@ -126,7 +151,7 @@ class _File:
                     marks.setdefault(name, []).append(finding)
         return cls(every, source, translation.code, marks)
 
-    def trace(self, op: Any, result: Result, worst: dict[int, Problem | str]) -> list[Traced]:
+    def trace(self, op: Any, result: Result) -> list[Traced]:
         space: dict[str, Any] = {}
         exec(self.source, space)
         converted: dict[str, Any] = {}
@@ -183,7 +208,7 @@ class _Observed:
             inputs = ", ".join(f"{str(t.dtype)[6:]}{list(t.shape)}" for t in self.case.tensors)
             text = "; ".join(line.strip() for line in self.case.text.splitlines()[1:])
             why = " ".join(why.split())[:300]
-            self.result.problems.append(Problem(outcome, self.case.spelling, text, inputs, why, small))
+            self.result.problems.append(Problem(outcome, self.case.spelling, text, inputs, why, small, self.case.name))
 
 
 def _report(group: list[_Observed], what: str | None, problem: object) -> None:

@@ -10,7 +10,7 @@ from .running import WORST, Result
 
 def table(results: list[Result]) -> str:
     """Operators by dtype and spelling, and the share of samples that is right."""
-    lines = [f"{'':28}" + "".join(f"{w:>8}" for w in WORST) + "  of operators    samples right"]
+    lines = [f"{'':28}" + "".join(f"{w:>9}" for w in WORST) + "  of operators    samples right"]
     for dtype in DTYPES:
         for spelling in SPELLINGS:
             found = [r for r in results if r.dtype == dtype and spelling in r.counts]
@@ -27,7 +27,7 @@ def _row(title: str, found: list[Result], spelling: str, plain: bool = False) ->
     every: Counter[str] = sum((Counter((r.plain if plain else r.counts)[spelling]) for r in found), Counter())
     operators = f"{worst['right'] / len(found):6.1%} of {len(found):4}"
     cases = f"{every['right'] / every.total():6.1%} of {every.total()}"
-    return f"{title:28}" + "".join(f"{worst[w]:8}" for w in WORST) + f"  {operators}   {cases}"
+    return f"{title:28}" + "".join(f"{worst[w]:9}" for w in WORST) + f"  {operators}   {cases}"
 
 
 def problems_text(results: list[Result]) -> str:

@@ -111,6 +111,8 @@ def normalize(x: jax.Array, p: float = 2.0, dim: int | Sequence[int] = 1, eps: f
 
 def local_response_norm(x: jax.Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> jax.Array:
     """`F.local_response_norm` of x (N, C, *): x / (k + alpha * mean(x**2 over `size` channels)) ** beta."""
+    if x.size == 0:
+        return x
     window = (1, size) + (1,) * (x.ndim - 2)
     padding = [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (x.ndim - 2)
     squares = lax.reduce_window(jnp.square(x), np.zeros((), x.dtype), lax.add, window, (1,) * x.ndim, padding)

@@ -38,6 +38,14 @@ def test_nothing_differs_in_silence(operator: str, dtype: str) -> None:
     assert [p for p in result.problems if p.outcome in ("wrong", "crash")] == []
 
 
+def test_what_the_source_does_not_show_is_told_from_a_crash() -> None:
+    """JAX raises at ``t0.sum(0)`` of a 0-d tensor; with ``t0 = t0.reshape(())`` above it, it converts."""
+    result = run("logsumexp", "float", limit=40)
+    problems = [p for p in result.problems if p.outcome != "noted"]
+    assert problems
+    assert all(p.outcome == "unshown" and "[]" in p.inputs for p in problems)
+
+
 @pytest.mark.parametrize(
     ("got", "want"),
     [

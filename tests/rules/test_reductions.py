@@ -85,9 +85,28 @@ RUNNING = [
     ("torch.histc(x, 5, -1, 1)", "jnp.histogram(x, bins=5, range=(-1, 1))[0]", "x"),
 ]
 
+WITHOUT_AXES = [
+    ("x.mean().sum(0)", "jnp.atleast_1d(x.mean()).sum(axis=0)", "x"),
+    ("x.sum().mean(dim=-1, keepdim=True)", "jnp.atleast_1d(x.sum()).mean(axis=-1)", "x"),
+    ("x.sum().softmax(0)", "jax.nn.softmax(jnp.atleast_1d(x.sum()), axis=0).squeeze()", "x"),
+    ("x.sum().logsumexp((0,))", "jax.nn.logsumexp(jnp.atleast_1d(x.sum()), axis=(0,))", "x"),
+    ("x.sum().topk(1).values", "jax.lax.top_k(jnp.atleast_1d(x.sum()), 1)[0].squeeze()", "x"),
+    (
+        "s, i = x.sum().sort(); s + i",
+        "s, i = jax.tree.map(jnp.squeeze, sort_with_indices(jnp.atleast_1d(x.sum()))); s + i",
+        "x",
+    ),
+    ("x.sum().max(0)[0]", "max_with_indices(jnp.atleast_1d(x.sum()), axis=0)[0]", "x"),
+    ("x.sum().sum(dim=None)", "x.sum().sum()", "x"),
+    ("x.sum().unsqueeze(0)", "x.sum()[None]", "x"),
+    ("x.sum().transpose(0, -1)", "x.sum()", "x"),
+]
+
 
 @pytest.mark.parametrize(
-    ("torch_code", "jax_code", "inputs"), [*REDUCTIONS, *SPREAD, *NORMS, *PAIRS, *RUNNING], ids=lambda v: v
+    ("torch_code", "jax_code", "inputs"),
+    [*REDUCTIONS, *SPREAD, *NORMS, *PAIRS, *RUNNING, *WITHOUT_AXES],
+    ids=lambda v: v,
 )
 def test_becomes(torch_code: str, jax_code: str, inputs: str) -> None:
     agrees(torch_code, jax_code, inputs)
@@ -132,6 +151,8 @@ REFUSED = [
     ("x.unique_consecutive()", "jax.numpy has no such function", "x"),
     ("torch.max(x, k)", "can't tell whether k is a dim or a tensor", "x"),
     ("torch.cumulative_trapezoid(x)", "no running integral", "x"),
+    ("torch.meshgrid(u, u.sum())", "a tensor without axes for a vector", "u"),
+    ("torch.cat([u.reshape(0), a], dim=1)", "leaves out an empty vector", "ua"),
 ]
 
 

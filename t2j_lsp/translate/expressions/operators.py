@@ -10,6 +10,7 @@ from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
+from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_integers
 
 from .copying import Copier
 from .fold import fold
@@ -93,6 +94,8 @@ class Operators:
     def power(self, node: ast.BinOp) -> Piece | None:
         """``x**y`` of tensors: where y is 0, PyTorch's gradient is 0 and JAX's may be NaN; of integers it is 0."""
         facts = [self.inference.fact(part) for part in (node.left, node.right)]
+        if isinstance(node.op, ast.Pow) and may_be_integers(*facts):
+            self.truth.ctx.report.note(node, "**", "note", NEGATIVE_EXPONENTS)
         floats = (isinstance(fact, Tensor) and "int" not in str(fact.dtype) for fact in facts)
         if not isinstance(node.op, ast.Pow) or not all(floats):
             return None

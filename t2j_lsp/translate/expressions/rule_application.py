@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
@@ -22,6 +23,7 @@ from t2j_lsp.translate.rule.record import (
     Signature,
 )
 
+from .axisless import of_vectors, without_axes
 from .context import Context
 from .handlers import ExpressionRenderer
 from .needs import NeededNames
@@ -285,7 +287,12 @@ class RuleApplication:
         assert rule.emit is not None
         emit = CHANNELS_LAST[rule.name][1] if node in self.ctx.plan.layout.functions else rule.emit
         try:
+            vectors = of_vectors(rule, call) if _of_axisless(arguments) else None
+            if vectors is not None:
+                arguments, call = vectors, replace(call, arguments=vectors)
             result = emit(call)
+            if vectors is not None and isinstance(result, Piece):
+                result = without_axes(rule, call, result)
         except CannotHoist as error:
             result = Refusal(f"the argument {error.args[0]!r} would be evaluated twice; assign it to a name first")
         except Exception as error:  # noqa: BLE001 - a rule that fails must be a finding, not a dead server
@@ -314,6 +321,12 @@ class RuleApplication:
             return self.renderer.argument(node)
         finally:
             self.ctx.report.quiet -= 1
+
+
+def _of_axisless(arguments: Mapping[str, Argument]) -> bool:
+    """Whether a call's tensor is known to have no axes."""
+    fact = next((argument.fact for argument in arguments.values()), None)
+    return isinstance(fact, Tensor) and fact.rank == 0
 
 
 def _as_function(text: str, names: list[str]) -> tuple[str, str] | None:

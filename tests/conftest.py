@@ -99,8 +99,15 @@ def keep_what_jax_compiles(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the garbage collector need not look through it again and again."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is loaded by now stays: the garbage collector need not look through it again and again.
+
+    Tests that run JAX lower their programs as the workers of checks do.
+    """
+    if any(item.get_closest_marker("jax") for item in session.items):
+        from t2j_lsp.check.workers.jax_side import lowering
+
+        lowering.install()
     gc.collect()
     gc.freeze()
 

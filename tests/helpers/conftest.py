@@ -6,9 +6,6 @@ import jax
 import pytest
 import torch
 
-from t2j_lsp.check.workers.jax_side import lowering
-
-lowering.install()
 torch.set_num_threads(1)
 
 

@@ -117,17 +117,14 @@ class Client:
         self.ended = False
         self.settings: Any = None
         """What the server gets for ``workspace/configuration``."""
-        self.answers: dict[str, Callable[[Any], Any]] = {
-            types.WORKSPACE_CONFIGURATION: lambda params: [self.settings for _ in params["items"]],
-            types.WORKSPACE_APPLY_EDIT: lambda params: {"applied": True},
-            types.WINDOW_SHOW_DOCUMENT: lambda params: {"success": True},
-        }
+        self.answers: dict[str, Callable[[Any], Any]] = {}
         self._methods: dict[Any, str] = {}
         self._count = 0
         self._arrived = threading.Condition()
         self._writing = threading.Lock()
         self.problems: list[str] = []
         """Messages that are not as the protocol has them."""
+        self.start_over()
         threading.Thread(target=self._read, daemon=True).start()
 
     def __enter__(self) -> Client:
@@ -148,6 +145,17 @@ class Client:
         if self._log is not None:
             self._log.close()
         assert not self.problems, self.problems
+
+    def start_over(self) -> None:
+        """Forget what came, and what a test has said to the client."""
+        with self._arrived:
+            self.messages.clear()
+        self.settings = None
+        self.answers = {
+            types.WORKSPACE_CONFIGURATION: lambda params: [self.settings for _ in params["items"]],
+            types.WORKSPACE_APPLY_EDIT: lambda params: {"applied": True},
+            types.WINDOW_SHOW_DOCUMENT: lambda params: {"success": True},
+        }
 
     # --- messages -------------------------------------------------------------------------------------------------
 

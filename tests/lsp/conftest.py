@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,6 +29,38 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def uri() -> str:
     """A document that no other test has."""
     return f"untitled:document{next(_numbers)}.py"
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
+    """Servers by what they were started with, until the last test of a file."""
+    started: dict[str, Client] = {}
+    with contextlib.ExitStack() as stack:
+
+        def of(*settings: Json | None) -> Client:
+            key = json.dumps(settings)
+            if key not in started:
+                log = tmp_path_factory.mktemp("server") / "log"
+                started[key] = stack.enter_context(Client(log=log))
+                started[key].initialize(None, *settings)
+            return started[key]
+
+        yield of
+
+
+@pytest.fixture
+def lent(servers: Callable[..., Client]) -> Callable[..., Client]:
+    """``lent(caps, options)``: a server that tests of the file have one after the other, each with files of its own.
+
+    For tests that open documents without a workspace and change no settings.
+    """
+
+    def begin(caps: Json | None = None, options: Json | None = None) -> Client:
+        client = servers(caps, options)
+        client.start_over()
+        return client
+
+    return begin
 
 
 @pytest.fixture

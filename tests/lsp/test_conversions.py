@@ -44,9 +44,9 @@ def path_of(uri: str) -> Path:
 
 
 @pytest.fixture
-def pair(start: Callable[..., Client], tmp_path: Path) -> tuple[Client, str, Path, Editor]:
+def pair(lent: Callable[..., Client], tmp_path: Path) -> tuple[Client, str, Path, Editor]:
     """A server, the URI of an open file, and its conversion, made by the server and edited by hand."""
-    client = start()
+    client = lent()
     editor = Editor(client)
     uri, target = (tmp_path / "net.py").as_uri(), tmp_path / "net_jax.py"
     client.open(uri, NET)
@@ -163,8 +163,8 @@ def test_an_edit_that_was_never_applied_is_no_base(pair: tuple[Client, str, Path
     assert client.command("t2j.previewFile", uri)["code"] == DOCSTRING + fresh
 
 
-def test_a_conversion_that_nobody_edited_is_replaced(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_a_conversion_that_nobody_edited_is_replaced(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     Editor(client)
     uri, target = (tmp_path / "net.py").as_uri(), tmp_path / "net_jax.py"
     client.open(uri, NET)
@@ -206,8 +206,8 @@ def test_an_open_target_that_is_not_saved_is_not_written_under_the_editor(
     assert target.read_text().endswith("\n# not saved\n") and target.read_text() != written
 
 
-def test_an_edited_notebook_is_merged_as_long_as_it_stays_one(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_an_edited_notebook_is_merged_as_long_as_it_stays_one(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     Editor(client)
     book, target = tmp_path / "net.ipynb", tmp_path / "net_jax.ipynb"
 
@@ -236,8 +236,8 @@ def skipped(result: Json) -> dict[str, str]:
     return {path_of(one["uri"]).name: one["reason"] for one in result["skipped"]}
 
 
-def test_many_files_are_converted_in_one_edit(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_many_files_are_converted_in_one_edit(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     editor = Editor(client)
     for name in ("a", "b", "current", "clash", "foreign"):
         (tmp_path / f"{name}.py").write_text(NET)
@@ -265,8 +265,8 @@ def test_many_files_are_converted_in_one_edit(start: Callable[..., Client], tmp_
     assert (tmp_path / "foreign_jax.py").read_text() == "mine\n" and "<<<<<<<" not in clash.read_text()
 
 
-def test_what_the_user_saw_is_not_asked_about_again(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_what_the_user_saw_is_not_asked_about_again(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     editor = Editor(client)
     (tmp_path / "hooked.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    x.register_hook(print)\n")
     uri = (tmp_path / "hooked.py").as_uri()
@@ -310,8 +310,8 @@ def test_many_files_are_written_by_the_server_for_a_client_that_cant(
     assert "class Net(nnx.Module)" in (tmp_path / "b_jax.py").read_text()
 
 
-def test_a_bulk_conversion_that_is_cancelled_writes_nothing(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_a_bulk_conversion_that_is_cancelled_writes_nothing(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     editor = Editor(client)
     uris = []
     for number in range(200):
@@ -329,8 +329,8 @@ def test_a_bulk_conversion_that_is_cancelled_writes_nothing(start: Callable[...,
     assert not editor.edits and not list(tmp_path.glob("*_jax.py"))
 
 
-def test_an_edit_that_the_editor_refuses_converts_nothing(start: Callable[..., Client], tmp_path: Path) -> None:
-    client = start()
+def test_an_edit_that_the_editor_refuses_converts_nothing(lent: Callable[..., Client], tmp_path: Path) -> None:
+    client = lent()
     client.answers["workspace/applyEdit"] = lambda params: {"applied": False, "failureReason": "not now"}
     (tmp_path / "net.py").write_text(NET)
     result = client.command("t2j.convertFiles", [(tmp_path / "net.py").as_uri()])

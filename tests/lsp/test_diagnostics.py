@@ -45,37 +45,37 @@ def test_an_edit_gives_diagnostics_of_its_version_and_a_close_takes_them_away(sh
     assert shared.diagnostics(uri, since=since) == []
 
 
-def test_while_a_text_is_broken_diagnostics_stay_at_their_lines(start: Callable[..., Client]) -> None:
-    client = start(PULL)
-    client.open("untitled:a.py", NET)
-    before = pull(client, "untitled:a.py")
-    client.change("untitled:a.py", 2, {"range": span(3, 0), "text": "def broken(:\n"})
-    after = pull(client, "untitled:a.py")
+def test_while_a_text_is_broken_diagnostics_stay_at_their_lines(lent: Callable[..., Client], uri: str) -> None:
+    client = lent(PULL)
+    client.open(uri, NET)
+    before = pull(client, uri)
+    client.change(uri, 2, {"range": span(3, 0), "text": "def broken(:\n"})
+    after = pull(client, uri)
     assert [d["message"] for d in after] == [d["message"] for d in before]
     assert [d["range"]["start"]["line"] for d in after] == [d["range"]["start"]["line"] + 1 for d in before]
 
 
-def test_a_client_that_pulls_is_pushed_nothing(start: Callable[..., Client]) -> None:
-    client = start(PULL)
-    client.open("untitled:a.py", NET)
-    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"t2j-refused", "t2j-note"}
-    client.change("untitled:a.py", 2, {"text": NET.replace("    x.register_hook(print)\n", "")})
-    assert {d["code"] for d in pull(client, "untitled:a.py")} == {"t2j-note"}
-    client.state("untitled:a.py", complete=True)
+def test_a_client_that_pulls_is_pushed_nothing(lent: Callable[..., Client], uri: str) -> None:
+    client = lent(PULL)
+    client.open(uri, NET)
+    assert {d["code"] for d in pull(client, uri)} == {"t2j-refused", "t2j-note"}
+    client.change(uri, 2, {"text": NET.replace("    x.register_hook(print)\n", "")})
+    assert {d["code"] for d in pull(client, uri)} == {"t2j-note"}
+    client.state(uri, complete=True)
     assert not [m for m in client.messages if m.get("method") == "textDocument/publishDiagnostics"]
 
 
-def test_a_client_that_was_told_less_is_asked_to_pull_again(start: Callable[..., Client]) -> None:
-    client = start(PULL)
+def test_a_client_that_was_told_less_is_asked_to_pull_again(lent: Callable[..., Client], uri: str) -> None:
+    client = lent(PULL)
     # What `x` is, the caller alone tells: the function is edited, and analysed without its caller first.
     source = "import torch\n\n\ndef f(x):\n    return x.max(1)\n\n\ndef g():\n    return f(torch.zeros(2, 3))\n"
-    client.open("untitled:a.py", source)
-    client.state("untitled:a.py", complete=True)
+    client.open(uri, source)
+    client.state(uri, complete=True)
     since = client.now
-    client.change("untitled:a.py", 2, {"range": span(4, 19), "text": ".foo()"})
-    partial = pull(client, "untitled:a.py")
-    client.state("untitled:a.py", complete=True)
-    complete = pull(client, "untitled:a.py")
+    client.change(uri, 2, {"range": span(4, 19), "text": ".foo()"})
+    partial = pull(client, uri)
+    client.state(uri, complete=True)
+    complete = pull(client, uri)
     if partial != complete:
         client.wait(lambda m: m.get("method") == "workspace/diagnostic/refresh", since=since)
 
@@ -86,8 +86,8 @@ def test_training_code_that_stays_is_marked_on_its_first_line(shared: Client, ur
     assert found and found[0]["range"]["start"]["line"] == found[0]["range"]["end"]["line"] == 5
 
 
-def test_typing_a_file_gives_what_opening_it_gives(start: Callable[..., Client]) -> None:
-    client = start(PULL)
+def test_typing_a_file_gives_what_opening_it_gives(lent: Callable[..., Client]) -> None:
+    client = lent(PULL)
     typed, fresh = "untitled:typed.py", "untitled:fresh.py"
     client.open(typed, "")
     line = column = broken = 0

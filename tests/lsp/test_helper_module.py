@@ -70,9 +70,9 @@ def changed(edit: Json) -> list[str]:
 
 
 @pytest.fixture
-def begin(start: Callable[..., Client], tmp_path: Path) -> Callable[..., Folder]:
-    def made(caps: Json | None = None, env: dict[str, str] | None = None, **files: str) -> Folder:
-        return Folder(start(caps, OPTIONS, env=env), tmp_path, **files)
+def begin(lent: Callable[..., Client], tmp_path: Path) -> Callable[..., Folder]:
+    def made(caps: Json | None = None, **files: str) -> Folder:
+        return Folder(lent(caps, OPTIONS), tmp_path, **files)
 
     return made
 

@@ -46,9 +46,9 @@ def titles(client: Client, uri: str, line: int | None = None) -> list[str]:
 
 
 @pytest.fixture
-def client(start: Callable[..., Client]) -> Client:
+def client(lent: Callable[..., Client]) -> Client:
     """A server of VS Code's, which shows previews."""
-    return start(options=PREVIEWS)
+    return lent(options=PREVIEWS)
 
 
 def test_a_click_on_convert_opens_a_preview_and_rewrites_nothing(client: Client, tmp_path: Path) -> None:

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-from t2j_lsp.check.workers.jax_side import lowering
-
-lowering.install()
 pytest.register_assert_rewrite("tests.rules.conversion")
 
 

@@ -80,6 +80,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compiles t2j once, for the hundreds of processes that tests start: servers, commands, workers."""
+    sys.dont_write_bytecode = False  # Tests with their asserts rewritten are kept for the next run.
     if not hasattr(config, "workerinput"):
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         for package in ("t2j_lsp", "rules", "retrieval"):
@@ -97,6 +98,16 @@ def keep_what_jax_compiles(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("compiled")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Looks for no garbage in what is imported."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -72,6 +72,8 @@ class Attributes:
                 return self._mode(node)
             case Tensor():
                 return self._tensor_attribute(node, owner)
+            case Layer() | AnyModule() | Instance() if node.attr == "forward" and is_module(owner):
+                return self._forward(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
                 return self._layer_attribute(node, owner)
             case Object() if owner.kind in ("dtype", "device"):
@@ -100,6 +102,21 @@ class Attributes:
     def _mode(self, node: ast.Attribute) -> Piece:
         """The mode of a module that may have no flag for it: only what behaves otherwise in training has one in NNX."""
         return Piece(f"{self.renderer.need('is_training')}({self.renderer.render(node.value).text})")
+
+    def _forward(self, node: ast.Attribute, owner: Fact) -> Piece | None:
+        """``module.forward`` as a value, which ``__call__`` is in NNX."""
+        defined = owner.cls.info.method("forward") if isinstance(owner, Instance) else None
+        if defined is not None and not (defined.owner is not None and defined.owner.calls_forward):
+            return None
+        asked = self.ctx.source.parents.get(node)
+        if defined is None and isinstance(asked, ast.Call) and self._is_of_inspect(asked.func):
+            return self._unsure(node, "Flax's layers have other names for what they are called with")
+        return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.__call__")
+
+    def _is_of_inspect(self, function: ast.expr) -> bool:
+        """Whether a function is one that reads another's signature."""
+        fact = self.ctx.fact(function)
+        return isinstance(fact, Qual) and fact.name.startswith("inspect.")
 
     def _tensor_attribute(self, node: ast.Attribute, owner: Fact, name: str = "") -> Piece | None:
         rule = REGISTRY.get(name or f"torch.Tensor.{node.attr}")

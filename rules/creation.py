@@ -6,7 +6,7 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
@@ -186,7 +186,7 @@ def tensor(call: Call) -> Piece:
     if is_tensor(data.fact):
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
-    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(data) or _collects(data):
+    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(call, data) or _collects(data):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
@@ -195,10 +195,24 @@ trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor")
 trait(Trait.ONES, "torch.ones", "torch.ones_like")
 
 
-def _is_passed(argument: Argument) -> bool:
-    """Whether it is a parameter of which nothing is known, which may be a tensor."""
+def _is_passed(call: Call, argument: Argument) -> bool:
+    """Whether it is a parameter of which nothing is known, which may be a tensor, or computed from such."""
     known = Scalar | ListOf | Tuple | Shape | Object | Qual
-    return isinstance(argument.node, ast.Name) and argument.fact != UNKNOWN and not isinstance(argument.fact, known)
+    names = list(operands(argument.node)) if argument.node is not None else []
+    facts = [argument.fact if name is argument.node else call.site.fact(name) for name in names]
+    return any(fact != UNKNOWN and not isinstance(fact, known) for fact in facts)
+
+
+def operands(node: ast.expr) -> Iterator[ast.Name]:
+    """The names that arithmetic computes with: those of ``m + 2 * n``."""
+    match node:
+        case ast.Name():
+            yield node
+        case ast.UnaryOp(operand=inner):
+            yield from operands(inner)
+        case ast.BinOp(left=left, right=right):
+            yield from operands(left)
+            yield from operands(right)
 
 
 def _collects(argument: Argument) -> bool:

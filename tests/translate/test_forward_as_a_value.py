@@ -8,7 +8,9 @@ from t2j_lsp import convert
 
 HEAD = "import inspect\nimport torch\nfrom torch import nn\n\n\n"
 OWN = "class Net(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n\n\n"
-OWN_CALL = OWN.replace("    def forward", "    def __call__(self, x):\n        return self.forward(x)\n\n    def forward")
+OWN_CALL = OWN.replace(
+    "    def forward", "    def __call__(self, x):\n        return self.forward(x)\n\n    def forward"
+)
 
 
 @pytest.mark.parametrize(

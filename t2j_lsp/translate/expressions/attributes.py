@@ -89,6 +89,9 @@ class Attributes:
             return None
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
+        if node.attr == "data" and self._is_parameter(node.value):
+            reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
+            self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
         if node.attr != "training":
             return None
         if isinstance(node.value, ast.Name) and node.value.id in MODULE_NAMES:
@@ -98,6 +101,11 @@ class Attributes:
             node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'"
         )
         return None
+
+    def _is_parameter(self, node: ast.expr) -> bool:
+        """Whether it is a function's parameter, of which nothing speaks against a tensor."""
+        fact = self.ctx.fact(node)
+        return isinstance(node, ast.Name) and isinstance(fact, UnknownParameter) and not fact.foreign
 
     def _mode(self, node: ast.Attribute) -> Piece:
         """The mode of a module that may have no flag for it: only what behaves otherwise in training has one in NNX."""

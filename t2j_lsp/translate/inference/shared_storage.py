@@ -61,7 +61,8 @@ def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
             continue
         for parameter, value in bound_arguments(node.value, info):
             read = isinstance(value, ast.Name) and last.get(value.id, 0) > node.lineno
-            if read or isinstance(value, ast.Attribute | ast.Subscript):
+            view = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS
+            if read or view or isinstance(value, ast.Attribute | ast.Subscript):
                 found.setdefault(info, set()).add(parameter.arg)
     return found
 

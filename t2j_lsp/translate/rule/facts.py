@@ -194,8 +194,8 @@ def layer_names(owner: Fact) -> frozenset[str]:
 
 def is_module_base(fact: Fact) -> bool:
     """Whether a base class makes its subclasses modules."""
-    return (isinstance(fact, Qual) and fact.name.startswith("torch.nn")) or (
-        isinstance(fact, Class) and fact.info.is_module
+    return (
+        isinstance(fact, Class) and fact.info.is_module or isinstance(fact, Qual) and fact.name.startswith("torch.nn")
     )
 
 
@@ -379,8 +379,10 @@ class ClassInfo:
 
     @property
     def has_own_call(self) -> bool:
-        """Whether it or a base defines ``__call__``, beside which ``forward`` is a method of its own."""
-        return any("__call__" in info.methods for info in self.ancestry())
+        """Whether it defines ``__call__``, or a base before ``nn.Module`` does: ``forward`` is a method beside it."""
+        first = next((i for i, base in enumerate(self.bases) if is_module_base(base)), len(self.bases))
+        before = (b.info for b in self.bases[: first + 1] if isinstance(b, Class) and b.info is not self)
+        return "__call__" in self.methods or any(info.has_own_call for info in before)
 
     @property
     def layer_base(self) -> str | None:

@@ -52,6 +52,10 @@ class Functions:
             reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
             return True
+        if owner is not None and owner.is_module and node.name == "__new__" and _sets_attributes(node):
+            reason = "NNX has no place for attributes before __init__ runs: set them there"
+            self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
+            return True
         no_grad = False
         for decorator in node.decorator_list:
             no_grad |= self.decorators().rewrite(decorator)
@@ -179,3 +183,9 @@ class Functions:
             self.ctx.edits.insert_after(first, [line])
         else:
             self.ctx.edits.insert_before(first, [line])
+
+
+def _sets_attributes(new: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a ``__new__`` gives what it makes attributes."""
+    stores = [n for n in ast.walk(new) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    return any(isinstance(n.value, ast.Name) and n.value.id != "cls" for n in stores)

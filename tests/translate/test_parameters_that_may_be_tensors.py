@@ -1,0 +1,39 @@
+"""Parameters of which nothing is known: what is said or written so that it is right where they are tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = "import torch\n\n\n"
+FILL = "def fill(values, i):\n    values[i] = 0.0\n    return values\n\n\n"
+
+
+@pytest.mark.parametrize("value", ["m", "m + 2 * n", "-m"])
+def test_a_tensor_made_of_what_may_be_one_carries_no_gradient(value: str) -> None:
+    code = convert(HEAD + f"def f(m, n):\n    return torch.tensor({value}) * torch.ones(2)\n").code
+    assert f"lax.stop_gradient(jnp.array({value}))" in code
+
+
+@pytest.mark.parametrize("value", ["2 + 3", "len(m) + 1", "m.shape[0] * 2"])
+def test_a_tensor_made_of_numbers_has_none_to_lose(value: str) -> None:
+    assert "stop_gradient" not in convert(HEAD + f"def f(m):\n    return torch.tensor({value}) * torch.ones(2)\n").code
+
+
+@pytest.mark.parametrize(("argument", "gap"), [("x.view(-1)", True), ("x[0]", True), ("x + 1", False)])
+def test_a_view_that_is_handed_over_to_be_written(argument: str, gap: bool) -> None:
+    text = HEAD + FILL + f"def f(x: torch.Tensor, i):\n    fill({argument}, i)\n    return 2 * x\n"
+    assert any("caller's 'values'" in found.reason for found in convert(text).gaps) is gap
+
+
+def test_the_data_of_a_parameter_that_may_be_a_tensor_is_a_gap() -> None:
+    text = HEAD + "def f(encode, x, y):\n    return torch.cat([encode(x.data), y], dim=1)\n"
+    assert [gap.name for gap in convert(text).gaps] == ["torch.Tensor.data"]
+    stated = text.replace("x, y", "x: torch.Tensor, y")
+    assert "encode(lax.stop_gradient(x))" in convert(stated).code
+
+
+def test_the_data_of_another_object_stays() -> None:
+    text = HEAD + "def f(batch):\n    batch.pin()\n    return torch.sum(batch.data)\n"
+    assert not convert(text).gaps

@@ -26,6 +26,7 @@ SHARED_WITH_WORKERS = tuple(
         "program.slice",
         "program.marks",
         "program.digest",
+        "program.names",
         "program.project",
         "program.trimming",
         "arguments.command_line",

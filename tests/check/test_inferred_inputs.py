@@ -169,6 +169,11 @@ def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: P
     assert found(text, pool, tmp_path / "model.py").problems is not None
 
 
+def test_what_is_called_is_a_function(pool: Pool, tmp_path: Path) -> None:
+    ready = found("def f(x: torch.Tensor, func):\n    return func(x) - x\n", pool, tmp_path / "model.py")
+    assert "torch.tanh" in ready.shown
+
+
 def test_bags_are_in_order(pool: Pool, tmp_path: Path) -> None:
     """Where they are not, torch computes something all the same, and not the same each time."""
     bags = """
@@ -219,3 +224,40 @@ def test_plain_parameters_of_functions_are_no_tensors(check: Check) -> None:
     jax = "def f(x, dim, reduction):\n    y = jax.nn.softmax(x, {axis})\n    return y.mean(){scale}\n"
     assert check(torch, jax.format(axis="dim", scale="")).verdict is VerdictKind.EQUIVALENT
     assert check(torch, jax.format(axis="dim", scale=" * 2")).verdict is VerdictKind.DIFFERENT
+
+
+FUNCTIONS = {
+    "two of one shape, of which one is called as labels are": (
+        "def f(x, y):\n    if x.shape != y.shape: raise ValueError('the same dimensions')\n"
+        "    return ((x - y) ** 2).mean()\n",
+        "def f(x, y):\n    return ((x {sign} y) ** 2).mean()\n",
+    ),
+    "numbers by their names": (
+        "def f(h, w, embed_dim):\n    grid = torch.arange(h)[:, None] - 2 * torch.arange(w)\n"
+        "    return grid / embed_dim\n",
+        "def f(h, w, embed_dim):\n    return (jnp.arange(h)[:, None] {sign} 2 * jnp.arange(w)) / embed_dim\n",
+    ),
+    "a number where torch asks for one": (
+        "def f(x, many):\n    return x.sum() - torch.linspace(0, 1, many)\n",
+        "def f(x, many):\n    return x.sum() {sign} jnp.linspace(0, 1, many)\n",
+    ),
+    "axes of which the last has a length": (
+        "def f(x):\n    assert x.shape[-1] == 4, 'the last dimension of x should be 4'\n"
+        "    return x[..., 0] - x[..., 3]\n",
+        "def f(x):\n    return x[..., 0] {sign} x[..., 3]\n",
+    ),
+    "tuples of several kinds": (
+        "from typing import List, Tuple\n\n\n"
+        "def f(parts: List[Tuple[torch.Tensor, float]]):\n    assert type(parts[0][1]) is float\n"
+        "    return sum(x - w * 3 for x, w in parts)\n",
+        "def f(parts):\n    return sum(x {sign} w * 3 for x, w in parts)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_inputs_of_functions_are_found_and_tell(what: str, check: Check) -> None:
+    torch, jax = FUNCTIONS[what]
+    verdict = check(torch, jax.format(sign="-"), "f")
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert check(torch, jax.format(sign="+"), "f").verdict is VerdictKind.DIFFERENT

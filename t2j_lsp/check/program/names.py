@@ -105,6 +105,12 @@ def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal:
     return tuple(values) if "uple[" in kind else values
 
 
+def number_for(name: str) -> Any:
+    """What a parameter of a function is by its name, where that means a number; None where it doesn't."""
+    words = name.split("_")
+    return _by_name(*("_".join(words[i:]) for i in range(len(words))))
+
+
 def _by_name(*names: str) -> Any:
     """The value of the first name that means something; of parts of names, not those of one or two letters."""
     for name in names:

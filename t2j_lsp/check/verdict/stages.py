@@ -179,7 +179,8 @@ def is_rounding(
             array = arrays_of(other.get(observation)).get(name.removeprefix(observation))
             if array is None or tuple(array.shape) != tuple(held.shape):
                 continue
-            distances = np.abs(as_float64(held) - as_float64(array))
+            with np.errstate(invalid="ignore"):  # infinity is no distance from itself
+                distances = np.abs(as_float64(held) - as_float64(array))
             whole = kind_of(held) in ("bool", "integer")
             found = max(found, float((distances > 0).sum() if whole else np.nanmax(distances, initial=0.0)))
         return found

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import collections.abc
+import contextlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+import types
+import typing
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
+import torch
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, map_values
+from t2j_lsp.check.program.names import number_for
 
 from .lengths import BATCHES, batched
+from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES
 
 SIZES = (
-    (17, 19), (20, 28), (24, 32), (32, 48), (33, 35), (64, 96), (28, 28), (32, 32), (64, 64), (96, 96), (128, 128),
+    *SIDES, (24, 32), (32, 48), (33, 35), (64, 96), (28, 28), (32, 32), (64, 64), (96, 96), (128, 128),
     (224, 224), (227, 227), (256, 256), (299, 299),
 )  # fmt: skip
-LENGTH = 5
-_BY_AXES = {1: ((23,), (64,), (100,), (1024,)), 2: SIZES[:2], 3: ((7, 9, 11), (8, 16, 16), (16, 32, 32))}
-"""What convolutions of one, two and three axes are tried with."""
 _GENERIC = (
     (4, 3, 17, 19), (3, LENGTH, 7), (3, 7), (3, 3), (3, 4, LENGTH, 6), (7,), (4, 6, 3, 17, 19), (3, 6, 16, 24),
-    (3, 8, 6),
+    (3, 8, 6), (5, 4), (3, LENGTH, 4), (3, LENGTH, 1), (4, LENGTH, 2), (2, 3),
 )  # fmt: skip
 _PAIRS = ((2, 3, 17, 19), (2, LENGTH, 7), (2, 7))
 """Shapes for what takes nothing but pairs."""
@@ -38,16 +41,18 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     (r"dims|axes", (1,)),
     (r"reduction", "mean"),
     (r"(num|n)_\w+|kernel(_size)?|stride|window_size|hop_(size|length)|(\w+_)?(rate|sr|count|factor)|amount", 2),
+    (r"(\w+_)?(channels|features|width|height)|\w+_(dim|size)", 6),
     (r"eps|epsilon", 1e-5),
     (r"device", Code("torch.device('cpu')")),
+    (r"dtype", Code("torch.float32")),
 )
 """What parameters of a call beside its first are, by their names, where nothing says that they are tensors."""
+MOST_TRIED = 160
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
-OUT_OF_ORDER = "the offsets of an embedding bag must not decrease"
 
 
 class Guesser:
@@ -71,7 +76,7 @@ class Guesser:
 
     def __iter__(self) -> Iterator[Arguments]:
         self.queue = list(self._first())
-        while self.queue and len(self.tried) < 60:
+        while self.queue and len(self.tried) < MOST_TRIED:
             self.last = self.queue.pop(0)
             arguments = self._arguments(self.last)
             key = str(arguments)
@@ -81,7 +86,9 @@ class Guesser:
 
     @staticmethod
     def _elements(specs: dict[str, Any]) -> int:
-        return max((math.prod(s.shape) for s in specs.values() if isinstance(s, Spec)), default=0)
+        sizes = [0]
+        map_values(specs, lambda v: sizes.append(math.prod(v.shape)) if isinstance(v, Spec) else None)
+        return max(sizes)
 
     def _arguments(self, specs: dict[str, Any]) -> Arguments:
         by_position = [specs[p.name] for p in self.parameters if p.kind is not p.KEYWORD_ONLY]
@@ -92,7 +99,7 @@ class Guesser:
         """Puts what an error suggests at the head of the queue."""
         text = str(error)
         better = self._with_key(error.args[0]) if isinstance(error, KeyError) and error.args else []
-        for pattern, change in _REPAIRS:
+        for pattern, change in REPAIRS:
             match = re.search(pattern, text)
             if match:
                 for name, spec in self.last.items():
@@ -115,14 +122,27 @@ class Guesser:
 
     def _first(self) -> Iterator[dict[str, Any]]:
         names = [p.name for p in self.parameters] or (["*"] if self.star else [])
-        for main in self._main_specs():
-            specs = {name: self._by_name(name, main, index) for index, name in enumerate(names)}
-            for p in self.parameters:
-                specs[p.name] = _by_annotation(p, specs[p.name])
-            yield specs
+        kinds = {p.name: p.annotation for p in self.parameters} | self._evaluated()
+        for guess in (self._by_name, self._by_number, self._alike):
+            for main in self._main_specs():
+                specs = {name: guess(name, main, index) for index, name in enumerate(names)}
+                yield {name: _by_annotation(kinds.get(name, inspect.Parameter.empty), s) for name, s in specs.items()}
+            if len(names) < 2 and isinstance(self.model, nn.Module):
+                return
+
+    def _evaluated(self) -> dict[str, Any]:
+        """Annotations as values: in a slice they are text, mostly with names of ``typing`` and torch."""
+        found = {}
+        for parameter in self.parameters:
+            if isinstance(parameter.annotation, str):
+                with contextlib.suppress(Exception):  # evaluating what a program says may raise anything
+                    found[parameter.name] = eval(parameter.annotation, dict(_NAMES))
+        return found
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:
         lowered = name.lower()
+        if lowered in ("shape", "size") and not isinstance(self.model, nn.Module):
+            return list(_GENERIC[1])
         plain = next((value for pattern, value in _PLAIN if index and re.fullmatch(pattern, lowered)), None)
         if plain is not None:
             return plain
@@ -135,6 +155,15 @@ class Guesser:
         if index and _INTEGER_NAMES.fullmatch(lowered) and main.dtype != "int64":
             return Spec("int64", main.shape[:1], 0, 3)
         return main
+
+    def _alike(self, name: str, main: Spec, index: int) -> Any:
+        """All of one shape, as a loss wants them that says ``y`` of what is no label."""
+        return main
+
+    def _by_number(self, name: str, main: Spec, index: int) -> Any:
+        """Numbers, for names that mean one: ``embed_dim``, ``kernel_size``, ``timesteps``."""
+        number = number_for(name.lower())
+        return main if number is None else number
 
     def _main_specs(self) -> Iterator[Spec]:
         layers = list(_leaf_layers(self.model))
@@ -192,19 +221,41 @@ def _features(layer: nn.Module) -> int | None:
             return None
 
 
-def _by_annotation(parameter: inspect.Parameter, spec: Any) -> Any:
-    kind = parameter.annotation
+def _by_annotation(kind: Any, spec: Any) -> Any:
     text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
-    plain = {"int": 2, "float": 0.5, "bool": True}
-    if text in plain:
-        return plain[text]
+    if text in _PLAIN_KINDS:
+        return _PLAIN_KINDS[text] if isinstance(spec, Spec) or text != "int" else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
+    if (made := _of_kind(kind, spec)) is not None:
+        return made
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
         return [spec, spec]
     if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
         return [1, 2]
-    return spec
+    return None if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[", str(kind)) else spec
+
+
+_NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
+_PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True}
+
+
+def _of_kind(kind: Any, spec: Any) -> Any:
+    """A value built as an annotation says: ``list[tuple[Tensor, float]]``; None where it names something else."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is torch.Tensor or torch.Tensor in inner and origin in (typing.Union, types.UnionType):
+        return spec
+    if isinstance(kind, type) and kind.__name__ in _PLAIN_KINDS and origin is None:
+        return _PLAIN_KINDS[kind.__name__]
+    if origin not in (list, tuple, collections.abc.Sequence, collections.abc.Iterable) or not inner:
+        return None
+    if origin is tuple and inner[-1] is not Ellipsis:
+        items = [_of_kind(item, spec) for item in inner]
+    else:
+        items = [_of_kind(inner[0], spec)] * 2
+    if any(item is None for item in items) or inner[0] is int:
+        return None
+    return tuple(items) if origin is tuple else items
 
 
 def _leaf_layers(model: Any) -> Iterator[nn.Module]:
@@ -239,11 +290,11 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
         case nn.GroupNorm(num_channels=channels):
             yield from (Spec("float32", batched(channels, *size)) for size in ((7, 9), (11,), ()))
         case nn.Conv1d(in_channels=channels) | nn.ConvTranspose1d(in_channels=channels):
-            yield from (Spec("float32", batched(channels, length)) for (length,) in _BY_AXES[1])
+            yield from (Spec("float32", batched(channels, length)) for (length,) in BY_AXES[1])
         case nn.BatchNorm1d(num_features=channels):
             yield from (Spec("float32", shape) for shape in (batched(channels), batched(channels, 7)))
         case nn.Conv3d(in_channels=channels) | nn.ConvTranspose3d(in_channels=channels):
-            yield from (Spec("float32", batched(channels, *size)) for size in _BY_AXES[3])
+            yield from (Spec("float32", batched(channels, *size)) for size in BY_AXES[3])
         case nn.Embedding(num_embeddings=count) | nn.EmbeddingBag(num_embeddings=count):
             yield from (Spec("int64", batched(n), 0, count) for n in (7, 16))
         case nn.Linear(in_features=features):
@@ -262,132 +313,3 @@ def _for_layer(layer: nn.Module, model: nn.Module) -> Iterator[Spec]:
             yield from (Spec("float32", batched(*lead, *shape)) for lead in ((LENGTH,), (7, 9), ()))
         case _ if type(layer).__name__ == "RMSNorm":
             yield Spec("float32", batched(LENGTH, *getattr(layer, "normalized_shape", ())))
-
-
-def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Channels that a convolution wants; where inputs are concatenated, one gives less, or both give a half."""
-    given, channels, got = tuple(map(int, match[1].split(","))), int(match[2]), int(match[3])
-    if given == (1, *spec.shape):  # Taken for one example without a batch.
-        return [Spec("float32", batched(channels, *size)) for size in _BY_AXES.get(len(spec.shape) - 1, ())]
-    if len(spec.shape) < 3:
-        return []
-    have = spec.shape[1]
-    wanted = [channels, channels - (got - have), have * channels // got]
-    return [
-        Spec(spec.dtype, (spec.shape[0], n, *spec.shape[2:]), spec.low, spec.high)
-        for n in dict.fromkeys(wanted if got != have else wanted[:1]) if n > 0
-    ]  # fmt: skip
-
-
-def _normalized(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """The axis that became the last one; where it was multiplied on the way (shifted copies), with so many fewer."""
-    want, got = int(match[1]), int(match[2])
-    found = [
-        Spec(spec.dtype, (*spec.shape[:i], want, *spec.shape[i + 1 :])) for i, n in enumerate(spec.shape) if n == got
-    ]
-    if len(spec.shape) == 4 and got % want == 0 and spec.shape[1] % (got // want) == 0:
-        found.append(Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:])))
-    return found
-
-
-def _divisible(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Images that patches and windows divide."""
-    return [Spec(spec.dtype, (*spec.shape[:2], *s), spec.low, spec.high) for s in ((32, 48), (64, 64), (56, 28))] * (
-        len(spec.shape) == 4
-    )
-
-
-def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    return [Spec(spec.dtype, (*spec.shape[:-1], int(match[1])), spec.low, spec.high)] if spec.shape else []
-
-
-def _flattened(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Images (or sequences) of about the size that gives a linear layer behind a flattening what it wants."""
-    got, want, axes = int(match[1]), int(match[2]), len(spec.shape) - 2
-    if axes < 1 or spec.dtype != "float32":
-        return []
-    near = (math.prod(spec.shape[2:]) * want / got) ** (1 / axes)
-    sides = sorted(range(1, int(near) + 16), key=lambda side: abs(side - near))[:8]
-    return [Spec(spec.dtype, (*spec.shape[:2], *(side,) * axes), spec.low, spec.high) for side in sides]
-
-
-def _rank(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    rank = int(match[1])
-    shapes = {1: (7,), 2: (LENGTH, 6), 3: (3, LENGTH, 6), 4: (3, 6, 17, 19), 5: (3, 6, 5, 17, 19)}
-    if rank not in shapes or len(spec.shape) == rank:
-        return []
-    last = spec.shape[-1:] or (6,)
-    return [Spec(spec.dtype, s, spec.low, spec.high) for s in (shapes[rank], (*shapes[rank][:-1], *last))]
-
-
-def _integers(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    return [] if spec.dtype == "int64" else [Spec("int64", spec.shape[:2], 0, 3)]
-
-
-def _smaller(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    return [Spec("int64", spec.shape, 0, 2)] if spec.dtype == "int64" and spec.high != 2 else []
-
-
-def _size(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """An axis whose length torch wants to be another."""
-    have, want, axis = int(match[1]), int(match[2]), int(match[3])
-    found = []
-    for old, new in ((have, want), (want, have)):
-        spots = [i for i, n in enumerate(spec.shape) if n == old]
-        for spot in sorted(spots, key=lambda i: abs(i - axis)):
-            found.append(Spec(spec.dtype, (*spec.shape[:spot], new, *spec.shape[spot + 1 :]), spec.low, spec.high))
-    return found
-
-
-def _image(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    size = int(match[1])
-    return [Spec(spec.dtype, (*spec.shape[:2], size, size), spec.low, spec.high)] if len(spec.shape) == 4 else []
-
-
-def _offsets(spec: Spec, match: re.Match[str]) -> list[Any]:
-    """Where bags start in a list of ids."""
-    return [np.array([0, 2, 5])] if spec.dtype == "int64" and len(spec.shape) == 1 else []
-
-
-def _larger(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Images of four times the size, for networks that halve them often."""
-    if len(spec.shape) != 4 or max(spec.shape[2:]) > 128:
-        return []
-    height, width = spec.shape[2:]
-    return [Spec(spec.dtype, (*spec.shape[:2], 4 * height, 4 * width), spec.low, spec.high)]
-
-
-def _boolean(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    return [] if spec.dtype == "bool" else [Spec("bool", spec.shape)]
-
-
-_RANKS = r"Expected .*?(\d)D \(batched\)|expected (?:a )?(\d)D|expected (\d)-?[dD]|must be (\d)-?D"
-_LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indices must be long"
-_MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
-
-_REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
-    (f"^{OUT_OF_ORDER}$|offsets\\[\\S+\\] (?:has to be 0|can not be greater)", _offsets),
-    (r"expected input\[([\d, ]+)\] to have (\d+) channels, but got (\d+)", _channels),
-    (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
-    (r"rearrange-reduction pattern|[Ss]hape can't divide|is invalid for input of size|divisible", _divisible),
-    (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
-    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _flattened),
-    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),
-    (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),
-    (_RANKS, lambda spec, match: _rank(spec, _first(match))),
-    (r"values to unpack \(expected (\d)", _rank),
-    (_LONG, _integers),
-    (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
-    (_MATCH, _size),
-    (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small", _larger),
-    (r"doesn't match model \((\d+)", _image),
-    (r"[Ww]rong image (?:height|width).*[Ee]xpected (\d+)", _image),
-    (r"expected.*(?:Bool|bool)|mask.*must be bool", _boolean),
-)
-
-
-def _first(match: re.Match[str]) -> re.Match[str]:
-    number = next(g for g in match.groups() if g)
-    found = re.match(r"(\d)", number)
-    assert found is not None
-    return found

@@ -22,13 +22,15 @@ from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .build import build, program, realise, to_array
-from .guess import OUT_OF_ORDER, Guesser
+from .guess import Guesser
 from .lengths import shrunk, unpaired
 from .parts import RecordedParts
+from .repairs import OUT_OF_ORDER
 from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
 _SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
+_NO_SEQUENCE = re.compile(r"'int' object is not (iterable|subscriptable)|object of type 'int' has no len")
 
 
 DRAWS, SMALL = 4, 20_000
@@ -68,7 +70,7 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     slow = time.process_time() - began > SLOW or request["small"]
                 except Exception as error:  # noqa: BLE001 - so may its forward
                     problems.append(f"with {inputs}: {_text(error)}")
-                    plans += _repaired(plan, error, plans)
+                    plans += _repaired(plan, error, plans) + _as_sequence(plan, error, plans)
                     if guesser is not None:
                         guesser.failed(error)
                     if time.monotonic() > deadline:
@@ -117,6 +119,11 @@ def _smaller(
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
     """Where a constructor says that a number must be a tuple or a list, the plan with one, as long as it says or 2."""
     match = _SEQUENCE.search(str(error))
+    if match is None and _NO_SEQUENCE.search(str(error)) and plan.source.startswith("its parameters"):
+        plain = {name: value for name, value in plan.init.kwargs.items() if type(value) is int}
+        inits = [Arguments([], plan.init.kwargs | {name: [value] * 2}) for name, value in plain.items()]
+        known = {str(p.init) for p in plans}
+        return [replace(plan, init=init) for init in inits if str(init) not in known and len(plans) < _MOST_PLANS]
     value = plan.init.kwargs.get(match[1]) if match else None
     if match is None or not plan.source.startswith("its parameters") or value is None:
         return []

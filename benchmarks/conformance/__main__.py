@@ -1,14 +1,16 @@
 """How much of PyTorch converts: every sample of its own test databases, beside PyTorch.
 
-    python -m benchmarks.conformance [--only PATTERN] [--dtypes float,int,bool] [--samples N] [--processes N]
-        [--results FOLDER] [--again]
+    python -m benchmarks.conformance [--only PATTERN] [--sets operators,modules,optimizers] [--dtypes float,int,bool]
+        [--samples N] [--processes N] [--results FOLDER] [--again]
 
 Each sample becomes source text in every spelling that the operator has (function, method, in place, operator,
 ``out=``), goes through the public `convert`, and runs in both libraries: values, exact dtypes, shapes, and gradients in
 float64. An operator counts by the worst of its samples: ``right``, ``gap`` (left alone with a reason), ``noted``
-(differs, and the conversion says so), ``crash`` and ``wrong`` (differs, and nothing was said). What differs is listed
-in ``FOLDER/problems.txt``. Results stay in ``FOLDER/results.jsonl``; an operator runs again when its converted code
-changed. ``--samples`` takes at most N samples of each operator, evenly spread.
+(differs, and the conversion says so), ``unshown`` (JAX raises, and the source doesn't show why: see `running.WORST`),
+``crash`` and ``wrong`` (differs, and nothing was said). Modules are compared by outputs, gradients and state,
+optimizers and schedulers by 50 steps of training. What differs is listed in ``FOLDER/problems.txt``. Results stay in
+``FOLDER/results.jsonl``; an operator runs again when its converted code changed. ``--samples`` takes at most N samples
+of each operator, evenly spread.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 import time
 from pathlib import Path
 
+from . import modules, optimizers
 from .cases import is_public, records
 from .running import Result
 from .table import problems_text, table
@@ -30,7 +33,8 @@ from .workers import Workers
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance")
     parser.add_argument("--only", default="", help="operators whose full name this pattern matches from its start")
-    parser.add_argument("--dtypes", default="float,int,bool")
+    parser.add_argument("--sets", default="operators,modules,optimizers")
+    parser.add_argument("--dtypes", default="float,int,bool", help="of operators")
     parser.add_argument("--samples", type=int, help="at most N samples of each operator")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=Path, default=Path("build/conformance"))
@@ -40,8 +44,12 @@ def main() -> int:
     options.results.mkdir(parents=True, exist_ok=True)
     kept = options.results / "results.jsonl"
     known = {} if options.again else read(kept)
-    names = [n for n, op in records().items() if is_public(op) and re.match(options.only or "", n)]
-    tasks = [(name, dtype) for dtype in options.dtypes.split(",") for name in names]
+    sets = options.sets.split(",")
+    operators = [n for n, op in records().items() if is_public(op)] if "operators" in sets else []
+    every = [(name, dtype) for dtype in options.dtypes.split(",") for name in operators]
+    every += [(name, modules.SET) for name in modules.records() if modules.SET in sets]
+    every += [(name, optimizers.SET) for name in optimizers.programs() if optimizers.SET in sets]
+    tasks = [task for task in every if re.match(options.only or "", task[0])]
     done = run_all(tasks, known, options, kept)
     (options.results / "problems.txt").write_text(problems_text(done), encoding="utf-8")
     print(table(done))

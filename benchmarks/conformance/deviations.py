@@ -71,5 +71,12 @@ COMPARED_OTHERWISE: dict[str, Otherwise] = {
 }
 """By an operator's full name, or by its name."""
 
+DRAWN_IN_TRAINING = {
+    **dict.fromkeys(("nn.Dropout", "nn.Dropout1d", "nn.Dropout2d", "nn.Dropout3d"), DROPPED.reason),
+    **dict.fromkeys(("nn.AlphaDropout", "nn.FeatureAlphaDropout"), DROPPED.reason),
+    "nn.RReLU": "the slopes are drawn",
+}
+"""Modules that are compared in evaluation mode only, and why."""
+
 MADE_SINGLE = ("float", "cfloat")
 """Operators that give float32 whatever comes in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from . import modules, optimizers
 from .cases import DTYPES, SPELLINGS
 from .running import WORST, Result
 
@@ -19,6 +20,10 @@ def table(results: list[Result]) -> str:
     plain = [r for r in results if r.dtype == "float" and "function" in r.plain]
     if plain:
         lines.append(_row("... no 0-d, no empty", plain, "function", plain=True))
+    for one in (modules.SET, optimizers.SET):
+        for spelling in dict.fromkeys(s for r in results if r.dtype == one for s in r.counts):
+            found = [r for r in results if r.dtype == one and spelling in r.counts]
+            lines.append(_row(f"{one}, {spelling}", found, spelling))
     return "\n".join(lines)
 
 

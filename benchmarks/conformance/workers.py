@@ -10,9 +10,12 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
+from . import modules, optimizers
 from .running import Problem, Result, prepare, run
 
 Task = tuple[str, str, "int | None", "Result | None"]
+"""A name, its dtype (of operators) or set, how many samples, and the former result."""
+SETS = {modules.SET: modules.run, optimizers.SET: optimizers.run}
 
 
 def serve(pipe: Connection) -> None:
@@ -24,7 +27,8 @@ def serve(pipe: Connection) -> None:
         except EOFError:
             return
         try:
-            pipe.send(run(*task))
+            name, kind, limit, known = task
+            pipe.send(SETS[kind](name, limit, known) if kind in SETS else run(*task))
         except Exception as error:  # noqa: BLE001 - a mistake of the benchmark itself costs its operator
             pipe.send(lost(task, f"{type(error).__name__}: {error}"))
 

@@ -31,6 +31,8 @@ class BatchNorm(nnx.BatchNorm):
         if self.use_running_average if use_running_average is None else use_running_average:
             return super().__call__(x, use_running_average=True)
         count = x.size // self.num_features
+        if count == 0:
+            return x
         if count == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
         kept = self.momentum * self.var[...]

@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 from t2j_lsp.translate.source.helpers import constructor_parameters
 from t2j_lsp.translate.source.text import Source
@@ -27,6 +27,7 @@ from .rule_application import Sites
 from .unknown_makers import report_unknown_makers
 
 _UNTAKEN = "those in the dict are not all known to what stands for it in JAX"
+_NO_AXES = "PyTorch takes a tensor without axes for a vector here, JAX raises: make it one with x.reshape(1)"
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 
 
@@ -53,6 +54,19 @@ class Layers:
         if layer.note is not None:
             self.ctx.report.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
         return piece
+
+    def called(self, node: ast.Call, layer: LayerRule) -> Piece | None:
+        """A layer that is called: Flax has other names for what PyTorch calls ``input``, so it goes by position."""
+        given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "input" and not node.args)]
+        fact = self.ctx.fact(given[0]) if given else None
+        if "dim" in layer.signature.by_name and isinstance(fact, Tensor) and fact.rank == 0:
+            self.ctx.report.gap(node, layer.name, "refused", _NO_AXES)
+        if not given or node.args:
+            return None
+        rest = [k for k in node.keywords if k.arg != "input"]
+        texts = [bracket(self.renderer.argument(given[0]), ARGUMENT)]
+        texts += [f"{f'{k.arg}=' if k.arg else '**'}{bracket(self.renderer.argument(k.value), ARGUMENT)}" for k in rest]
+        return Piece(f"{bracket(self.renderer.render(node.func), ATOM)}({', '.join(texts)})")
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         asked = self.ctx.inference.isinstance_classes

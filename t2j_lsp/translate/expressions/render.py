@@ -299,10 +299,10 @@ class Calls:
                 return self.copier.append_rngs(node) if not is_module(fact.function) else None
             case Partial(function=Qual() as inner) if is_torch(inner.name) and inner.name not in LAYERS:
                 return self.rules.apply_partial(node, fact, inner.name)
-            case Function() if fact.info.takes_rngs:
-                return self._function_call(node)
+            case Layer() if fact.name in LAYERS:
+                return self.layers().called(node, LAYERS[fact.name])
             case Function():
-                return self._function_call(node, rngs=False)
+                return self._function_call(node, fact.info.takes_rngs)
             case _:
                 pass
         if isinstance(node.func, ast.Attribute):
@@ -320,7 +320,7 @@ class Calls:
             reason = "the value of an array is not known under jit, and this fails there"
             self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 
-    def _function_call(self, node: ast.Call, rngs: bool = True) -> Piece | None:
+    def _function_call(self, node: ast.Call, rngs: bool) -> Piece | None:
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr == "forward" and is_module(self.ctx.fact(func.value)):
             return self.methods().method(node, func, self.ctx.fact(func.value))

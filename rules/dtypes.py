@@ -93,6 +93,9 @@ def _converted(call: Call) -> Fact:
 def to(call: Call) -> Piece | Refusal:
     """``to(device)``, ``to(dtype)``, ``to(device, dtype)`` and ``to(other)`` are told apart by their first argument."""
     target = call["device"]
+    flag = call["dtype"].literal in (True, False)  # non_blocking, behind a dtype or a tensor
+    if target.given and call.given("dtype") and not flag and (is_dtype(target) or is_tensor(target.fact)):
+        return call.refuse("Can't tell which argument of to() is the dtype.")
     if target.given and is_dtype(target):
         return call.emit("{self}.astype({device})")
     if target.given and is_tensor(target.fact):

@@ -91,4 +91,23 @@ def logit(call: Call) -> Piece:
     return call.emit(f"{SCIPY}.logit(clamp({{input}}, {{eps}}, 1 - {{eps}}))")
 
 
-refuse("torch.special.*", "jax.scipy.special has no such function.")
+for order in (0, 1):
+    Row(
+        f"torch.special.modified_bessel_i{order}(input)",
+        f"{SCIPY}.i{order}({{input}})",
+        result=as_float,
+        fidelity=CLOSE,
+        note=ABSOLUTE,
+    )
+POLYNOMIALS = (
+    "jax.scipy.special has no polynomials by name: write their recurrence, with a Python loop for a fixed order."
+)
+for name in ("chebyshev_polynomial", "shifted_chebyshev_polynomial"):
+    for kind in "tuvw":
+        refuse(f"torch.special.{name}_{kind}", POLYNOMIALS)
+for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
+    refuse(f"torch.special.{name}", POLYNOMIALS)
+refuse(
+    "torch.special.*",
+    "jax.scipy.special has no such function: call scipy.special's in jax.pure_callback, which has no gradient.",
+)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.conformance import modules, optimizers
 from benchmarks.conformance.cases import is_public, records
 from benchmarks.conformance.deviations import COMPARED_OTHERWISE
 from benchmarks.conformance.running import differ, run
+from t2j_lsp.api import convert
 
 SLICE = (
     ("masked_fill", "bool"),
@@ -44,6 +46,18 @@ def test_what_the_source_does_not_show_is_told_from_a_crash() -> None:
     problems = [p for p in result.problems if p.outcome != "noted"]
     assert problems
     assert all(p.outcome == "unshown" and "[]" in p.inputs for p in problems)
+
+
+def test_modules_and_optimizers_are_run() -> None:
+    """Outputs and gradients of a module; an optimizer's losses and parameters."""
+    assert modules.run("nn.PReLU", limit=1).counts == {"train": {"right": 1}}
+    assert optimizers.run("optim.SGD", limit=1).counts == {"50 steps": {"right": 1}}
+
+
+def test_a_module_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the rule of Tanh were that of Sigmoid."""
+    monkeypatch.setattr(modules, "convert", lambda code, **options: convert(code.replace("Tanh", "Sigmoid"), **options))
+    assert modules.run("nn.Tanh", limit=1).worst("train") == "wrong"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,30 @@ def test_a_module_keeps_its_names_and_gets_rngs() -> None:
     )
 
 
+def test_a_layer_called_by_keyword_is_called_by_position() -> None:
+    """Flax's layers have other names for what PyTorch's call ``input``."""
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 3)
+            self.loss = nn.CrossEntropyLoss()
+
+        def forward(self, x, y):
+            return self.loss(target=y, input=self.fc(input=x))
+    """)
+    assert "return self.loss(self.fc(x), target=y)" in code
+
+
+def test_a_softmax_layer_of_a_tensor_without_axes_is_refused() -> None:
+    source = "import torch\nimport torch.nn as nn\n\nsoftmax = nn.Softmax(dim=0)\nprint(softmax({}))\n"
+    refused = translate(source.format("torch.ones(3).sum()")).gaps
+    assert [gap.reason for gap in refused] == [
+        "PyTorch takes a tensor without axes for a vector here, JAX raises: make it one with x.reshape(1)"
+    ]
+    assert translate(source.format("torch.ones(3)")).gaps == ()
+
+
 def test_a_module_without_constructor_gets_one() -> None:
     code = body("class Square(nn.Module):\n    def forward(self, x):\n        return x * x\n")
     assert "def __init__(self, *, rngs: nnx.Rngs | None = None):\n        pass" in code

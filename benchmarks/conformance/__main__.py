@@ -72,7 +72,7 @@ def run_all(
         for result in workers.run([(*task, options.samples, known.get(task)) for task in tasks]):
             done.append(result)
             before = known.get((result.operator, result.dtype))
-            if before is None or before.key != result.key:
+            if before is None or (before.key, before.shown) != (result.key, result.shown):
                 print(json.dumps(result.to_json()), file=file, flush=True)
             if sys.stderr.isatty() or len(done) % 50 == 0:
                 seconds = time.monotonic() - started

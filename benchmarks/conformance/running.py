@@ -57,6 +57,8 @@ class Result:
     dtype: str
     key: str = ""
     """Hash of what was run: results with the same key are the same."""
+    shown: str = ""
+    """The same of the cases with source that shows what tensors are, which run where something crashed."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """Cases by spelling and outcome."""
     plain: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -72,6 +74,11 @@ class Result:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
         return cls(**{**data, "problems": [Problem(**p) for p in data["problems"]]})
+
+    @property
+    def crashed(self) -> bool:
+        """Whether JAX raised at a case."""
+        return any(p.outcome in ("crash", "unshown") for p in self.problems)
 
     def move(self, problem: Problem, outcome: str) -> None:
         """Counts a case as another outcome."""
@@ -102,10 +109,13 @@ def run(operator: str, dtype: str, limit: int | None = None, known: Result | Non
     op = records()[operator]
     every, textless = cases(op, dtype, limit)
     result = Result(operator, dtype, textless=textless)
-    files, said = _files(every), _files([told for case in every if (told := shown(case)).text != case.text])
-    converted = "\0".join([f.code + repr(f.marks) for f in [*files, *said]])
-    result.key = hashlib.sha256(converted.encode()).hexdigest()[:16]
-    if known is not None and known.key == result.key:
+    files = _files(every)
+    result.key = _hash(files)
+    if known is not None and known.key == result.key and not known.crashed:
+        return known
+    said = _files([told for case in every if (told := shown(case)).text != case.text])
+    result.shown = _hash(said)
+    if known is not None and known.key == result.key and known.shown == result.shown:
         return known
     _run_files(op, files, result)
     crashed = {p.case: p for p in result.problems if p.outcome == "crash"}
@@ -116,6 +126,11 @@ def run(operator: str, dtype: str, limit: int | None = None, known: Result | Non
         for name in {case.name for file in said for case in file.cases} & crashed.keys() - still:
             result.move(crashed[name], "unshown")
     return result
+
+
+def _hash(files: list[_File]) -> str:
+    converted = "\0".join([f.code + repr(f.marks) for f in files])
+    return hashlib.sha256(converted.encode()).hexdigest()[:16]
 
 
 def _files(every: list[Case]) -> list[_File]:

@@ -63,7 +63,10 @@ for step in range({steps}):
     losses.append(loss.item())
     {step}
 """
+SHORT = ("OneCycleLR", "MultiplicativeLR")
+"""Those that the tests run for fewer steps, which end or diverge after these."""
 MORE_SCHEDULERS = [
+    ("SGD(model.parameters(), lr=0.1)", "MultiplicativeLR(optimizer, lr_lambda=lambda epoch: 0.9 + 0.001 * epoch)"),
     ("SGD(model.parameters(), lr=0.1)", "ReduceLROnPlateau(optimizer, factor=0.5, patience=2)"),
     ("SGD(model.parameters(), lr=0.1)", f"OneCycleLR(optimizer, max_lr=0.5, total_steps={STEPS})"),
     ("Adam(model.parameters(), lr=0.1)", "OneCycleLR(optimizer, 0.5, epochs=10, steps_per_epoch=5, pct_start=0.5)"),
@@ -81,7 +84,7 @@ def programs() -> dict[str, list[str]]:
     for info in optim_db:
         name = info.optim_cls.__name__
         found[f"optim.{name}"] = [_program(name, sample.kwargs) for sample in info.optim_inputs_func(device="cpu")]
-    for optimizer, scheduler in [*(s for s in SCHEDULERS if "OneCycle" not in s[1]), *MORE_SCHEDULERS]:
+    for optimizer, scheduler in [*(s for s in SCHEDULERS if s[1].partition("(")[0] not in SHORT), *MORE_SCHEDULERS]:
         step = "scheduler.step(loss.item())" if "Plateau" in scheduler else "scheduler.step()"
         made = f"optimizer = torch.optim.{optimizer}\nscheduler = torch.optim.lr_scheduler.{scheduler}\n"
         text = f"{MODEL}{CONTRADICTED}\n{MARK}{made}{SCHEDULED.format(steps=STEPS, step=step)}"

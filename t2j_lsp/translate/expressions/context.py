@@ -16,6 +16,7 @@ from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
+from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Edit, Source, in_order
 
 from .handlers import ExpressionHandler, StatementHandler
@@ -134,14 +135,23 @@ class Edits:
 
     def insert_before(self, node: ast.stmt, lines: Iterable[str], priority: int = 0) -> None:
         """Put lines, indented as the statement is, in front of it. Only for statements that start their line."""
-        decorators = getattr(node, "decorator_list", None)
-        line = min([node.lineno, *(d.lineno for d in decorators or ())])
+        line = first_line(node)
         indent = self.indent(line)
         text = "".join(f"{indent if one else ''}{one}{self.source.newline}" for one in lines)
         at = self.source.starts[line - 1]
         self.add(at, at, text, priority)
         if node in self.deleted and at in self._blanks_removed:
             self.made.remove(self._blanks_removed.pop(at))  # something stands there again
+
+    def in_front_of(self, node: ast.stmt) -> tuple[int, int]:
+        """Where a definition goes in front of a top-level statement and its comments, and the empty lines above."""
+        line = first_line(node)
+        while line > 1 and self.source.line_text(line - 1).startswith("#"):
+            line -= 1
+        above = 0
+        while line - 1 - above >= 1 and not self.source.line_text(line - 1 - above).strip():
+            above += 1
+        return self.source.starts[line - 1], above
 
     def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> None:
         """Put lines, indented as the statement is, behind it."""

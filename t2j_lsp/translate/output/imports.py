@@ -20,6 +20,8 @@ from t2j_lsp.translate.source.imported_names import import_code, import_node, wi
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
+from .helper_place import first_user, place_in_source
+
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
 
@@ -82,7 +84,7 @@ def edit_imports(
     if ctx.options.helpers == "inline" and everything:
         text += helper_text(everything, needs.renames, ctx.source.newline)
     if text:
-        _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs)
+        _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs, output)
     return ordered, named, everything
 
 
@@ -196,18 +198,43 @@ def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
 
 
-def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames) -> None:
-    """Put imports where the first torch import stood, and helpers behind the import block."""
-    source, newline = ctx.source, ctx.source.newline
+def _insert(
+    ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: ast.Module | None
+) -> None:
+    """Put imports where the first torch import stood, and helpers in front of the first statement that may run one."""
     if lines:
         insert_imports(ctx.edits, lines)
     if copied:
-        last = source.import_block_end
-        text = helper_text(copied, needs.renames, newline)
-        line = last if last else source.head_end
-        at = source.starts[line] if line < len(source.starts) else len(source.text)
-        lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-        ctx.edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)
+        text = helper_text(copied, needs.renames, ctx.source.newline)
+        names = {needs.renames.get(h.name, h.name) for h in copied}
+        if output is None or not _insert_below(ctx.edits, text, output, names):
+            _insert_behind_imports(ctx.edits, text)
+
+
+def _insert_below(edits: Edits, text: str, output: ast.Module, names: set[str]) -> bool:
+    """Put helpers behind the definitions that don't run them; whether there are any behind the imports."""
+    source, newline = edits.source, edits.source.newline
+    stop = first_user(output, names)
+    node = place_in_source(stop, edits) if stop is not None else None
+    below = [n for n in source.tree.body if n.lineno > source.import_block_end and n not in edits.deleted]
+    if not below or node is not None and node.lineno <= below[0].lineno:
+        return False
+    if node is None:
+        end = len(source.text)
+        lead = "" if source.text.endswith(("\n", "\r")) else newline
+        edits.add(end, end, f"{lead}{newline}{newline}{text}{newline}", 1000)
+    else:
+        at, above = edits.in_front_of(node)
+        edits.add(at, at, newline * max(0, 2 - above) + text + newline * 3, -2000)
+    return True
+
+
+def _insert_behind_imports(edits: Edits, text: str) -> None:
+    source, newline = edits.source, edits.source.newline
+    line = source.import_block_end or source.head_end
+    at = source.starts[line] if line < len(source.starts) else len(source.text)
+    lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
+    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)
 
 
 # --- imports among imports --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.positions import header_end
@@ -229,17 +230,9 @@ def without_zeroing(lines: Sequence[str]) -> list[str]:
 
 def insert_function(edits: Edits, place: ast.AST, lines: list[str], count: int) -> None:
     """Put a compiled function in front of the top-level statement around ``place``."""
-    node, source = place, edits.source
-    while not isinstance(source.parents.get(node), ast.Module):
-        node = source.parents[node]
-    decorators = getattr(node, "decorator_list", None) or ()
-    line = min([node.lineno, *(d.lineno for d in decorators)])  # type: ignore[attr-defined]
-    while line > 1 and source.line_text(line - 1).startswith("#"):
-        line -= 1
-    above = 0
-    while line - 1 - above >= 1 and not source.line_text(line - 1 - above).strip():
-        above += 1
-    lead = "" if count or line == 1 else source.newline * max(0, 2 - above)
+    source = edits.source
+    *_, node = (at for at in with_ancestors(place, source.parents) if isinstance(at, ast.stmt))
+    at, above = edits.in_front_of(node)
+    lead = "" if count or at == 0 else source.newline * max(0, 2 - above)
     text = source.newline.join(lines) + source.newline * 3
-    at = source.starts[line - 1]
     edits.add(at, at, lead + text, count - 1000)

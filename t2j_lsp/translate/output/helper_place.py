@@ -1,0 +1,78 @@
+"""Where copied helpers stand: as far down as the file runs without them, so that it begins with the user's code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Set
+
+from t2j_lsp.symbols import FunctionNode
+from t2j_lsp.translate.expressions.context import Edits
+
+
+def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:
+    """The first statement of a module that may run a helper; None where none does before the module is loaded."""
+    reaching = _reaching(output, helpers)
+    hooked = {s.name for s in output.body if isinstance(s, ast.ClassDef) and _is_hooked(s)}
+    for statement in output.body:
+        needed = set(_run(statement))
+        bases = set(_bases(statement))
+        if needed & reaching or bases & (helpers | reaching & hooked):
+            return statement
+    return None
+
+
+def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
+    """The helpers, and the names of the module whose statements name one of these."""
+    names = [(set(_bound(statement)), set(_read(statement))) for statement in output.body]
+    found = set(helpers)
+    while more := {name for bound, read in names if read & found for name in bound} - found:
+        found |= more
+    return found
+
+
+def _run(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement reads when it is run, without what functions do when they are called."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            defaults = [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d is not None]
+            notes = [a.annotation for a in ast.walk(statement.args) if isinstance(a, ast.arg) and a.annotation]
+            for part in (*statement.decorator_list, *defaults, *notes, statement.returns):
+                yield from _read(part) if part is not None else ()
+        case ast.ClassDef():
+            for part in (*statement.decorator_list, *(k.value for k in statement.keywords)):
+                yield from _read(part)
+            for inner in statement.body:
+                yield from _run(inner)
+        case _:
+            yield from _read(statement)
+
+
+def _bases(statement: ast.stmt) -> Iterator[str]:
+    for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
+        yield from _read(base)
+
+
+def _is_hooked(node: ast.ClassDef) -> bool:
+    """Whether a class runs something when another one derives from it."""
+    return bool(node.keywords) or any(getattr(s, "name", "") == "__init_subclass__" for s in node.body)
+
+
+def _read(node: ast.AST) -> Iterator[str]:
+    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, FunctionNode | ast.ClassDef):
+        yield statement.name
+    else:
+        yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def place_in_source(statement: ast.stmt, edits: Edits) -> ast.stmt | None:
+    """The top-level statement of the source that one of the output was, or the first behind it."""
+    _, written = edits.source.apply(edits.made)
+    ends = {entry.source_line: entry.end_line for entry in reversed(written)}
+    for node in edits.source.tree.body:
+        if node not in edits.deleted and ends.get(node.lineno, 0) >= statement.lineno:
+            return node
+    return None

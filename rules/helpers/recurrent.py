@@ -4,7 +4,6 @@ Flax's cells differ: eight separate kernels in an LSTM, one bias where PyTorch a
 Source: https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,7 +11,6 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
-from .init import uniform_bias
 from .packed_sequence import PackedSequence
 from .recurrent_cells import gru_update, lstm_update, rnn_update
 
@@ -47,18 +45,23 @@ class RecurrentBase(nnx.Module):
         self.proj_size = proj_size
         if dropout > 0:
             self.between_layers = nnx.Dropout(dropout, rngs=rngs)
-        init, rows, width = uniform_bias(hidden_size), self.gates * hidden_size, input_size
+        bound = (hidden_size or 1) ** -0.5
+        rows = self.gates * hidden_size
+
+        def uniform(*shape: int) -> nnx.Param[jax.Array]:
+            return nnx.Param(jax.random.uniform(rngs.params(), shape, jnp.float32, -bound, bound))
+
         for layer in range(num_layers):
+            width = input_size if layer == 0 else (proj_size or hidden_size) * (2 if bidirectional else 1)
             for direction in ("", "_reverse") if bidirectional else ("",):
                 name = f"l{layer}{direction}"
-                setattr(self, f"weight_ih_{name}", nnx.Param(init(rngs.params(), (rows, width))))
-                setattr(self, f"weight_hh_{name}", nnx.Param(init(rngs.params(), (rows, proj_size or hidden_size))))
+                setattr(self, f"weight_ih_{name}", uniform(rows, width))
+                setattr(self, f"weight_hh_{name}", uniform(rows, proj_size or hidden_size))
                 if bias:
-                    setattr(self, f"bias_ih_{name}", nnx.Param(init(rngs.params(), (rows,))))
-                    setattr(self, f"bias_hh_{name}", nnx.Param(init(rngs.params(), (rows,))))
+                    setattr(self, f"bias_ih_{name}", uniform(rows))
+                    setattr(self, f"bias_hh_{name}", uniform(rows))
                 if proj_size:
-                    setattr(self, f"weight_hr_{name}", nnx.Param(init(rngs.params(), (proj_size, hidden_size))))
-            width = (proj_size or hidden_size) * (2 if bidirectional else 1)
+                    setattr(self, f"weight_hr_{name}", uniform(proj_size, hidden_size))
 
     def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         """The next state of a cell, from the projected input and the projected hidden state."""
@@ -81,9 +84,8 @@ class RecurrentBase(nnx.Module):
             x = jnp.swapaxes(x, 0, 1)
         if hx is None:
             lead = (self.num_layers * (2 if self.bidirectional else 1), *x.shape[1:-1])
-            hx = jnp.zeros((*lead, self.proj_size or self.hidden_size), x.dtype)
-            if self.state_arrays == 2:
-                hx = (hx, jnp.zeros((*lead, self.hidden_size), x.dtype))
+            h = jnp.zeros((*lead, self.proj_size or self.hidden_size), x.dtype)
+            hx = (h, jnp.zeros((*lead, self.hidden_size), x.dtype)) if self.state_arrays == 2 else h
         state = (hx,) if self.state_arrays == 1 else hx
         valid = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[:, None]
         finals = []
@@ -104,27 +106,28 @@ class RecurrentBase(nnx.Module):
         return x if lengths is None else PackedSequence(x, lengths), last[0] if self.state_arrays == 1 else last
 
     def scan(
-        self, x: jax.Array, valid: jax.Array | None, state: Sequence[jax.Array], name: str
+        self, x: jax.Array, valid: jax.Array | None, state: list[jax.Array], name: str
     ) -> tuple[tuple[jax.Array, ...], jax.Array]:
         """Runs one layer in one direction over x (T, N, input); steps that are not `valid` keep the state."""
-        inputs = x @ getattr(self, f"weight_ih_{name}")[...].T  # of all steps at once
-        if self.bias:
-            inputs += getattr(self, f"bias_ih_{name}")[...]
+        # The inputs of all steps are projected at once.
+        projected = x @ getattr(self, f"weight_ih_{name}")[...].T + (
+            getattr(self, f"bias_ih_{name}")[...] if self.bias else 0
+        )
 
         def step(state: tuple[jax.Array, ...], xs: Any) -> tuple[tuple[jax.Array, ...], jax.Array]:
-            projected, is_valid = (xs, None) if valid is None else xs
-            hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T
-            if self.bias:
-                hidden += getattr(self, f"bias_hh_{name}")[...]
-            new = self.update(projected, hidden, state)
+            inputs, is_valid = (xs, None) if valid is None else xs
+            hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T + (
+                getattr(self, f"bias_hh_{name}")[...] if self.bias else 0
+            )
+            new = self.update(inputs, hidden, state)
             if self.proj_size:
                 new = (new[0] @ getattr(self, f"weight_hr_{name}")[...].T, *new[1:])
             if is_valid is not None:
                 new = tuple(jnp.where(is_valid, n, s) for n, s in zip(new, state, strict=True))
             return new, new[0]
 
-        xs = inputs if valid is None else (inputs, valid)
-        return lax.scan(step, tuple(state), xs, reverse=name.endswith("_reverse"))
+        steps = projected if valid is None else (projected, valid)
+        return lax.scan(step, tuple(state), steps, reverse=name.endswith("_reverse"))
 
 
 class LSTM(RecurrentBase):

@@ -9,6 +9,7 @@ from pathlib import Path
 import flax
 import pytest
 from flax import nnx
+from jax import lax
 
 from t2j_lsp import convert
 from t2j_lsp.plugins import helper_sources
@@ -267,9 +268,11 @@ def test_idle_variables_go() -> None:
     assert "return a" in without_idle_variables(inner)
 
 
-def test_defaults_of_flax_are_flaxs() -> None:
+def test_defaults_are_those_of_flax_and_jax() -> None:
     for name, known in DEFAULTS.items():
-        parameters = inspect.signature(getattr(nnx, name.removeprefix("nnx.")).__init__).parameters
+        root, _, attribute = name.partition(".")
+        called = getattr({"nnx": nnx, "lax": lax}[root], attribute)
+        parameters = inspect.signature(called.__init__ if root == "nnx" else called).parameters
         assert known == {one: parameters[one].default for one in known}
     text = (
         "class Norm(nnx.BatchNorm):\n    def __init__(self, n):\n        super().__init__(n, axis=1, epsilon=1e-05)\n"

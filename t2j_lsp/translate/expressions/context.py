@@ -135,7 +135,8 @@ class Edits:
 
     def insert_before(self, node: ast.stmt, lines: Iterable[str], priority: int = 0) -> None:
         """Put lines, indented as the statement is, in front of it. Only for statements that start their line."""
-        line = first_line(node)
+        decorators = getattr(node, "decorator_list", None)
+        line = min([node.lineno, *(d.lineno for d in decorators or ())])
         indent = self.indent(line)
         text = "".join(f"{indent if one else ''}{one}{self.source.newline}" for one in lines)
         at = self.source.starts[line - 1]

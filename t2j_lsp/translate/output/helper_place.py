@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 
+from t2j_lsp.contract import SourceMapEntry
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Edits
+
+
+@dataclass(frozen=True)
+class Written:
+    """The output so far, without imports and helpers."""
+
+    tree: ast.Module
+    source_map: Sequence[SourceMapEntry]
+
+    def source_of(self, statement: ast.stmt, edits: Edits) -> ast.stmt | None:
+        """The top-level statement of the source that one of the output was, or the first behind it."""
+        ends = {entry.source_line: entry.end_line for entry in reversed(self.source_map)}
+        for node in edits.source.tree.body:
+            if node not in edits.deleted and ends.get(node.lineno, 0) >= statement.lineno:
+                return node
+        return None
 
 
 def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:
@@ -66,13 +84,3 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
         yield statement.name
     else:
         yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-
-
-def place_in_source(statement: ast.stmt, edits: Edits) -> ast.stmt | None:
-    """The top-level statement of the source that one of the output was, or the first behind it."""
-    _, written = edits.source.apply(edits.made)
-    ends = {entry.source_line: entry.end_line for entry in reversed(written)}
-    for node in edits.source.tree.body:
-        if node not in edits.deleted and ends.get(node.lineno, 0) >= statement.lineno:
-            return node
-    return None

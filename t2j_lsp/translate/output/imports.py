@@ -20,7 +20,7 @@ from t2j_lsp.translate.source.imported_names import import_code, import_node, wi
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
-from .helper_place import first_user, place_in_source
+from .helper_place import Written, first_user
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
@@ -43,11 +43,11 @@ def loads(tree: ast.AST) -> Counter[str]:
 
 
 def edit_imports(
-    ctx: Context, read: Counter[str], needs: NeededNames, output: ast.Module | None
+    ctx: Context, read: Counter[str], needs: NeededNames, output: Written | None
 ) -> tuple[list[str], list[Helper], list[Helper]]:
     """Record the edits of the import block, for an output that reads these names.
 
-    Copied helpers are cut to what ``output`` uses of them, the tree of what is written so far, if there is one.
+    Copied helpers are cut to what ``output`` uses of them, what is written so far, if that is the whole file.
 
     Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
     """
@@ -62,7 +62,7 @@ def edit_imports(
     if ctx.options.helpers == "inline":
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
-            everything = specialised(everything, output, needs.renames, wanted)
+            everything = specialised(everything, output.tree, needs.renames, wanted)
             present = {bound_by(line) for h in everything for line in h.imports if _already(line, ctx.source)}
             everything = without_idle_annotations(everything, present)
         for helper in everything:
@@ -198,9 +198,7 @@ def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
 
 
-def _insert(
-    ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: ast.Module | None
-) -> None:
+def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: Written | None) -> None:
     """Put imports where the first torch import stood, and helpers in front of the first statement that may run one."""
     if lines:
         insert_imports(ctx.edits, lines)
@@ -211,11 +209,11 @@ def _insert(
             _insert_behind_imports(ctx.edits, text)
 
 
-def _insert_below(edits: Edits, text: str, output: ast.Module, names: set[str]) -> bool:
+def _insert_below(edits: Edits, text: str, output: Written, names: set[str]) -> bool:
     """Put helpers behind the definitions that don't run them; whether there are any behind the imports."""
     source, newline = edits.source, edits.source.newline
-    stop = first_user(output, names)
-    node = place_in_source(stop, edits) if stop is not None else None
+    stop = first_user(output.tree, names)
+    node = output.source_of(stop, edits) if stop is not None else None
     below = [n for n in source.tree.body if n.lineno > source.import_block_end and n not in edits.deleted]
     if not below or node is not None and node.lineno <= below[0].lineno:
         return False

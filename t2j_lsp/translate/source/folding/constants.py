@@ -43,6 +43,15 @@ _KINDS["Sequence"] = Sequence
 LONGEST = 4
 """Elements of a tuple, and characters of a number that was worked out, that still count as a literal."""
 UNKNOWN = object()
+LOOSE = (
+    cst.BinaryOperation,
+    cst.BooleanOperation,
+    cst.Comparison,
+    cst.IfExp,
+    cst.Lambda,
+    cst.UnaryOperation,
+)
+"""Expressions that need brackets among others."""
 
 
 @cache
@@ -187,12 +196,13 @@ class _Folder(Transformer):
                 return parsed_literal(calculate(left, right)) or updated_node
             except TypeError:
                 return updated_node
-        if (
-            isinstance(updated_node.operator, cst.Multiply)
-            and isinstance(original_node.left, cst.Name)
-            and _is_one(left)
-        ):
-            return updated_node.right
+        chosen = isinstance(original_node.right, cst.IfExp)
+        if isinstance(updated_node.operator, cst.Multiply):
+            if isinstance(original_node.left, cst.Name) and _is_one(left):
+                return updated_node.right
+            return updated_node.left if chosen and _is_one(right) else updated_node
+        if isinstance(updated_node.operator, cst.Add):
+            return updated_node.left if chosen and right == 0 else updated_node
         if isinstance(updated_node.operator, cst.FloorDivide) and isinstance(original_node.right, cst.Name):
             return updated_node.left if _is_one(right) else updated_node  # helpers divide sizes so, never arrays
         return updated_node
@@ -236,7 +246,8 @@ class _Folder(Transformer):
         if value is UNKNOWN:
             return updated_node
         taken = updated_node.body if value else updated_node.orelse
-        return taken.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar) if updated_node.lpar else taken
+        loose = isinstance(taken, LOOSE) and updated_node.lpar and not taken.lpar
+        return taken.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar) if loose else taken
 
     # --- statements -----------------------------------------------------------------------------------------------
 

@@ -7,19 +7,12 @@ from functools import cache
 
 import libcst as cst
 
+from .constants import LOOSE
 from .definitions import defaults
 from .transformer import Transformer
 
 SHORT = 60
 """Characters of an expression that may stand in several places."""
-_LOOSE = (
-    cst.BinaryOperation,
-    cst.BooleanOperation,
-    cst.Comparison,
-    cst.IfExp,
-    cst.Lambda,
-    cst.UnaryOperation,
-)
 
 
 @cache
@@ -139,14 +132,14 @@ class _Substitution(Transformer):
 
 
 def _bracketed(node: cst.BaseExpression) -> cst.BaseExpression:
-    if isinstance(node, _LOOSE) and not node.lpar:
+    if isinstance(node, LOOSE) and not node.lpar:
         return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return node
 
 
 def _bare(before: cst.BaseExpression | None, after: cst.BaseExpression | None) -> cst.BaseExpression | None:
     """An expression without the brackets that were put around it, where it stands alone."""
-    if before is None or after is None or getattr(before, "lpar", None) or not isinstance(after, _LOOSE):
+    if before is None or after is None or getattr(before, "lpar", None) or not isinstance(after, LOOSE):
         return after
     if len(after.lpar) == 1 and "\n" not in cst.Module([]).code_for_node(after):
         return after.with_changes(lpar=[], rpar=[])

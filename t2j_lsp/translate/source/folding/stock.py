@@ -16,8 +16,9 @@ DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.BatchNorm": {"use_running_average": False, "epsilon": 1e-5, "use_bias": True, "use_scale": True},
     "nnx.GroupNorm": {"use_bias": True, "use_scale": True},
     "nnx.LayerNorm": {"use_bias": True, "use_scale": True},
+    "lax.scan": {"reverse": False},
 }
-"""What the constructors of Flax's layers take where nothing is passed; a test compares it with the installed Flax."""
+"""What Flax's layers and JAX's functions take where nothing is passed; a test compares it with the installed ones."""
 
 
 @cache

@@ -181,7 +181,7 @@ def test_helpers_of_a_folder_are_shared_by_package(project: Path) -> None:
     }.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    assert main(["convert", "tree", "-o", "out", "--helpers", "module"]) in (0, 1)
+    assert main(["convert", "tree", "-o", "out"]) in (0, 1)
     assert "from torch_helpers import " in (project / "out/script.py").read_text()
     assert "from .torch_helpers import " in (project / "out/pkg/one.py").read_text()
     assert "from ..torch_helpers import " in (project / "out/pkg/sub/two.py").read_text()

@@ -215,6 +215,8 @@ class TrainingReference(Message):
     """What torch says of a training with a file's own optimizer, for JAX to repeat it."""
 
     inputs: dict[str, Any]
+    tapes: dict[str, Tape]
+    """Random draws, by mode: of these inputs, which need not be those of the other stages."""
     target: Any
     """The loss's target; None where the loss is the distance from the cotangents."""
     noise: dict[str, Any]

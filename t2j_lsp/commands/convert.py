@@ -49,8 +49,8 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--helpers",
         choices=("inline", "module", "import"),
-        default="inline",
-        help="put helper functions into the output (default), into one module beside it, or import them from t2j",
+        help="put helper functions into the output (default for a file), into one module beside what imports it "
+        "(default for a folder), or import them from t2j",
     )
     add_init(parser)
     parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
@@ -64,15 +64,17 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert what the arguments name and return the exit code."""
+    source = Path(arguments.source)
+    is_folder = arguments.source != STDIN and source.is_dir()
+    arguments.helpers = arguments.helpers or ("module" if is_folder else "inline")
     options = Options(target=arguments.target, x64=arguments.x64, helpers=arguments.helpers, init=arguments.init)
     if not arguments.output and arguments.json == STDIN:
         raise T2JError("--json - needs -o OUT: standard output takes the code")
-    if not arguments.output and arguments.helpers == "module":
+    if not arguments.output and not is_folder and arguments.helpers == "module":
         raise T2JError("--helpers module needs -o OUT: the module is written beside it")
     if arguments.check and arguments.source == STDIN:
         raise T2JError("--check needs a file: standard input has no place where its imports are found")
-    source = Path(arguments.source)
-    if arguments.source != STDIN and source.is_dir():
+    if is_folder:
         return _convert_folder(source, arguments, options)
     if arguments.source == STDIN:
         conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())

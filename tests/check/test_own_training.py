@@ -237,6 +237,34 @@ def test_wherever_the_optimizer_is_made(trained: TrainingCheck, shape: str) -> N
     assert trained(HEAD + source, WRONG[shape]).verdict is VerdictKind.DIFFERENT
 
 
+DROPPING = """
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(5, 7), nn.Dropout(0.3), nn.Linear(7, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+model = Net()
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+"""
+
+
+def test_inputs_that_the_loss_asks_for_have_draws_of_their_own(trained: TrainingCheck) -> None:
+    """Cross entropy takes scores of two axes, where the other stages give the module three."""
+    verdict = trained(DROPPING)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert said(verdict).endswith("loss CrossEntropyLoss (line 16)")
+    assert trained(DROPPING, ("nnx.Dropout(0.3", "nnx.Dropout(0.4")).verdict is VerdictKind.DIFFERENT
+
+
 ALONE = [
     ("optimizer = optim.SGD(model.parameters(), lr=settings())", "name 'settings' is not defined"),
     ("model.fc2 = nn.Linear(7, 4)\noptimizer = optim.SGD(model.parameters(), lr=0.1)", "alters model"),

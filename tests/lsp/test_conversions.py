@@ -72,10 +72,10 @@ def test_a_preview_says_what_would_be_written_and_writes_nothing(shared: Client,
     places = preview.pop("places")
     starts = {"Net": "class Net(nnx.Module):", "watch": "def watch(", "order": "def order("}
     assert list(places) == list(starts) and all(lines[places[n]].startswith(text) for n, text in starts.items())
-    # The reader starts at the first definition of the user's, past the helper that was copied above it.
+    # The reader starts at the first definition of the user's; the helper that was copied stands below.
     assert preview.pop("first") == places["Net"]
     ((first, last),) = preview.pop("helpers")
-    assert "def lower_median(" in "\n".join(lines[first : last + 1]) and last < places["Net"]
+    assert "def lower_median(" in "\n".join(lines[first : last + 1]) and first > places["order"]
     target = (tmp_path / "net_jax.py").as_uri()
     assert preview == {"uri": uri, "target": target, "exists": False, "merged": False, "conflicts": 0, "gaps": 1}
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,7 @@ def written(statement: str) -> str:
     translation = translate(SOURCE.format(statement=statement), Options())
     code = translation.code
     assert not translation.gaps, translation.gaps
-    text = code[code.index("w = jnp.eye(d)") :].partition("\n")[2]
+    text = code[code.index("w = jnp.eye(d)") :].partition("\n")[2].partition("\n\n\n")[0]
     return " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
 

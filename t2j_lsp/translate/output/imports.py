@@ -74,7 +74,7 @@ def edit_imports(
     if ctx.options.helpers != "inline" and named:
         package = ctx.options.helper_module if ctx.options.helpers == "module" else "t2j_lsp.rules.helpers"
         if ctx.options.helpers == "module":
-            listed = ", ".join(_import_name(h.name, needs) for h in named)
+            listed = ", ".join(sorted(_import_name(h.name, needs) for h in named))
             lines.add(f"from {package} import {listed}")
         else:
             for helper in named:

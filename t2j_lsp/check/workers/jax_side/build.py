@@ -95,13 +95,12 @@ def evaluate(code: Code, namespace: dict[str, Any], wide: bool, rngs: str = FIXE
     if code.converted:
         module = ast.parse(code.converted)
         module = widen(module, "<arguments>") if wide else module
-        *before, function = module.body
-        assert isinstance(function, ast.FunctionDef) and isinstance(function.body[-1], ast.Return)
+        (last,) = (s.body[-1] for s in module.body if isinstance(s, ast.FunctionDef) and s.name == "value")
+        assert isinstance(last, ast.Return) and last.value is not None
         own: dict[str, Any] = {"__name__": "t2j_arguments", "rngs": eval(rngs, names)}
-        exec(compile(ast.Module(before, []), "<arguments>", "exec"), own)
+        exec(compile(module, "<arguments>", "exec"), own)
         names = {**own, **names}
-        assert function.body[-1].value is not None
-        tree = ast.Expression(function.body[-1].value)
+        tree = ast.Expression(last.value)
     tree = ast.fix_missing_locations(_Converted(names, rngs).visit(tree))
     return eval(compile(tree, "<arguments>", "eval"), names)
 

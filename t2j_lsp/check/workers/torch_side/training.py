@@ -114,6 +114,7 @@ class Training:
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
         reference = TrainingReference(
             inputs=self.runs.inputs.to_plain(),
+            tapes=self.runs.tapes,
             target=to_array(self.target),
             noise=noise,
             uniform=self.uniform,
@@ -140,6 +141,7 @@ class Training:
             with contextlib.suppress(Exception):
                 output = self.runs.call("train")[0]
             self.runs.restore(saved)
+            self.runs.tapes.clear()
             if isinstance(output, torch.Tensor) and output.ndim != 3:
                 return
         self.runs.inputs, self.criterion = given, None

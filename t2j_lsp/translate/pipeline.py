@@ -21,7 +21,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
-from t2j_lsp.translate.output.helper_place import Written
+from t2j_lsp.translate.output.helper_place import WrittenCode
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
@@ -261,9 +261,9 @@ def _keep_comments(edits: Edits) -> None:
         edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
 
 
-def _written(edits: Edits) -> Written:
+def _written(edits: Edits) -> WrittenCode:
     code, source_map = edits.source.apply(edits.made)
-    return Written(_check(code), source_map)
+    return WrittenCode(_check(code), source_map)
 
 
 def _check(code: str) -> ast.Module:
@@ -281,7 +281,7 @@ class InternalError(SourceError):
         self.code = code
 
 
-def _read_names(context: Context) -> tuple[Written, Counter[str]]:
+def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
     """The tree of the output and what it reads, after what nothing in it reads was removed."""
     output = _written(context.edits)
     read = loads(output.tree)

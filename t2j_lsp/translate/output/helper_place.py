@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.context import Edits
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenCode:
     """The output so far, without imports and helpers."""
 
     tree: ast.Module

@@ -20,7 +20,7 @@ from t2j_lsp.translate.source.imported_names import import_code, import_node, wi
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
-from .helper_place import Written, first_user
+from .helper_place import WrittenCode, first_user
 
 _HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
@@ -43,7 +43,7 @@ def loads(tree: ast.AST) -> Counter[str]:
 
 
 def edit_imports(
-    ctx: Context, read: Counter[str], needs: NeededNames, output: Written | None
+    ctx: Context, read: Counter[str], needs: NeededNames, output: WrittenCode | None
 ) -> tuple[list[str], list[Helper], list[Helper]]:
     """Record the edits of the import block, for an output that reads these names.
 
@@ -198,7 +198,9 @@ def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
 
 
-def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: Written | None) -> None:
+def _insert(
+    ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: WrittenCode | None
+) -> None:
     """Put imports where the first torch import stood, and helpers in front of the first statement that may run one."""
     if lines:
         insert_imports(ctx.edits, lines)
@@ -209,7 +211,7 @@ def _insert(ctx: Context, lines: list[str], copied: list[Helper], needs: NeededN
             _insert_behind_imports(ctx.edits, text)
 
 
-def _insert_below(edits: Edits, text: str, output: Written, names: set[str]) -> bool:
+def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str]) -> bool:
     """Put helpers behind the definitions that don't run them; whether there are any behind the imports."""
     source, newline = edits.source, edits.source.newline
     stop = first_user(output.tree, names)

@@ -200,8 +200,14 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
         for s in context.rngs.seeds
         if s.lineno <= node.lineno and parents.get(s) in (parents.get(node), context.source.tree)
     ]
-    if not earlier and context.source.starts_line(node):
-        context.edits.insert_before(node, [f"rngs = {renderer.need('nnx')}.Rngs(0)"], priority=-1)
+    if earlier or not context.source.starts_line(node):
+        return
+    made = f"rngs = {renderer.need('nnx')}.Rngs(0)"
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and parents.get(node) is context.source.tree:
+        at, _ = context.edits.in_front_of(node)
+        context.edits.add(at, at, made + context.source.newline * 3, priority=-1)
+    else:
+        context.edits.insert_before(node, [made], priority=-1)
 
 
 def _make_fixture(context: Context, renderer: Renderer) -> None:

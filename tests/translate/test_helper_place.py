@@ -34,7 +34,7 @@ PLACES = {
         "def made(f):\n    nn.MSELoss()(torch.ones(1), 1)\n    return f\n\n\n@made\ndef g(x):\n    return x\n",
         "@made",
     ),
-    "a default": (f"{NET}\n\ndef g(x, net=Net()):\n    return net(x)\n", "rngs = "),
+    "a default": (f"{NET}\n\ndef g(x, net=Net()):\n    return net(x)\n", "rngs = nnx.Rngs(0)\n\n\ndef g"),
     "an attribute": (f"{NET}\n\nclass All:\n    net = Net()\n", "rngs = "),
     "a base": (f"{NET}\n\nclass Own(nn.GRU):\n    pass\n", "class Own"),
     "a derived class": (f"{NET}\n\nclass Own(Net):\n    pass\n", None),

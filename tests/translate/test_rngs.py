@@ -153,7 +153,8 @@ def test_methods_without_an_instance_take_rngs() -> None:
 
 
 def test_what_a_class_makes_at_its_own_level_has_the_rngs_around_it() -> None:
-    assert "rngs = nnx.Rngs(0)\nclass Box:\n    x = rngs.normal((3,))" in body("class Box:\n    x = torch.randn(3)\n")
+    code = body("class Box:\n    x = torch.randn(3)\n")
+    assert "rngs = nnx.Rngs(0)\n\n\nclass Box:\n    x = rngs.normal((3,))" in code
     code = body("""
     def build():
         class Box:

@@ -194,9 +194,8 @@ def layer_names(owner: Fact) -> frozenset[str]:
 
 def is_module_base(fact: Fact) -> bool:
     """Whether a base class makes its subclasses modules."""
-    return (
-        isinstance(fact, Class) and fact.info.is_module or isinstance(fact, Qual) and fact.name.startswith("torch.nn")
-    )
+    named = isinstance(fact, Qual) and fact.name.startswith("torch.nn")
+    return named or isinstance(fact, Class) and fact.info.is_module
 
 
 # --- classes and functions of the file --------------------------------------------------------------------------------
@@ -396,7 +395,4 @@ class ClassInfo:
         return None
 
     def attribute(self, name: str) -> Fact:
-        for info in self.ancestry():
-            if name in info.attributes:
-                return info.attributes[name]
-        return UNKNOWN
+        return next((info.attributes[name] for info in self.ancestry() if name in info.attributes), UNKNOWN)

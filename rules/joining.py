@@ -30,7 +30,7 @@ def _stacked(call: Call) -> Fact:
 
 @rule(
     "torch.cat(tensors, dim=0)",
-    jax="jnp.concatenate(xs, axis)",
+    jax="jnp.concatenate(tensors, axis=dim)",
     aliases=["torch.concat", "torch.concatenate"],
     result=_joined,
 )

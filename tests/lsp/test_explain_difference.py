@@ -82,7 +82,7 @@ def test_of_what_agrees_every_step_agrees_and_a_conversion_need_not_be_a_file(tr
 
 
 def test_what_can_not_be_compared_says_why(trusted: Client, tmp_path: Path) -> None:
-    pair = Pair(trusted, tmp_path, "import torch\n\n\ndef f(x: torch.Tensor, way):\n    return way(x)\n")
+    pair = Pair(trusted, tmp_path, "import torch\n\n\ndef f(x: torch.Tensor, way):\n    return way.of(x)\n")
     with pytest.raises(ServerError, match="f was not compared: no working inputs"):
         trusted.command("t2j.explainDifference", pair.uri, "f", timeout=TIMEOUT)
     with pytest.raises(ServerError, match="no class or function g"):

@@ -265,6 +265,14 @@ def test_inputs_that_the_loss_asks_for_have_draws_of_their_own(trained: Training
     assert trained(DROPPING, ("nnx.Dropout(0.3", "nnx.Dropout(0.4")).verdict is VerdictKind.DIFFERENT
 
 
+def test_the_example_that_trains_is_right(pool: Pool, tmp_path: Path) -> None:
+    path = Path(__file__).parents[2] / "examples" / "train_spirals.py"
+    (tmp_path / "converted.py").write_text(translate(path.read_text()).code)
+    report = check_files(path, tmp_path / "converted.py", pool=pool, initial=False, eager=False, budget=AMPLE)
+    found = {one.name: (one.verdict, one.reason) for one in report.objects}
+    assert found["SpiralNet"][0] is VerdictKind.EQUIVALENT and found["spirals"][0] is VerdictKind.EQUIVALENT, found
+
+
 ALONE = [
     ("optimizer = optim.SGD(model.parameters(), lr=settings())", "name 'settings' is not defined"),
     ("model.fc2 = nn.Linear(7, 4)\noptimizer = optim.SGD(model.parameters(), lr=0.1)", "alters model"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_integers
+from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
@@ -157,10 +157,10 @@ Row("torch.fmod(input, other)", "jnp.fmod({input}, {other})", method=True, resul
 @rule("torch.pow(input, exponent)", jax="x**y", method=True, result=broadcast)
 def pow(call: Call) -> Piece:
     """Where both may be 0, PyTorch's gradient is 0 and JAX's NaN; of integers JAX's is 0, too."""
-    if may_be_integers(call["input"].fact, call["exponent"].fact):
+    facts = call["input"].fact, call["exponent"].fact
+    if may_be_integers(*facts):
         call.note(NEGATIVE_EXPONENTS)
-    floats = all(isinstance(a.fact, Tensor) and not is_integer(a.fact) for a in call.arguments.values())
-    return call.emit("power({input}, {exponent})" if floats else "{input}**{exponent}")
+    return call.emit("power({input}, {exponent})" if may_be_floats(*facts) else "{input}**{exponent}")
 
 
 Row(

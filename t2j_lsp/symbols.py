@@ -188,6 +188,12 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
             yield alias.asname or alias.name, f"{module}{dot}{alias.name}"
 
 
+def named_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function but ``*args`` and ``**kwargs``."""
+    arguments = function.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
 def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
     """What a node stands in, from the inside out."""
     at = parents.get(node)
@@ -205,6 +211,12 @@ def with_ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterato
 def nearest(kind: type[Kind], node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Kind | None:
     """A node itself, or the innermost around it, that is of a kind; None where there is none."""
     return next((at for at in with_ancestors(node, parents) if isinstance(at, kind)), None)
+
+
+def statement_of_the_file(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt:
+    """The statement of the top level that a node is or stands in."""
+    *_, outer = (at for at in with_ancestors(node, parents) if isinstance(at, ast.stmt))
+    return outer
 
 
 def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Scope]:

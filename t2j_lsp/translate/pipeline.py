@@ -9,9 +9,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 
 from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, T2JError, Translation
 from t2j_lsp.plugins import load_rules
+from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
@@ -184,17 +186,9 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
     """Create the Rngs of a script, in front of the first statement that needs them, unless a seed did."""
     if context.rngs.module is None:
         return
-    node: ast.AST = context.rngs.module
-    while True:
-        parent = context.source.parents.get(node)
-        if parent is None or isinstance(parent, ast.Module):
-            break
-        if isinstance(parent, ast.If) and _is_main(parent):
-            break
-        node = parent
-    assert isinstance(node, ast.stmt)
-    node = _before_seeds(context, node)
     parents = context.source.parents
+    around = (at for at in with_ancestors(context.rngs.module, parents) if isinstance(at, ast.stmt))
+    node = _before_seeds(context, [*takewhile(lambda at: not _is_main(at), around)][-1])
     earlier = [
         s
         for s in context.rngs.seeds
@@ -203,7 +197,7 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
     if earlier or not context.source.starts_line(node):
         return
     made = f"rngs = {renderer.need('nnx')}.Rngs(0)"
-    if isinstance(node, ast.FunctionDef | ast.ClassDef) and parents.get(node) is context.source.tree:
+    if isinstance(node, FunctionNode | ast.ClassDef) and parents.get(node) is context.source.tree:
         at, _ = context.edits.in_front_of(node)
         context.edits.add(at, at, made + context.source.newline * 3, priority=-1)
     else:
@@ -214,10 +208,8 @@ def _make_fixture(context: Context, renderer: Renderer) -> None:
     """The fixture ``rngs``, in front of the first test or fixture that asks for it."""
     if not context.rngs.asking or any(info.name == "rngs" for info in context.inference.functions.values()):
         return
-    first: ast.AST = min((info.node for info in context.rngs.asking), key=lambda node: node.lineno)
-    while not isinstance(context.source.parents.get(first), ast.Module):
-        first = context.source.parents[first]
-    assert isinstance(first, ast.stmt)
+    asking = min((info.node for info in context.rngs.asking), key=lambda node: node.lineno)
+    first = statement_of_the_file(asking, context.source.parents)
     nnx = renderer.need("nnx")
     context.edits.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
 
@@ -232,8 +224,8 @@ def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
     return node
 
 
-def _is_main(node: ast.If) -> bool:
-    test = node.test
+def _is_main(node: ast.stmt) -> bool:
+    test = node.test if isinstance(node, ast.If) else None
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 

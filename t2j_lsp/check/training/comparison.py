@@ -154,7 +154,6 @@ class OwnTraining:
         part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
         plain = replace(reference, each_update=self.found.each_update).to_plain()
         more = {"slice": part, "recipe": self.found.jax.to_plain(), "reference": plain, "wide": True, "steps": STEPS}
-        more["tapes"] = reference.tapes
         try:
             return self.requests.train_jax(**{**request, **more})
         except (RemoteError, WorkerError) as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Tensor
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.facts import Object, Tensor
 
 
 def differentiates(inference: Inference, node: ast.AST) -> bool:
@@ -16,7 +16,6 @@ def differentiates(inference: Inference, node: ast.AST) -> bool:
     owner = inference.fact(node.func.value)
     if isinstance(owner, Tensor):
         return True
-    known = owner != UNKNOWN and not isinstance(owner, UnknownParameter)
-    if known and not (isinstance(owner, Object) and owner.kind == "scaler"):
+    if is_known(owner) and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
     return isinstance(inference.source.parents.get(node), ast.Expr)

@@ -6,11 +6,11 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import NOT, UNARY, Piece, bracket, precedence, slot
-from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_integers
+from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 
 from .copying import Copier
 from .fold import fold
@@ -93,11 +93,12 @@ class Operators:
 
     def power(self, node: ast.BinOp) -> Piece | None:
         """``x**y`` of tensors: where y is 0, PyTorch's gradient is 0 and JAX's may be NaN; of integers it is 0."""
+        if not isinstance(node.op, ast.Pow):
+            return None
         facts = [self.inference.fact(part) for part in (node.left, node.right)]
-        if isinstance(node.op, ast.Pow) and may_be_integers(*facts):
+        if may_be_integers(*facts):
             self.truth.ctx.report.note(node, "**", "note", NEGATIVE_EXPONENTS)
-        floats = (isinstance(fact, Tensor) and "int" not in str(fact.dtype) for fact in facts)
-        if not isinstance(node.op, ast.Pow) or not all(floats):
+        if not may_be_floats(*facts):
             return None
         base, exponent = (bracket(self.renderer.argument(part), 1) for part in (node.left, node.right))
         return Piece(f"{self.renderer.need('power')}({base}, {exponent})")

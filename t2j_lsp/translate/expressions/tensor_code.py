@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from t2j_lsp.translate.inference.call_sites import called_by_modules
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Scalar, Tensor
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.facts import FunctionInfo, Scalar, Tensor
 
 from .context import Context
 
@@ -54,8 +54,7 @@ class TensorCode:
             return function is not None
         if function not in self._given:
             facts = self.ctx.inference.facts
-            arguments = function.node.args
-            names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+            names = {a.arg for a in _parameters(function)}
             read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
             trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(function.node))
             tensors = any(map(self.may_be_tensor, read))
@@ -69,8 +68,7 @@ class TensorCode:
             return True
         if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
-        arguments = self.function.node.args
-        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        given = _parameters(self.function)
         kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
         return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
 
@@ -87,9 +85,9 @@ class TensorCode:
         return called_by_modules(self.ctx.inference.functions.values())
 
 
-def is_known(fact: Fact) -> bool:
-    """Whether anything is known of a value."""
-    return fact != UNKNOWN and not isinstance(fact, UnknownParameter)
+def _parameters(function: FunctionInfo) -> list[ast.arg]:
+    arguments = function.node.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 def _members(kind: ast.expr) -> Iterator[ast.expr]:

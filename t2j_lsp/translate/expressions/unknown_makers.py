@@ -10,7 +10,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator
 
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -28,7 +28,7 @@ def report_unknown_makers(ctx: Context, values: Iterable[ast.expr]) -> None:
             if any(k.arg == "rngs" for k in call.keywords):
                 continue
             name, fact = ast.unparse(call.func), ctx.fact(call.func)
-            if fact == UNKNOWN or isinstance(fact, UnknownParameter):
+            if not is_known(fact):
                 reason = f"what {name}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
                 ctx.report.gap(call, name, "unsure", reason)
             elif isinstance(fact, Qual) and _is_foreign(fact.name):

@@ -55,6 +55,11 @@ class UnknownParameter(Fact):
     foreign: bool = False
 
 
+def is_known(fact: Fact) -> bool:
+    """Whether anything is known of a value."""
+    return fact != UNKNOWN and not isinstance(fact, UnknownParameter)
+
+
 Env = dict[str, Fact]
 """What names mean at a place: also dotted ones (``self.conv``), where a condition tells more of them."""
 

@@ -220,9 +220,7 @@ def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str])
     if not below or node is not None and node.lineno <= below[0].lineno:
         return False
     if node is None:
-        end = len(source.text)
-        lead = "" if source.text.endswith(("\n", "\r")) else newline
-        edits.add(end, end, f"{lead}{newline}{newline}{text}{newline}", 1000)
+        _insert_block(edits, len(source.text), text, 1000)
     else:
         at, above = edits.in_front_of(node)
         edits.add(at, at, newline * max(0, 2 - above) + text + newline * 3, -2000)
@@ -230,11 +228,16 @@ def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str])
 
 
 def _insert_behind_imports(edits: Edits, text: str) -> None:
-    source, newline = edits.source, edits.source.newline
+    source = edits.source
     line = source.import_block_end or source.head_end
-    at = source.starts[line] if line < len(source.starts) else len(source.text)
+    _insert_block(edits, source.starts[line] if line < len(source.starts) else len(source.text), text, 3)
+
+
+def _insert_block(edits: Edits, at: int, text: str, priority: int) -> None:
+    """Put text two empty lines below what ends at a place."""
+    source, newline = edits.source, edits.source.newline
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", 3)
+    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", priority)
 
 
 # --- imports among imports --------------------------------------------------------------------------------------------

@@ -11,6 +11,13 @@ NEGATIVE_EXPONENTS = (
 
 def may_be_integers(base: Fact, exponent: Fact) -> bool:
     """Whether both are tensors that may hold integers, as far as anything is known of them."""
-    return all(
-        isinstance(f, Tensor) and (f.dtype is None or "int" in f.dtype or "bool" in f.dtype) for f in (base, exponent)
-    )
+    return all(isinstance(f, Tensor) and (f.dtype is None or _is_integer(f.dtype)) for f in (base, exponent))
+
+
+def may_be_floats(base: Fact, exponent: Fact) -> bool:
+    """Whether both are tensors of which nothing says that they hold integers."""
+    return all(isinstance(f, Tensor) and (f.dtype is None or not _is_integer(f.dtype)) for f in (base, exponent))
+
+
+def _is_integer(dtype: str) -> bool:
+    return "int" in dtype or "bool" in dtype

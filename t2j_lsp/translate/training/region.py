@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import statement_of_the_file
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.positions import header_end
@@ -231,7 +231,7 @@ def without_zeroing(lines: Sequence[str]) -> list[str]:
 def insert_function(edits: Edits, place: ast.AST, lines: list[str], count: int) -> None:
     """Put a compiled function in front of the top-level statement around ``place``."""
     source = edits.source
-    *_, node = (at for at in with_ancestors(place, source.parents) if isinstance(at, ast.stmt))
+    node = statement_of_the_file(place, source.parents)
     at, above = edits.in_front_of(node)
     lead = "" if count or at == 0 else source.newline * max(0, 2 - above)
     text = source.newline.join(lines) + source.newline * 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.symbols import nearest
+from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -104,8 +104,7 @@ class _Roles:
         self.found.update({parameter: fact for parameter, fact in seen.items() if _useful(fact)})
 
     def _from_use(self, info: FunctionInfo) -> None:
-        arguments = info.node.args
-        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        for parameter in named_parameters(info.node):
             if parameter in self.found or parameter.annotation is not None:
                 continue
             role = self._role(parameter.arg, self._places(info, parameter.arg))

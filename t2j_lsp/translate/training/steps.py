@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from t2j_lsp.contract import MARK
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, statement_of_the_file
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -87,9 +87,7 @@ class Steps:
         return any(one in self.marked for one in (*ast.walk(node), *around))
 
     def insert(self, place: ast.AST, lines: list[str]) -> None:
-        node = place
-        while not isinstance(self.ctx.source.parents.get(node), ast.Module):
-            node = self.ctx.source.parents[node]
+        node = statement_of_the_file(place, self.ctx.source.parents)
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
         insert_function(self.ctx.edits, place, lines, count)

@@ -24,11 +24,12 @@ from .session import OutputStructure, ProgramSession
 def train(request: dict[str, Any]) -> JaxTrained:
     """What the torch side observed, computed here.
 
-    The request is one of ``observe`` with a ``recipe`` and torch's ``reference``.
+    The request is one of ``observe`` with a ``recipe`` and torch's ``reference``, whose draws are replayed.
     """
+    reference = TrainingReference.from_plain(request["reference"])
     try:
         with program(request) as (module, target):
-            session = ProgramSession(request, vars(module), target)
+            session = ProgramSession({**request, "tapes": reference.tapes}, vars(module), target)
             session.phase("construct", "", session.construct)
             if not isinstance(session.model, nnx.Module):
                 return JaxTrained(problem="it is no module")
@@ -36,9 +37,7 @@ def train(request: dict[str, Any]) -> JaxTrained:
 
             def work() -> dict[str, Any]:
                 try:
-                    return Training(session, request["recipe"], TrainingReference.from_plain(request["reference"])).run(
-                        request["steps"]
-                    )
+                    return Training(session, request["recipe"], reference).run(request["steps"])
                 except NotConverted as error:
                     problems.append((str(error), isinstance(error, NoLoss)))
                     return {}

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, map_values
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.program.names import number_for
+from t2j_lsp.check.protocol import leaves
 
 from .lengths import BATCHES, batched
 from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES
@@ -86,9 +87,7 @@ class Guesser:
 
     @staticmethod
     def _elements(specs: dict[str, Any]) -> int:
-        sizes = [0]
-        map_values(specs, lambda v: sizes.append(math.prod(v.shape)) if isinstance(v, Spec) else None)
-        return max(sizes)
+        return max((math.prod(one.shape) for _, one in leaves(specs) if isinstance(one, Spec)), default=0)
 
     def _arguments(self, specs: dict[str, Any]) -> Arguments:
         by_position = [specs[p.name] for p in self.parameters if p.kind is not p.KEYWORD_ONLY]

@@ -18,6 +18,8 @@ LENGTH = 5
 SIDES = ((17, 19), (20, 28))
 BY_AXES = {1: ((23,), (64,), (100,), (1024,)), 2: SIDES, 3: ((7, 9, 11), (8, 16, 16), (16, 32, 32))}
 """What convolutions of one, two and three axes are tried with."""
+_MOST_ENLARGED = {3: 64, 4: 128, 5: 64}
+"""The longest side of what is enlarged, by its number of axes."""
 OUT_OF_ORDER = "the offsets of an embedding bag must not decrease"
 NUMBER = 6
 
@@ -108,16 +110,9 @@ def _offsets(spec: Spec, match: re.Match[str]) -> list[Any]:
 
 
 def _larger(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Images of four times the size, for networks that halve them often."""
-    if len(spec.shape) != 4 or max(spec.shape[2:]) > 128:
-        return []
-    height, width = spec.shape[2:]
-    return [Spec(spec.dtype, (*spec.shape[:2], 4 * height, 4 * width), spec.low, spec.high)]
-
-
-def _more(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    """Sequences and volumes of four times the size, for networks that halve them often."""
-    if len(spec.shape) not in (3, 5) or max(spec.shape[2:]) > 64:
+    """Sequences, images and volumes of four times the size, for networks that halve them often."""
+    most = _MOST_ENLARGED.get(len(spec.shape))
+    if most is None or max(spec.shape[2:]) > most:
         return []
     return [Spec(spec.dtype, (*spec.shape[:2], *(4 * side for side in spec.shape[2:])), spec.low, spec.high)]
 
@@ -160,7 +155,6 @@ REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
     (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
     (_MATCH, _size),
     (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small", _larger),
-    (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small", _more),
     (r"last dim(?:ension)? .*?(?:of|be)(?: size| length)? (\d+)", _last),
     (r"'Tensor' object is not callable", _callable),
     (_NO_NUMBER, _number),

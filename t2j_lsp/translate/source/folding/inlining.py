@@ -7,6 +7,8 @@ from functools import cache
 
 import libcst as cst
 
+from t2j_lsp.symbols import named_parameters
+
 from .constants import LOOSE
 from .definitions import defaults
 from .transformer import Transformer
@@ -39,7 +41,7 @@ def inlined(text: str, function: str) -> str | None:
     expression = expression_of(function)
     assert isinstance(definition, ast.FunctionDef) and expression is not None
     value = ast.parse(expression, mode="eval").body
-    parameters = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs)]
+    parameters = [a.arg for a in named_parameters(definition)]
     free = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - set(parameters)
     caller = ast.parse(text)
     bound = {n.id for n in ast.walk(caller) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 from functools import cache
 
+from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.source.helpers import closure, defined, helpers
 
 from .specialise import specialised
@@ -21,7 +22,7 @@ def defines(body: Sequence[ast.stmt], name: str) -> bool:
 def _parameters(node: ast.stmt) -> tuple[str, ...]:
     if not isinstance(node, ast.FunctionDef):
         return ()
-    return tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    return tuple(a.arg for a in named_parameters(node))
 
 
 @cache

@@ -25,9 +25,11 @@ def _methods(transformer: type, node: type[cst.CSTNode]) -> tuple[str | None, st
     """The methods by which a transformer visits and leaves a kind of node, and whether it has to look inside."""
     if issubclass(node, _MARKS):
         return None, None, False
-    visit, leave = f"visit_{node.__name__}", f"leave_{node.__name__}"
-    inside = not issubclass(node, _ATOMS)
-    return visit if hasattr(transformer, visit) else None, leave if hasattr(transformer, leave) else None, inside
+    visit, leave = (
+        name if getattr(transformer, name, None) is not getattr(cst.CSTTransformer, name, None) else None
+        for name in (f"visit_{node.__name__}", f"leave_{node.__name__}")
+    )
+    return visit, leave, not issubclass(node, _ATOMS)
 
 
 class Transformer(cst.CSTTransformer):

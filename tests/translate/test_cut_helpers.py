@@ -359,11 +359,20 @@ def test_strings_are_put_together() -> None:
 
 
 def test_annotations_go_with_the_imports_that_only_they_need() -> None:
-    done = convert(HEAD + "def f(x):\n    return F.pad(x, (1, 1))\n")
+    done = convert(HEAD + "def f(x: torch.Tensor):\n    return F.pad(x, (1, 1))\n")
     assert "import Sequence" not in done.code and "def pad(x: jax.Array, padding" in done.code
     user = HEAD.replace("import torch\n", "from collections.abc import Sequence\n\nimport torch\n", 1)
     kept = convert(user + "def f(x, sizes: Sequence[int]):\n    return F.pad(x, (1, 1))\n")
     assert "padding: Sequence[int]" in kept.code
+
+
+def test_helpers_are_annotated_where_their_file_is() -> None:
+    found = definitions("def f(x, ids):\n    return nn.utils.rnn.pad_sequence(x), torch.max(x, 1)\n")
+    for name, node in found.items():
+        functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
+        assert all(f.returns is None and all(a.annotation is None for a in f.args.args) for f in functions), name
+    record = found["ValuesAndIndices"]
+    assert isinstance(record, ast.ClassDef) and {type(s) for s in record.body[1:]} == {ast.AnnAssign}
 
 
 def test_a_container_keeps_the_methods_that_its_file_uses() -> None:

@@ -13,7 +13,11 @@ from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.folding.annotations import without_idle_annotations
+from t2j_lsp.translate.source.folding.annotations import (
+    is_annotated,
+    without_annotations,
+    without_idle_annotations,
+)
 from t2j_lsp.translate.source.folding.specialise import specialised
 from t2j_lsp.translate.source.helpers import Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
@@ -63,8 +67,7 @@ def edit_imports(
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
             everything = specialised(everything, output.tree, needs.renames, wanted)
-            present = {bound_by(line) for h in everything for line in h.imports if _already(line, ctx.source)}
-            everything = without_idle_annotations(everything, present)
+            everything = _annotated_like(everything, ctx.source)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx.source)}
@@ -86,6 +89,14 @@ def edit_imports(
     if text:
         _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs, output)
     return ordered, named, everything
+
+
+def _annotated_like(copied: list[Helper], source: Source) -> list[Helper]:
+    """The helpers with the annotations that the file has a use for: none in a file that has none."""
+    if not is_annotated(source.nodes):
+        return without_annotations(copied)
+    present = {bound_by(line) for h in copied for line in h.imports if _already(line, source)}
+    return without_idle_annotations(copied, present)
 
 
 def copied_names(ctx: Context, read: Counter[str], needs: NeededNames) -> set[str]:

@@ -1,9 +1,9 @@
-"""Annotations of helpers for which alone the output would need an import."""
+"""Annotations of helpers: those for which alone the output would need an import go, and all in a file that has none."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -16,6 +16,16 @@ from .joining import joined
 from .transformer import Transformer
 
 MODULES = ("from typing import ", "from collections.abc import ")
+
+
+def is_annotated(nodes: Iterable[ast.AST]) -> bool:
+    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable."""
+    return any(getattr(n, "annotation", None) is not None or getattr(n, "returns", None) is not None for n in nodes)
+
+
+def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
+    """The helpers as they are written in a file without annotations: only fields of records keep theirs."""
+    return [described(replace(h, text=joined(_without(h.text, None)))) for h in helpers]
 
 
 def without_idle_annotations(helpers: Sequence[Helper], present: Container[str]) -> list[Helper]:
@@ -38,14 +48,19 @@ def _needed(text: str) -> frozenset[str]:
 
 
 @cache
-def _without(text: str, names: frozenset[str]) -> str:
+def _without(text: str, names: frozenset[str] | None) -> str:
+    """A definition without annotations by some names, or without all of them."""
     return cst.parse_module(text).visit(_Annotations(names)).code
 
 
 class _Annotations(Transformer):
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str] | None) -> None:
         super().__init__()
         self.names = names
+        self.functions = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.functions += 1
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
         if not self._goes(original_node.annotation):
@@ -56,15 +71,17 @@ class _Annotations(Transformer):
         )
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.functions -= 1
         return updated_node.with_changes(returns=None) if self._goes(original_node.returns) else updated_node
 
     def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.Assign | cst.AnnAssign:
-        if updated_node.value is None or not self._goes(original_node.annotation):
+        field = self.names is None and not self.functions
+        if updated_node.value is None or field or not self._goes(original_node.annotation):
             return updated_node
         return cst.Assign([cst.AssignTarget(updated_node.target)], updated_node.value)
 
     def _goes(self, annotation: cst.Annotation | None) -> bool:
-        if annotation is None:
-            return False
+        if annotation is None or self.names is None:
+            return annotation is not None
         code = cst.Module([]).code_for_node(annotation.annotation)
         return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(ast.parse(code, mode="eval")))

@@ -7,11 +7,13 @@ from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread
 
-Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", result="same")
+Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", aliases=["torch.permute_copy"], result="same")
 for name, axes in {"transpose": "dim0, dim1", "swapaxes": "axis0, axis1", "swapdims": "dim0, dim1"}.items():
     one, other = axes.split(", ")
 
-    @rule(f"torch.{name}(input, {axes})", jax="jnp.swapaxes(x, i, j)", method=True, result="same")
+    copies = ["torch.transpose_copy"] if name == "transpose" else []
+
+    @rule(f"torch.{name}(input, {axes})", jax="jnp.swapaxes(x, i, j)", method=True, aliases=copies, result="same")
     def swap(call: Call, one: str = one, other: str = other) -> Piece:
         """A tensor without axes is its own transpose in PyTorch; JAX raises."""
         pair = f"{{{one}}}, {{{other}}}"
@@ -27,7 +29,7 @@ Row(
     aliases=["torch.moveaxis", "torch.Tensor.moveaxis"],
     result="same",
 )
-Row("torch.t(input)", "{input}.T", method=True, result="same")
+Row("torch.t(input)", "{input}.T", method=True, aliases=["torch.t_copy"], result="same")
 Row("torch.adjoint(input)", "{input}.conj().mT", method=True, result="same")
 
 
@@ -74,7 +76,13 @@ def _unsqueezed(call: Call) -> Fact:
     return Tensor(None if rank is None else rank + 1, dtype_of(call["input"]))
 
 
-@rule("torch.unsqueeze(input, dim)", jax="jnp.expand_dims(x, dim)", method=True, result=_unsqueezed)
+@rule(
+    "torch.unsqueeze(input, dim)",
+    jax="jnp.expand_dims(x, dim)",
+    method=True,
+    aliases=["torch.unsqueeze_copy"],
+    result=_unsqueezed,
+)
 def unsqueeze(call: Call) -> Piece:
     dim = integer(call["dim"])
     if dim is not None and -2 <= dim <= 2:
@@ -91,6 +99,7 @@ def _squeezed(call: Call) -> Fact:
     "torch.squeeze(input, dim)",
     jax="x.squeeze() | squeeze(x, axis)",
     method=True,
+    aliases=["torch.squeeze_copy"],
     result=_squeezed,
 )
 def squeeze(call: Call) -> Piece:

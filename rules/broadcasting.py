@@ -69,11 +69,18 @@ def expand(call: Call) -> Piece:
     return _broadcast(call, "self")
 
 
-@rule("torch.broadcast_to(input, size)", jax="jnp.broadcast_to(x, size)", method=True, result=_sized)
+@rule(
+    "torch.broadcast_to(input, size)",
+    jax="jnp.broadcast_to(x, size)",
+    method=True,
+    aliases=["torch.expand_copy"],
+    result=_sized,
+)
 def broadcast_to(call: Call) -> Piece:
     return _broadcast(call, "input")
 
 
+Row("torch.Tensor.sum_to_size(self, *size)", "sum_to_size({self}, {size:shape})", result=_sized)
 Row("torch.Tensor.expand_as(self, other)", "jnp.broadcast_to({self}, {other}.shape)", result=as_other)
 
 

@@ -314,5 +314,4 @@ SPARSE = "JAX keeps sparse arrays in jax.experimental.sparse, with another inter
 for name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor"):
     refuse(f"torch.{name}", SPARSE)
 refuse("torch.Tensor.to_sparse", SPARSE)
-refuse("torch.empty_strided", "JAX arrays have no strides: write jnp.empty(size) and permute its axes.")
 refuse("torch.quantize_per_tensor", "JAX has no quantised arrays.")

@@ -63,7 +63,13 @@ def select(call: Call) -> Piece:
     return call.emit("jnp.take({input}, {index}, axis={dim})")
 
 
-@rule("torch.narrow(input, dim, start, length)", jax="x[:, start : start + length]", method=True, result="same")
+@rule(
+    "torch.narrow(input, dim, start, length)",
+    jax="x[:, start : start + length]",
+    method=True,
+    aliases=["torch.narrow_copy", "torch.Tensor.narrow_copy"],
+    result="same",
+)
 def narrow(call: Call) -> Piece:
     dim, start, length = (integer(call[name]) for name in ("dim", "start", "length"))
     if dim is not None and -3 <= dim <= 3 and start is not None and start >= 0 and length is not None:
@@ -161,6 +167,7 @@ Row(
     "torch.diagonal(input, offset=0, dim1=0, dim2=1)",
     "jnp.diagonal({input}, offset={offset?}, axis1={dim1?}, axis2={dim2?})",
     method=True,
+    aliases=["torch.diagonal_copy"],
     result=_one_less,
 )
 Row("torch.diag(input, diagonal=0)", "jnp.diag({input}, k={diagonal?})", method=True)
@@ -172,11 +179,12 @@ Row("torch.diagflat(input, offset=0)", "jnp.diagflat({input}, k={offset?})", met
     jax='jnp.vectorize(jnp.diag, signature="(n)->(m,m)")(x)',
     method=True,
 )
-def diag_embed(call: Call) -> Piece | None:
-    if call.given("dim1") or call.given("dim2"):
-        return None
+def diag_embed(call: Call) -> Piece:
     diag = "functools.partial(jnp.diag, k={offset})" if call.given("offset") else "jnp.diag"
-    return call.emit(f'jnp.vectorize({diag}, signature="(n)->(m,m)")({{input}})')
+    matrices = f'jnp.vectorize({diag}, signature="(n)->(m,m)")({{input}})'
+    if call.given("dim1") or call.given("dim2"):
+        return call.emit(f"jnp.moveaxis({matrices}, (-2, -1), ({{dim1}}, {{dim2}}))")
+    return call.emit(matrices)
 
 
 def _windows(call: Call) -> Fact:
@@ -184,8 +192,28 @@ def _windows(call: Call) -> Fact:
     return Tensor(None if rank is None else rank + 1, dtype_of(call["self"]))
 
 
-@rule("torch.Tensor.unfold(self, dimension, size, step)", jax="sliding_window(x, axis, size, step)", result=_windows)
+@rule(
+    "torch.Tensor.unfold(self, dimension, size, step)",
+    jax="sliding_window(x, axis, size, step)",
+    aliases=["torch.unfold_copy"],
+    result=_windows,
+)
 def unfold(call: Call) -> Piece | Refusal:
     if rank_of(call["self"]) == 0:
         return call.refuse("A tensor without axes has no windows in JAX: make it a vector with x.reshape(1).")
     return call.emit("sliding_window({self}, {dimension}, {size}, {step})")
+
+
+Row(
+    "torch.combinations(input, r=2, with_replacement=False)",
+    "combinations({input}, r={r?}, with_replacement={with_replacement?})",
+    method=True,
+)
+Row(
+    "torch.nonzero_static(input, *, size, fill_value=-1)",
+    "jnp.argwhere({input}, size={size}, fill_value={fill_value})",
+    method=True,
+    result="int tensor",
+    fidelity=CLOSE,
+    note="Of an array without elements PyTorch gives fill_value, JAX gives 0.",
+)

@@ -1,57 +1,82 @@
-"""Functions that PyTorch made for its own use (views that copy, kernels of layers), and what is written instead."""
+"""Functions that PyTorch made for its own use (views that copy, kernels of layers), and what is written instead.
+
+Copies of views are what the views are: arrays can't be written through.
+"""
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import refuse
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
-COPIES = """
-    alias as_strided diagonal expand narrow permute split split_with_sizes squeeze t transpose unbind unfold
-    unsqueeze view
-"""
-for name in COPIES.split():
-    spelled = {"alias": "the tensor itself", "expand": "x.expand", "unfold": "x.unfold", "view": "x.view"}
-    instead = spelled.get(name, f"torch.{name}")
-    refuse(f"torch.{name}_copy", f"A function of PyTorch's compiler: write {instead}, which is no view in JAX either.")
+from ._arguments import is_dtype
+from ._facts import same
+
+
+@rule("torch.view_copy(input, size)", jax="x.reshape(shape)")
+def view_copy(call: Call) -> Piece:
+    return call.emit("{input}.view({size})" if is_dtype(call["size"]) else "{input}.reshape({size})")
+
+
+Row("torch.fill(input, value)", "jnp.full_like({input}, {value})", result=same)
+
+MODES = ("bilinear", "nearest", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
+
+
+@rule(
+    "torch.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)",
+    jax="grid_sample(x, grid)",
+    aliases=["torch.grid_sampler_2d", "torch.grid_sampler_3d"],
+    result=same,
+)
+def grid_sampler(call: Call) -> Piece | Refusal:
+    """The modes are numbers here, which ``F.grid_sample`` has names for."""
+    mode, padding = call.literal("interpolation_mode"), call.literal("padding_mode")
+    if mode not in range(3) or padding not in range(3):
+        return call.refuse("The modes are no numbers in plain sight: write F.grid_sample, which converts.")
+    return call.emit(
+        f'grid_sample({{input}}, {{grid}}, mode="{MODES[mode]}", padding_mode="{PADDINGS[padding]}",'
+        " align_corners={align_corners})"
+    )
+
 
 WRAPPED = {
     "native_batch_norm": "nn.BatchNorm2d",
     "native_group_norm": "F.group_norm",
     "native_layer_norm": "F.layer_norm",
     "native_dropout": "F.dropout",
-    "grid_sampler": "F.grid_sample",
-    "grid_sampler_2d": "F.grid_sample",
-    "grid_sampler_3d": "F.grid_sample",
-    "unsafe_chunk": "torch.chunk",
-    "unsafe_split": "torch.split",
-    "unsafe_split_with_sizes": "torch.split_with_sizes",
-    "fill": "torch.full_like",
     "zero_": "x.zero_()",
 }
 for name, wrapper in WRAPPED.items():
     refuse(f"torch.{name}", f"An inner function of PyTorch: write {wrapper}, which converts.")
 
+# Strides --------------------------------------------------------------------------------------------------------
+
 STRIDES = "JAX arrays have no strides: {}."
-refuse("torch.as_strided_scatter", STRIDES.format("write the elements that are meant with x.at[...].set(src)"))
-refuse("torch.empty_permuted", STRIDES.format("write jnp.empty(size), its axes are in any order that XLA likes"))
-refuse("torch.Tensor.new_empty_strided", STRIDES.format("write jnp.empty(size, x.dtype)"))
+WRITTEN = STRIDES.format("write the elements that are meant with x.at[...].set(src)")
+refuse("torch.as_strided_scatter", WRITTEN, aliases=["torch.Tensor.as_strided_scatter"])
+refuse("torch.as_strided_copy", STRIDES.format("take the elements that are meant by their index"))
+Row(
+    "torch.Tensor.new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=None,"
+    " requires_grad=False)",
+    "jnp.empty_like({self}, shape={size}, dtype={dtype?})",
+    ignore=["stride", "requires_grad"],
+)
+FACTORY = "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=None"
+for name, order in (("empty_strided", "stride"), ("empty_permuted", "physical_layout")):
+    Row(
+        f"torch.{name}(size, {order}, *, {FACTORY})",
+        "jnp.empty({size}, dtype={dtype?})",
+        ignore=[order, "requires_grad"],
+    )
 refuse("torch.resize_as_", "JAX arrays don't change their size: write x.reshape(other.shape), or jnp.pad.")
 refuse("torch.hash_tensor", "JAX has no hash of an array: take hashlib's of its bytes outside of jit.")
 refuse(
     "torch.histogramdd",
     "jnp.histogramdd takes ranges and weights otherwise, and returns a list of edges: write the call by hand.",
 )
-refuse(
-    "torch.combinations",
-    "Take x[jnp.array(list(itertools.combinations(range(n), r)))]: the indices are known when it is traced.",
+Row(
+    "torch.renorm(input, p, dim, maxnorm)",
+    "renorm({input}, p={p}, axis={dim}, maxnorm={maxnorm})",
+    method=True,
+    result=same,
 )
-refuse(
-    "torch.nonzero_static",
-    "Write jnp.argwhere(x, size=n, fill_value=-1): it pads, and cuts off, as nonzero_static does.",
-    aliases=["torch.Tensor.nonzero_static"],
-)
-refuse(
-    "torch.renorm",
-    "Write x * jnp.minimum(1, maxnorm / (norm + 1e-7)), with the norm over all axes but dim.",
-    aliases=["torch.Tensor.renorm"],
-)
-refuse("torch.Tensor.sum_to_size", "Write x.sum(axis, keepdims=True) over the axes that size has as 1.")

@@ -58,6 +58,8 @@ def block_diag(call: Call) -> Piece:
 @rule("torch.cartesian_prod(*tensors)", jax='jnp.stack(jnp.meshgrid(*xs, indexing="ij"), axis=-1).reshape(-1, n)')
 def cartesian_prod(call: Call) -> Piece | None:
     items = [i.text for i in call["tensors"].items]
+    if len(items) == 1 and isinstance(call["tensors"].items[0].fact, Tensor):
+        return call.emit("{tensors}", tensors=call["tensors"].items[0])
     if len(items) < 2 or any(text.startswith("*") for text in items):
         return None
     template = 'jnp.stack(jnp.meshgrid({tensors}, indexing="ij"), axis=-1).reshape(-1, {count})'
@@ -90,6 +92,7 @@ def _split_sizes(call: Call, name: str, sizes: str) -> Piece:
 @rule(
     "torch.split(tensor, split_size_or_sections, dim=0)",
     jax="split(x, sizes, axis)",
+    aliases=["torch.split_copy", "torch.unsafe_split", "torch.Tensor.unsafe_split"],
     result=_parts,
 )
 def split(call: Call) -> Piece:
@@ -144,7 +147,17 @@ def _split(call: Call, name: str, sizes: str) -> Piece:
     return call.emit(f"split({{{name}}}, {{{sizes}}}, axis={{dim?}})")
 
 
-@rule("torch.split_with_sizes(input, split_sizes, dim=0)", jax="jnp.split(x, cuts, axis)", method=True, result=_parts)
+@rule(
+    "torch.split_with_sizes(input, split_sizes, dim=0)",
+    jax="jnp.split(x, cuts, axis)",
+    method=True,
+    aliases=[
+        "torch.split_with_sizes_copy",
+        "torch.unsafe_split_with_sizes",
+        "torch.Tensor.unsafe_split_with_sizes",
+    ],
+    result=_parts,
+)
 def split_with_sizes(call: Call) -> Piece:
     return _split_sizes(call, "input", "split_sizes")
 
@@ -159,7 +172,13 @@ def _is_multiple(node: ast.expr | None, count: int) -> bool:
             return False
 
 
-@rule("torch.chunk(input, chunks, dim=0)", jax="chunk(x, chunks, axis)", method=True, result=_parts)
+@rule(
+    "torch.chunk(input, chunks, dim=0)",
+    jax="chunk(x, chunks, axis)",
+    method=True,
+    aliases=["torch.unsafe_chunk", "torch.Tensor.unsafe_chunk"],
+    result=_parts,
+)
 def chunk(call: Call) -> Piece:
     """Two chunks are the same in NumPy's reckoning: the first is the longer one."""
     count = integer(call["chunks"])
@@ -202,4 +221,10 @@ def _unbound(call: Call) -> Fact:
     )
 
 
-Row("torch.unbind(input, dim=0)", "jnp.unstack({input}, axis={dim?})", method=True, result=_unbound)
+Row(
+    "torch.unbind(input, dim=0)",
+    "jnp.unstack({input}, axis={dim?})",
+    method=True,
+    aliases=["torch.unbind_copy"],
+    result=_unbound,
+)

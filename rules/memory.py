@@ -17,7 +17,13 @@ from ._facts import is_bool, is_float, is_integer
 # Copies ---------------------------------------------------------------------------------------------------------
 
 
-@rule("torch.clone(input, *, memory_format=torch.preserve_format)", jax="x", method=True, result="same")
+@rule(
+    "torch.clone(input, *, memory_format=torch.preserve_format)",
+    jax="x",
+    method=True,
+    aliases=["torch.alias_copy"],
+    result="same",
+)
 def clone(call: Call) -> Piece:
     """A parameter is read; of an object that only looks like a tensor a copy is made."""
     fact = call["input"].fact

@@ -6,7 +6,7 @@ Extremes and order statistics, which give indices too, are in ``ordering.py``; r
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, Tuple
-from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, refuse, rule
+from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, rule
 
 from ._axes import axis, spelled
 from ._facts import reduced, reduced_bool, reduced_int, summed
@@ -134,8 +134,6 @@ def var_mean(call: Call) -> Piece:
 def std_mean(call: Call) -> Piece:
     return Piece(_variance(call, f"({STD}, {MEAN})").text)
 
-
-refuse("torch.masked.*", "Use the where= argument of jax.numpy's reductions.")
 
 # Norms ----------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ These records give the new array; the in-place spellings (``scatter_``, ``index_
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._arguments import axis_index, has_float, integer, part_texts, parts, rank_of
 from ._facts import is_bool, is_float, is_integer
@@ -42,7 +42,7 @@ def _of_dtype(call: Call, method: str) -> str:
     return {"add": "max", "multiply": "min"}.get(method, method) if is_bool(call["input"].fact) else method
 
 
-def _note_products(call: Call, method: str) -> None:
+def _note_products(call: Call, method: str | None) -> None:
     if method == "multiply":
         call.note("JAX has no gradient of x.at[...].multiply() where indices may repeat.")
 
@@ -64,14 +64,19 @@ def scatter_add(call: Call) -> Piece:
     result="same",
 )
 def scatter_reduce(call: Call) -> Piece | Refusal:
+    return _reduced(call, "along_axis({index}, {dim})", "{src}")
+
+
+def _reduced(call: Call, places: str, source: str) -> Piece | Refusal:
+    """Into ``places``; a mean, and a reduction without what stood there, need to know which were written to."""
     method = SCATTER_REDUCE.get(str(call["reduce"].literal))
-    if method is None or call.given("include_self"):
-        return call.refuse(
-            "Only reduce='sum', 'prod', 'amax' and 'amin' with include_self=True have a JAX form: "
-            "see jax.ops.segment_sum and its like."
-        )
+    if method is None and call["reduce"].literal != "mean":
+        return call.refuse("The reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin' in plain sight.")
     _note_products(call, method)
-    return call.emit(f"{{input}}.at[along_axis({{index}}, {{dim}})].{_of_dtype(call, method)}({{src}})")
+    if method is None or call.given("include_self"):
+        places = places if places.startswith("along_axis") else f"jnp.s_[{places}]"
+        return call.emit(f"reduce_at({{input}}, {places}, {source}, {{reduce}}, include_self={{include_self?}})")
+    return call.emit(f"{{input}}.at[{places}].{_of_dtype(call, method)}({source})")
 
 
 # Whole slices: x[:, index[j]] = source[:, j] ----------------------------------------------------------------------
@@ -150,15 +155,24 @@ def put(call: Call) -> Piece | Refusal:
     return call.emit(f"{{input}}.ravel().at[{{index}}].{method}({source}).reshape({{input}}.shape)")
 
 
-refuse(
-    "torch.index_reduce",
-    "Write x.at[index].max(source), .min(source) or .multiply(source) for the axis that is meant.",
-    aliases=["torch.Tensor.index_reduce"],
+@rule(
+    "torch.index_reduce(input, dim, index, source, reduce, *, include_self=True)",
+    jax="x.at[:, index].max(source)",
+    method=True,
+    result="same",
 )
-refuse(
-    "torch.diagonal_scatter",
-    "Write x.at[i, i].set(src) with i = jnp.arange(n).",
-    aliases=["torch.Tensor.diagonal_scatter"],
+def index_reduce(call: Call) -> Piece | Refusal:
+    dim = integer(call["dim"])
+    if dim is None or not -3 <= dim <= 3:
+        return call.refuse("The dim isn't a number: write x.at[..., index].max(source) for the axis that is meant.")
+    return _reduced(call, axis_index(dim, "{index}"), "{source}")
+
+
+Row(
+    "torch.diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)",
+    "diagonal_scatter({input}, {src}, offset={offset?}, dim1={dim1?}, dim2={dim2?})",
+    method=True,
+    result="same",
 )
 
 # By condition ---------------------------------------------------------------------------------------------------

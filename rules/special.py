@@ -99,14 +99,14 @@ for order in (0, 1):
         fidelity=CLOSE,
         note=ABSOLUTE,
     )
-POLYNOMIALS = (
-    "jax.scipy.special has no polynomials by name: write their recurrence, with a Python loop for a fixed order."
-)
-for name in ("chebyshev_polynomial", "shifted_chebyshev_polynomial"):
-    for kind in "tuvw":
-        refuse(f"torch.special.{name}_{kind}", POLYNOMIALS)
+for kind in "tuvw":
+    Row(f"torch.special.chebyshev_polynomial_{kind}(input, n)", f"chebyshev_polynomial_{kind}({{input}}, {{n}})")
+    Row(
+        f"torch.special.shifted_chebyshev_polynomial_{kind}(input, n)",
+        f"chebyshev_polynomial_{kind}(2 * {{input}} - 1, {{n}})",
+    )
 for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
-    refuse(f"torch.special.{name}", POLYNOMIALS)
+    Row(f"torch.special.{name}(input, n)", f"{name}({{input}}, {{n}})")
 refuse(
     "torch.special.*",
     "jax.scipy.special has no such function: call scipy.special's in jax.pure_callback, which has no gradient.",

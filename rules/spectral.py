@@ -87,52 +87,6 @@ Row(
 )
 
 
-refuse("torch.signal.windows.*", "Use torch.hann_window and its like, or jax.numpy's windows.")
-
-# Windows --------------------------------------------------------------------------------------------------------
-
-
-def _window(call: Call, function: str, extra: str = "") -> Piece | Refusal:
-    """PyTorch's windows are periodic by default: a symmetric one of n + 1 points without the last."""
-    cast = ".astype({dtype})" if call.given("dtype") else ""
-    match call.literal("periodic"):
-        case True:
-            return call.emit(f"jnp.{function}({{window_length}} + 1{extra})[:-1]{cast}")
-        case False:
-            return call.emit(f"jnp.{function}({{window_length}}{extra}){cast}")
-        case _:
-            return call.refuse("spell out periodic=True or periodic=False")
-
-
-for name in ("hann", "blackman", "bartlett"):
-
-    def window(call: Call, function: str = "hanning" if name == "hann" else name) -> Piece | Refusal:
-        return _window(call, function)
-
-    jax = "jnp.hanning(n + 1)[:-1]" if name == "hann" else f"jnp.{name}(n + 1)[:-1]"
-    rule(f"torch.{name}_window(window_length, periodic=True, *, {FACTORY})", jax=jax, result="float tensor")(window)
-
-
-@rule(
-    f"torch.hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {FACTORY})",
-    jax="jnp.hamming(n + 1)[:-1]",
-    result="float tensor",
-)
-def hamming_window(call: Call) -> Piece | Refusal:
-    if call.given("alpha") or call.given("beta"):
-        return call.refuse("jnp.hamming has alpha=0.54 and beta=0.46 only")
-    return _window(call, "hamming")
-
-
-@rule(
-    f"torch.kaiser_window(window_length, periodic=True, beta=12.0, *, {FACTORY})",
-    jax="jnp.kaiser(n + 1, beta)[:-1]",
-    result="float tensor",
-)
-def kaiser_window(call: Call) -> Piece | Refusal:
-    return _window(call, "kaiser", ", {beta}")
-
-
 # Complex numbers ------------------------------------------------------------------------------------------------
 
 Row("torch.angle(input)", "angle_of({input})", method=True, result=as_float)

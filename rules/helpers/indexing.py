@@ -1,7 +1,11 @@
 """Reads and writes by indices, as torch.gather and torch.scatter, and by masks."""
 
+import itertools
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
@@ -10,7 +14,8 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
     With i of shape (2, 3), `x.at[along_axis(i, 1)].set(y)` sets x[a, i[a, b]] to y[a, b].
     """
     grid = list(jnp.indices(index.shape, sparse=True))
-    grid[axis] = index
+    if index.ndim:
+        grid[axis] = index
     return tuple(grid)
 
 
@@ -40,3 +45,36 @@ def set_where(x: jax.Array, mask: jax.Array, value: jax.Array | complex) -> jax.
     """
     mask = jnp.expand_dims(mask, tuple(range(mask.ndim, x.ndim)))
     return jnp.where(mask, jnp.asarray(value).astype(x.dtype), x)
+
+
+def reduce_at(x: jax.Array, places: Any, source: jax.Array, reduce: str, include_self: bool = True) -> jax.Array:
+    """Reduces `source` into x at `places`, as torch.scatter_reduce and torch.index_reduce do.
+
+    `include_self=False` leaves out what stood there. `reduce` is "sum", "prod", "mean", "amax" or "amin".
+    """
+    limits = jnp.finfo(x.dtype) if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.iinfo(x.dtype)
+    infinite = isinstance(limits, jnp.finfo)
+    least, greatest = (-jnp.inf, jnp.inf) if infinite else (limits.min, limits.max)
+    identity = {"prod": 1, "amax": least, "amin": greatest}.get(reduce, 0)
+    written = jnp.zeros(x.shape, bool).at[places].set(True)
+    start = x if include_self else jnp.where(written, identity, x)
+    method = {"prod": "multiply", "amax": "max", "amin": "min"}.get(reduce, "add")
+    result: jax.Array = getattr(start.at[places], method)(source)
+    if reduce != "mean":
+        return result
+    count = jnp.where(written & (not include_self), 0, 1).at[places].add(1)
+    return result / count.astype(x.dtype) if infinite else result // count.astype(x.dtype)
+
+
+def diagonal_scatter(x: jax.Array, source: jax.Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> jax.Array:
+    """Writes `source` on a diagonal of the matrices that the axes dim1 and dim2 are, as torch.diagonal_scatter."""
+    matrices = jnp.moveaxis(x, (dim1, dim2), (-2, -1))
+    steps = jnp.arange(source.shape[-1])
+    written = matrices.at[..., steps - min(offset, 0), steps + max(offset, 0)].set(source)
+    return jnp.moveaxis(written, (-2, -1), (dim1, dim2))
+
+
+def combinations(x: jax.Array, r: int = 2, with_replacement: bool = False) -> jax.Array:
+    """All choices of r elements of a vector, in its order, as torch.combinations."""
+    choices = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    return x[np.array(list(choices(range(len(x)), r)), int).reshape(-1, r)]

@@ -175,3 +175,20 @@ def svd_with_v(x: jax.Array, full_matrices: bool = False) -> SVD:
     """`torch.svd`: x = U @ diag(S) @ V^H, thin unless `full_matrices`."""
     u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices and x.shape[-2] != x.shape[-1])
     return SVD(u, s, vh.conj().mT)
+
+
+def minimum_of(dtype: jnp.dtype) -> float | int:
+    """The least value of a dtype: -inf, or the least integer."""
+    return -jnp.inf if jnp.issubdtype(dtype, jnp.inexact) else int(jnp.iinfo(dtype).min)
+
+
+def maximum_of(dtype: jnp.dtype) -> float | int:
+    """The greatest value of a dtype: inf, or the greatest integer."""
+    return jnp.inf if jnp.issubdtype(dtype, jnp.inexact) else int(jnp.iinfo(dtype).max)
+
+
+def renorm(x: jax.Array, p: float, axis: int, maxnorm: float) -> jax.Array:
+    """Scales the slices of x along `axis` whose p-norm is above `maxnorm` down to it, as `torch.renorm`."""
+    others = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
+    norm = vector_norm(x, p, others, keepdims=True)
+    return x * jnp.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)

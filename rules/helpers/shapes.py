@@ -44,3 +44,10 @@ def expand(x: jax.Array, shape: Sequence[int]) -> jax.Array:
     """Broadcasts x to `shape`, where -1 keeps the size of an axis, as torch.Tensor.expand."""
     kept = (1,) * (len(shape) - x.ndim) + x.shape
     return jnp.broadcast_to(x, [old if new == -1 else new for old, new in zip(kept, shape, strict=True)])
+
+
+def sum_to_size(x: jax.Array, shape: int | Sequence[int]) -> jax.Array:
+    """Sums x over what broadcasting would give an array of `shape`, as torch.Tensor.sum_to_size."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    x = x.sum(tuple(range(x.ndim - len(shape))))
+    return x.sum(tuple(i for i, n in enumerate(shape) if n == 1 != x.shape[i]), keepdims=True)

@@ -207,7 +207,6 @@ def unfold(call: Call) -> Piece | Refusal:
 Row(
     "torch.combinations(input, r=2, with_replacement=False)",
     "combinations({input}, r={r?}, with_replacement={with_replacement?})",
-    method=True,
 )
 Row(
     "torch.nonzero_static(input, *, size, fill_value=-1)",

@@ -22,13 +22,7 @@ MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
 
 
-@rule(
-    "torch.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)",
-    jax="grid_sample(x, grid)",
-    aliases=["torch.grid_sampler_2d", "torch.grid_sampler_3d"],
-    result=same,
-)
-def grid_sampler(call: Call) -> Piece | Refusal:
+def _grid_sampler(call: Call) -> Piece | Refusal:
     """The modes are numbers here, which ``F.grid_sample`` has names for."""
     mode, padding = call.literal("interpolation_mode"), call.literal("padding_mode")
     if mode not in range(3) or padding not in range(3):
@@ -38,6 +32,13 @@ def grid_sampler(call: Call) -> Piece | Refusal:
         " align_corners={align_corners})"
     )
 
+
+for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
+    rule(
+        f"torch.{name}(input, grid, interpolation_mode, padding_mode, align_corners)",
+        jax="grid_sample(x, grid)",
+        result=same,
+    )(_grid_sampler)
 
 WRAPPED = {
     "native_batch_norm": "nn.BatchNorm2d",

@@ -58,7 +58,7 @@ def block_diag(call: Call) -> Piece:
 @rule("torch.cartesian_prod(*tensors)", jax='jnp.stack(jnp.meshgrid(*xs, indexing="ij"), axis=-1).reshape(-1, n)')
 def cartesian_prod(call: Call) -> Piece | None:
     items = [i.text for i in call["tensors"].items]
-    if len(items) == 1 and isinstance(call["tensors"].items[0].fact, Tensor):
+    if len(items) == 1 and not items[0].startswith("*") and isinstance(call["tensors"].items[0].fact, Tensor):
         return call.emit("{tensors}", tensors=call["tensors"].items[0])
     if len(items) < 2 or any(text.startswith("*") for text in items):
         return None
@@ -92,11 +92,22 @@ def _split_sizes(call: Call, name: str, sizes: str) -> Piece:
 @rule(
     "torch.split(tensor, split_size_or_sections, dim=0)",
     jax="split(x, sizes, axis)",
-    aliases=["torch.split_copy", "torch.unsafe_split", "torch.Tensor.unsafe_split"],
     result=_parts,
 )
 def split(call: Call) -> Piece:
     return _split(call, "tensor", "split_size_or_sections")
+
+
+for name in ("split_copy", "unsafe_split"):
+
+    @rule(
+        f"torch.{name}(input, split_size, dim=0)",
+        jax="split(x, sizes, axis)",
+        method=name == "unsafe_split",
+        result=_parts,
+    )
+    def split_copied(call: Call) -> Piece:
+        return _split(call, "input", "split_size")
 
 
 @rule("torch.Tensor.split(self, split_size, dim=0)", jax="split(x, sizes, axis)", result=_parts)

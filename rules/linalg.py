@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._axes import axis
 from ._facts import reduced, same
@@ -84,12 +84,23 @@ def cholesky_solve(call: Call) -> Piece:
     return call.emit(f"jax.scipy.linalg.cho_solve(({{input2}}, {lower}), {{input}})")
 
 
-Row(
+@rule(
     "torch.linalg.pinv(input, *, atol=None, rtol=None, hermitian=False)",
-    "jnp.linalg.pinv({input}, rtol={rtol?}, hermitian={hermitian?})",
+    "torch.linalg.pinv(input, rcond, hermitian=False)",
+    jax="jnp.linalg.pinv(x, rtol)",
     fidelity=CLOSE,
     note="PyTorch drops singular values below max(m, n) * eps times the largest, JAX below ten times as much.",
 )
+def pinv(call: Call) -> Piece:
+    """Of a Hermitian matrix PyTorch reads the lower triangle, JAX both."""
+    bound = "rcond" if "rcond" in call.arguments else "rtol"
+    matrix = "of_triangle({input})" if call.literal("hermitian") is True else "{input}"
+    return call.emit(
+        f"jnp.linalg.pinv({matrix}, rtol={{bound?}}, hermitian={{hermitian?}})",
+        bound=call[bound].piece if call.given(bound) else None,
+    )
+
+
 Row(
     "torch.pinverse(input, rcond=1e-15)",
     "jnp.linalg.pinv({input}, rtol={rcond})",
@@ -248,29 +259,21 @@ Row("torch.linalg.cond(input, p=None)", "jnp.linalg.cond({input}, p={p?})")
     fidelity=CLOSE,
     note="The rank of a matrix without rows or columns is 0 in PyTorch; JAX raises.",
 )
-def matrix_rank(call: Call) -> Piece | Refusal:
+def matrix_rank(call: Call) -> Piece:
     """What jnp.linalg.matrix_rank calls ``rtol`` is an absolute bound."""
-    if call.given("atol") and call.given("rtol"):
-        return call.refuse("jnp.linalg.matrix_rank takes one bound: the larger of atol and rtol * norm(x, 2)")
     relative = "{rtol} * jnp.linalg.norm({input}, 2, axis=(-2, -1))"
+    if call.given("atol") and call.given("rtol"):
+        bound = f", rtol=jnp.maximum({{atol}}, {relative})"
+        return call.emit(f"jnp.linalg.matrix_rank({{input}}{bound}, hermitian={{hermitian?}})")
     bound = ", rtol={atol}" if call.given("atol") else f", rtol={relative}" if call.given("rtol") else ""
     return call.emit(f"jnp.linalg.matrix_rank({{input}}{bound}, hermitian={{hermitian?}})")
 
 
 Row("torch.linalg.tensorinv(input, ind=2)", "jnp.linalg.tensorinv({input}, ind={ind?})")
-Row("torch.linalg.tensorsolve(input, other, dims=None)", "jnp.linalg.tensorsolve({input}, {other})")
 
-for name in ("linalg.lu_factor", "linalg.lu", "linalg.lu_solve", "lu", "lu_solve", "lu_unpack"):
-    refuse(
-        f"torch.{name}", "JAX's LU (jax.scipy.linalg.lu_factor, lu_solve) orders pivots otherwise: write it by hand."
-    )
-for name in ("geqrf", "ormqr", "orgqr", "linalg.householder_product", "linalg.ldl_factor", "linalg.ldl_solve"):
-    refuse(f"torch.{name}", "JAX has no public form of this LAPACK routine.")
-for name in ("svd_lowrank", "pca_lowrank", "lobpcg"):
-    refuse(f"torch.{name}", "A randomised method without a JAX counterpart: use jnp.linalg.svd or eigh.")
-for name in ("inv_ex", "cholesky_ex", "solve_ex", "lu_factor_ex", "ldl_factor_ex"):
-    refuse(f"torch.linalg.{name}", "JAX reports no error codes: test the result with jnp.isfinite.")
-refuse("torch.linalg.vander", "PyTorch's powers rise along the last axis: use jnp.vander(x, N, increasing=True).")
-refuse("torch.cholesky_inverse", "Use jax.scipy.linalg.cho_solve with an identity matrix.")
-refuse("torch.chain_matmul", "Deprecated: use torch.linalg.multi_dot.")
-refuse("torch.triangular_solve", "Removed from PyTorch's docs: use torch.linalg.solve_triangular.")
+
+@rule("torch.linalg.tensorsolve(input, other, dims=None)", jax="jnp.linalg.tensorsolve(A, B, axes)")
+def tensorsolve(call: Call) -> Piece:
+    if call.given("dims"):
+        call.note("JAX asks for a right side of the shape that is left of A's, PyTorch for its number of elements.")
+    return call.emit("jnp.linalg.tensorsolve({input}, {other}, axes={dims?})")

@@ -9,7 +9,7 @@ from t2j_lsp.translate.rule.facts import Fact, Tuple
 from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, rule
 
 from ._axes import axis, spelled
-from ._facts import reduced, reduced_bool, reduced_int, summed
+from ._facts import first, reduced, reduced_bool, reduced_int, summed
 
 AXES = "axis={axis?}, keepdims={keepdim?}"
 
@@ -142,7 +142,8 @@ def _norm(call: Call, order: str) -> Piece | Refusal:
     """A vector norm over ``dim``; of order 2 unless ``order`` says otherwise."""
     value = call[order].literal
     if value == "nuc":
-        return call.refuse("the nuclear norm is one of matrices: spell it torch.linalg.matrix_norm(x, 'nuc')")
+        where = axis(call) if call.given("dim") else None
+        return call.emit('jnp.linalg.norm({x}, "nuc", axis={axis?}, keepdims={keepdim?})', x=first(call), axis=where)
     tensor = next(iter(call.arguments))
     cast = f"{{{tensor}}}.astype({{dtype}})" if call.given("dtype") else f"{{{tensor}}}"
     if value in ("fro", 2, None):

@@ -100,13 +100,13 @@ for order in (0, 1):
         note=ABSOLUTE,
     )
 for kind in "tuvw":
-    Row(f"torch.special.chebyshev_polynomial_{kind}(input, n)", f"chebyshev_polynomial_{kind}({{input}}, {{n}})")
+    Row(f"torch.special.chebyshev_polynomial_{kind}(x, n)", f"chebyshev_polynomial_{kind}({{x}}, {{n}})")
     Row(
-        f"torch.special.shifted_chebyshev_polynomial_{kind}(input, n)",
-        f"chebyshev_polynomial_{kind}(2 * {{input}} - 1, {{n}})",
+        f"torch.special.shifted_chebyshev_polynomial_{kind}(x, n)",
+        f"chebyshev_polynomial_{kind}(2 * {{x}} - 1, {{n}})",
     )
 for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
-    Row(f"torch.special.{name}(input, n)", f"{name}({{input}}, {{n}})")
+    Row(f"torch.special.{name}(x, n)", f"{name}({{x}}, {{n}})")
 refuse(
     "torch.special.*",
     "jax.scipy.special has no such function: call scipy.special's in jax.pure_callback, which has no gradient.",

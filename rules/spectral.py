@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._axes import axis
 from ._facts import as_float, same
@@ -41,8 +41,35 @@ for name in ("fft", "ifft", "rfft", "irfft"):
         rule(f"torch.fft.{name}{suffix}(input, s=None, dim={dim}, norm=None)", jax=f"jnp.fft.{name}{suffix}(x)")(emit)
 
 
-for name in ("hfft2", "hfftn", "ihfft2", "ihfftn"):
-    refuse(f"torch.fft.{name}", "jax.numpy has Hermitian transforms of one axis only (jnp.fft.hfft, ihfft).")
+INVERTED: dict[str | None, str] = {
+    None: '"forward"',
+    "backward": '"forward"',
+    "forward": '"backward"',
+    "ortho": '"ortho"',
+}
+"""By ``norm``: how the transform in the other direction is scaled."""
+
+
+def _hermitian(call: Call, name: str, template: str) -> Piece | Refusal:
+    """A Hermitian transform of several axes is the real one in the other direction, conjugated."""
+    literal = call.literal("norm")
+    norm = INVERTED.get(literal) if isinstance(literal, str | None) else None
+    if norm is None:
+        return call.refuse("The norm isn't a string in plain sight.")
+    axes = _several(call, "dim", axis(call)) if name.endswith("n") or call.given("dim") else "(-2, -1)"
+    return call.emit(template, s=_several(call, "s", call["s"].text), axes=axes, norm=norm)
+
+
+for suffix, dim in (("2", "(-2, -1)"), ("n", "None")):
+
+    def hermitian(call: Call, name: str = f"hfft{suffix}") -> Piece | Refusal:
+        return _hermitian(call, name, "jnp.fft.irfftn({input}.conj(), s={s?}, axes={axes?}, norm={norm})")
+
+    def inverse(call: Call, name: str = f"ihfft{suffix}") -> Piece | Refusal:
+        return _hermitian(call, name, "jnp.fft.rfftn({input}, s={s?}, axes={axes?}, norm={norm}).conj()")
+
+    rule(f"torch.fft.hfft{suffix}(input, s=None, dim={dim}, norm=None)", jax="jnp.fft.irfftn(x.conj())")(hermitian)
+    rule(f"torch.fft.ihfft{suffix}(input, s=None, dim={dim}, norm=None)", jax="jnp.fft.rfftn(x).conj()")(inverse)
 
 for name in ("fftshift", "ifftshift"):
 

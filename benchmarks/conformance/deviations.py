@@ -65,6 +65,11 @@ COMPARED_OTHERWISE: dict[str, Otherwise] = {
     "polygamma": Otherwise("PyTorch's polygamma is off by 1e-9", tolerance=1e-8),
     "special.polygamma": Otherwise("PyTorch's polygamma is off by 1e-9", tolerance=1e-8),
     "digamma": Otherwise("its gradient is PyTorch's polygamma, which is off by 1e-9", tolerance=1e-8),
+    **dict.fromkeys(
+        ("logical_and", "logical_or", "logical_xor", "logical_not"),
+        Otherwise("in place PyTorch keeps the gradient of what is overwritten", values=True, only="out.logical"),
+    ),
+    **dict.fromkeys(("fft.ihfft2", "fft.ihfftn"), Otherwise("PyTorch leaves out= as it was", only="out=out")),
     "cholesky_solve": Otherwise(
         "PyTorch's gradient has both triangles of the factor, JAX's the one that is read", values=True
     ),

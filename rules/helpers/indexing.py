@@ -21,6 +21,8 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 def gather(x: jax.Array, index: jax.Array, axis: int) -> jax.Array:
     """`torch.gather`: jnp.take_along_axis with an index that may be smaller than x along other axes."""
+    if x.ndim == 0 or index.size == 0:
+        return jnp.broadcast_to(x.sum(), index.shape)
     part = tuple(slice(None) if i == axis % x.ndim else slice(size) for i, size in enumerate(index.shape))
     return jnp.take_along_axis(x[part], index, axis)
 

@@ -66,6 +66,12 @@ MORE: dict[str, list[Arguments]] = {
     "torch.scatter_reduce": [
         call(x(3, 4), 0, ids(2, 4, high=3), x(2, 4), "sum"),
         call(x(3, 4), 1, ids(3, 2, high=4), x(3, 2), reduce="amax"),
+        call(x(3, 4), 1, ids(3, 2, high=4), x(3, 2), reduce="mean"),
+        call(x(3, 4), 1, ids(3, 2, high=4), x(3, 2, seed=1), "amin", include_self=False),
+    ],
+    "torch.index_reduce": [
+        call(x(3, 4), 0, torch.tensor([0, 2]), x(2, 4), "amax"),
+        call(x(3, 4), 1, torch.tensor([0, 2, 2]), x(3, 3), "mean", include_self=False),
     ],
     F + "batch_norm": [
         call(x(4, 3), x(3), x(3).abs() + 1),

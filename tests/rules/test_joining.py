@@ -138,5 +138,5 @@ def test_joins_and_splits_of_other_objects_stay(source: str) -> None:
     left_alone(source)
 
 
-def test_a_single_cartesian_product_is_reported() -> None:
-    assert converted("torch.cartesian_prod(u)", "u")[1].gaps != ()
+def test_a_cartesian_product_of_unknown_length_is_reported() -> None:
+    assert converted("torch.cartesian_prod(*[u])", "u")[1].gaps != ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
@@ -51,8 +51,7 @@ class InPlace:
             return self.copier.copy_arguments(node)
         before = self.ctx.fact(receiver)
         if isinstance(before, Tensor) and _yields_bool(node) and before.dtype != "bool":
-            self._unseen(node, "an in-place comparison keeps the tensor's dtype in PyTorch")
-            return self.copier.copy_arguments(node)
+            piece = self._of_its_dtype(receiver, piece)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
             # A flag that JAX does not have: the array is what it was.
             if alone and statement is not None and not self.ctx.report.quiet:
@@ -72,6 +71,11 @@ class InPlace:
             return Piece(receiver.id)
         self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
         return self.copier.copy_arguments(node)
+
+    def _of_its_dtype(self, receiver: ast.expr, piece: Piece) -> Piece:
+        """A comparison in place keeps the tensor's dtype in PyTorch: ``x.eq_(y)`` gives zeros and ones."""
+        holder = bracket(self.renderer.render(receiver), ATOM)
+        return Piece(f"{bracket(piece, ATOM)}.astype({holder}.dtype)", ATOM)
 
     def _in_kernel_layout(self, node: ast.Call, receiver: ast.expr) -> bool:
         """Render a kernel as it is, not in PyTorch's layout, where the operation treats all its elements alike."""
@@ -114,11 +118,21 @@ class InPlace:
                 return None
             case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
                 return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {assigned(piece)}", ANY)
+            case ast.Tuple(elts=[ast.Name(), *_] as names) if all(isinstance(n, ast.Name) for n in names):
+                return self._unpack(names, piece, node)
             case ast.Subscript(value=ast.Name() | ast.Attribute()):
                 return self._assign_to_part(target, piece, node)
             case _:
                 self._unseen(node, "an in-place operation on a view or temporary value is not seen by its owner in JAX")
                 return None
+
+    def _unpack(self, names: Sequence[ast.expr], piece: Piece, node: ast.expr) -> Piece | None:
+        """``out=(values, indices)`` of a call with several results: what is unpacked into these names."""
+        free = next((name for name in names if is_free(self.ctx.source, name)), None)
+        if free is not None:
+            self._unseen(node, FREE.format(ast.unparse(free)))
+            return None
+        return Piece(f"{', '.join(map(ast.unparse, names))} = {assigned(piece)}", ANY)
 
     def _assign_to_part(self, target: ast.Subscript, piece: Piece, node: ast.expr) -> Piece | None:
         base = self.ctx.fact(target.value)

@@ -1,0 +1,148 @@
+"""Factorisations as PyTorch gives them, with pivots counted from 1, and what is computed from them."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+class LUFactors(NamedTuple):
+    """What `torch.linalg.lu_factor` returns: both factors in one matrix, and which row each was exchanged with."""
+
+    LU: jax.Array
+    pivots: jax.Array
+
+
+class PLU(NamedTuple):
+    """What `torch.linalg.lu` returns: x = P @ L @ U."""
+
+    P: jax.Array
+    L: jax.Array
+    U: jax.Array
+
+
+def lu_factor(x: jax.Array) -> LUFactors:
+    """`torch.linalg.lu_factor` of matrices (..., m, n)."""
+    factors, pivots = jax.scipy.linalg.lu_factor(x)
+    return LUFactors(factors, pivots + 1)
+
+
+def lu(x: jax.Array) -> PLU:
+    """`torch.linalg.lu` of matrices (..., m, n)."""
+    return lu_unpack(*lu_factor(x))
+
+
+def lu_unpack(LU: jax.Array, pivots: jax.Array) -> PLU:
+    """The matrices P (..., m, m), L (..., m, k) and U (..., k, n) of `lu_factor`, as `torch.lu_unpack`."""
+    rows, columns = LU.shape[-2:]
+    smaller = min(rows, columns)
+    lower = jnp.tril(LU[..., :smaller], -1) + jnp.eye(rows, smaller, dtype=LU.dtype)
+    permutation = lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
+    return PLU(jax.nn.one_hot(permutation, rows, dtype=LU.dtype).mT, lower, jnp.triu(LU[..., :smaller, :]))
+
+
+def lu_solve(LU: jax.Array, pivots: jax.Array, b: jax.Array, left: bool = True, adjoint: bool = False) -> jax.Array:
+    """Solves A @ x = b, or x @ A = b if not `left`, with the factors of A or, if `adjoint`, of its A^H."""
+    if not left:
+        return lu_solve(LU, pivots, b.conj().mT, adjoint=not adjoint).conj().mT
+    batch = jnp.broadcast_shapes(LU.shape[:-2], b.shape[:-2])
+    p, lower, upper = (jnp.broadcast_to(f, batch + f.shape[-2:]) for f in lu_unpack(LU, pivots))
+    b = jnp.broadcast_to(b, batch + b.shape[-2:])
+    solve = lax.linalg.triangular_solve
+    if adjoint:
+        y = solve(upper, b, left_side=True, transpose_a=True, conjugate_a=True)
+        y = solve(lower, y, left_side=True, lower=True, transpose_a=True, conjugate_a=True, unit_diagonal=True)
+        return p @ y
+    y = solve(lower, p.mT @ b, left_side=True, lower=True, unit_diagonal=True)
+    return solve(upper, y, left_side=True)
+
+
+class Inverse(NamedTuple):
+    """What `torch.linalg.inv_ex` returns."""
+
+    inverse: jax.Array
+    info: jax.Array
+
+
+class Cholesky(NamedTuple):
+    """What `torch.linalg.cholesky_ex` returns."""
+
+    L: jax.Array
+    info: jax.Array
+
+
+class Solution(NamedTuple):
+    """What `torch.linalg.solve_ex` returns."""
+
+    result: jax.Array
+    info: jax.Array
+
+
+def info(result: jax.Array, axes: tuple[int, ...] = (-2, -1)) -> jax.Array:
+    """0 for results that are finite, 1 for those that are not."""
+    return jnp.any(~jnp.isfinite(result), axes).astype(jnp.int32)
+
+
+def inv_ex(x: jax.Array) -> Inverse:
+    """Inverses of square matrices, and an info that is 0 where there is one, as `torch.linalg.inv_ex`."""
+    inverse = jnp.linalg.inv(x)
+    return Inverse(inverse, info(inverse))
+
+
+def cholesky_ex(x: jax.Array, upper: bool = False) -> Cholesky:
+    """Cholesky factors, and an info that is 0 where x is positive definite, as `torch.linalg.cholesky_ex`."""
+    factor = jnp.linalg.cholesky(x, upper=upper)
+    return Cholesky(factor, info(factor))
+
+
+def solve_ex(a: jax.Array, b: jax.Array) -> Solution:
+    """Solutions of a @ x = b, and an info that is 0 where there is one, as `torch.linalg.solve_ex`."""
+    vectors = b.ndim == 1 or b.shape == a.shape[:-1]
+    result = jnp.linalg.solve(a, b[..., None])[..., 0] if vectors else jnp.linalg.solve(a, b)
+    return Solution(result, info(jnp.linalg.inv(a)))
+
+
+def cholesky_inverse(x: jax.Array, upper: bool = False) -> jax.Array:
+    """The inverse of the matrix with the Cholesky factor x, as `torch.cholesky_inverse`.
+
+    Only one triangle of x is read; the gradient, as PyTorch's, is that of a factor with both.
+    """
+    factor = x + lax.stop_gradient((jnp.triu(x) if upper else jnp.tril(x)) - x)
+    inverse = jnp.linalg.inv(factor)
+    return inverse @ inverse.conj().mT if upper else inverse.conj().mT @ inverse
+
+
+def reflected(x: jax.Array, tau: jax.Array) -> jax.Array:
+    """The whole product (..., m, m) of the Householder reflectors in the columns of x (..., m, n)."""
+    vectors = jnp.tril(x, -1) + jnp.eye(*x.shape[-2:], dtype=x.dtype)
+    product = jnp.broadcast_to(jnp.eye(x.shape[-2], dtype=x.dtype), x.shape[:-1] + x.shape[-2:-1])
+    for i in range(tau.shape[-1]):
+        vector = vectors[..., i : i + 1]
+        product = product - tau[..., i, None, None] * (product @ vector) @ vector.conj().mT
+    return product
+
+
+def householder_product(x: jax.Array, tau: jax.Array) -> jax.Array:
+    """The first columns (..., m, n) of a product of Householder reflectors; JAX's own has no derivative."""
+    return reflected(x, tau)[..., : x.shape[-1]]
+
+
+def ormqr(x: jax.Array, tau: jax.Array, c: jax.Array, left: bool = True, transpose: bool = False) -> jax.Array:
+    """A matrix times a product of Householder reflectors, as `torch.ormqr`; JAX's own has no derivative."""
+    product = reflected(x, tau)
+    product = product.conj().mT if transpose else product
+    return product @ c if left else c @ product
+
+
+class Reflectors(NamedTuple):
+    """What `torch.geqrf` returns: R with the Householder reflectors of Q below its diagonal, and their factors."""
+
+    a: jax.Array
+    tau: jax.Array
+
+
+def geqrf(x: jax.Array) -> Reflectors:
+    """`torch.geqrf`; NumPy has the transposed of it."""
+    transposed, tau = jnp.linalg.qr(x, mode="raw")
+    return Reflectors(transposed.mT, tau)

@@ -188,6 +188,21 @@ def rprop(o: Options) -> list[str]:
     return [*before(o, False), f"rprop({arguments(o.hole('lr'), rest)})"]
 
 
+def asgd(o: Options) -> list[str]:
+    if o.injected or o.rate:
+        raise Unsure("each step of ASGD comes from the learning rate of the step before; it can't be changed later")
+    rest = [f"{n}={o.hole(n)}" for n in ("lambd", "alpha", "t0") if o.given(n)]
+    return [*before(o), f"asgd({arguments(o.hole('lr'), rest)})"]
+
+
+def adafactor(o: Options) -> list[str]:
+    if o.rate:
+        raise Unsure("Adafactor's learning rate is a bound of its steps: set it at each step")
+    eps = [f"eps{i + 1}={o.part('eps', i)}" for i in (0, 1)] if o.given("eps") else []
+    rest = [f"{n}={o.hole(n)}" for n in ("beta2_decay", "d", "weight_decay") if o.given(n)]
+    return [*before(o, False), f"adafactor({arguments(o.hole('lr'), rest, eps)})"]
+
+
 # The whole optimizer ----------------------------------------------------------------------------------------------
 
 
@@ -345,6 +360,18 @@ SIGNATURES: dict[str, tuple[str, Links, str]] = {
         rprop,
         "rprop(lr)",
     ),
+    "ASGD": (
+        "params, lr=0.01, lambd=0.0001, alpha=0.75, t0=1000000.0, weight_decay=0, foreach=None, maximize=False, "
+        "differentiable=False, capturable=False",
+        asgd,
+        "asgd(lr)",
+    ),
+    "Adafactor": (
+        "params, lr=0.01, beta2_decay=-0.8, eps=(None, 0.001), d=1.0, weight_decay=0.0, *, foreach=None, "
+        "maximize=False",
+        adafactor,
+        "adafactor(lr)",
+    ),
 }
 
 
@@ -362,9 +389,13 @@ for name, (signature, links, shown) in SIGNATURES.items():
     _register(name, signature, links, shown)
 
 refuse("torch.optim.LBFGS", "It calls a closure several times for one step: see optax.lbfgs, which takes the function.")
-refuse("torch.optim.ASGD", "optax has no averaged SGD; optax.ema averages the parameters of another optimizer.")
-refuse("torch.optim.SparseAdam", "JAX's gradients are dense: use Adam.")
-refuse("torch.optim.Adafactor", "optax.adafactor follows the paper in other details and gives other updates.")
-refuse("torch.optim.Muon", "optax.contrib.muon scales its updates in another way.")
+refuse(
+    "torch.optim.SparseAdam",
+    "It updates the rows that were looked up, which JAX's dense gradients don't tell: use Adam, which updates all.",
+)
+refuse(
+    "torch.optim.Muon",
+    "PyTorch orthogonalises in bfloat16, optax.contrib.muon in the parameters' dtype: the updates are others.",
+)
 refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
 refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

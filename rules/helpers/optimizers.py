@@ -207,6 +207,90 @@ def rprop(
     return optax.GradientTransformation(init, update)
 
 
+class AsgdState(NamedTuple):
+    """The number of updates, and the average of the parameters."""
+
+    count: jax.Array
+    average: Any
+
+
+def asgd(
+    learning_rate: float, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6
+) -> optax.GradientTransformation:
+    """`torch.optim.ASGD`: SGD whose step shrinks, and the average of the parameters from update `t0` on in its state.
+
+    Update t (from 0) has the step `learning_rate / (1 + lambd * learning_rate * t) ** alpha`.
+    """
+
+    def init(params: Any) -> AsgdState:
+        return AsgdState(jnp.zeros([], jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(updates: Any, state: AsgdState, params: Any) -> tuple[Any, AsgdState]:
+        step = learning_rate / (1 + lambd * learning_rate * state.count) ** alpha
+        updates = jax.tree.map(lambda g, p: -(step * (g + lambd * p)).astype(g.dtype), updates, params)
+        share = 1 / jnp.maximum(1, state.count - t0)
+        average = jax.tree.map(
+            lambda a, p, u: a + ((p + u - a) * share).astype(a.dtype), state.average, params, updates
+        )
+        return updates, AsgdState(state.count + 1, average)
+
+    return optax.GradientTransformation(init, update)
+
+
+class AdafactorState(NamedTuple):
+    """The number of updates, and running means of squared gradients: of rows and columns, or of every element."""
+
+    count: jax.Array
+    rows: Any
+    columns: Any
+
+
+def adafactor(
+    learning_rate: float,
+    beta2_decay: float = -0.8,
+    eps1: float | None = None,
+    eps2: float = 1e-3,
+    d: float = 1.0,
+    weight_decay: float = 0.0,
+) -> optax.GradientTransformation:
+    """`torch.optim.Adafactor`, for parameters of at most two axes: of a kernel with more PyTorch factors two others.
+
+    optax.adafactor adds eps to the squares, has another decay, and clips and scales otherwise.
+    """
+
+    def mean_of_squares(g: jax.Array, axis: int) -> jax.Array:
+        if g.ndim > 2:
+            raise ValueError(f"Adafactor factors other axes of PyTorch's layout than of an array {g.shape}")
+        return jnp.mean(jnp.square(g), axis, keepdims=True) if g.ndim == 2 else jnp.square(g)
+
+    def init(params: Any) -> AdafactorState:
+        rows = jax.tree.map(lambda p: mean_of_squares(jnp.zeros_like(p), -1), params)
+        columns = jax.tree.map(lambda p: mean_of_squares(jnp.zeros_like(p), -2), params)
+        return AdafactorState(jnp.zeros([], jnp.int32), rows, columns)
+
+    def update(updates: Any, state: AdafactorState, params: Any) -> tuple[Any, AdafactorState]:
+        count = state.count + 1
+        share = count**beta2_decay
+        rate = jnp.minimum(learning_rate, 1 / jnp.sqrt(count))
+
+        def averaged(axis: int, means: Any) -> Any:
+            return jax.tree.map(lambda m, g: m + share * (mean_of_squares(g, axis) - m), means, updates)
+
+        def leaf(g: jax.Array, p: jax.Array, row: jax.Array, column: jax.Array) -> jax.Array:
+            eps = jnp.finfo(p.dtype).eps if eps1 is None else eps1
+            mean = jnp.maximum(jnp.mean(row, axis=-2, keepdims=True), eps) if g.ndim == 2 else 1
+            variance = row * column / mean if g.ndim == 2 else row
+            direction = g / jnp.sqrt(jnp.maximum(variance, eps * eps))
+            scale = jnp.maximum(eps2, jnp.sqrt(jnp.mean(jnp.square(p)))) * rate
+            clip = jnp.maximum(1, jnp.sqrt(jnp.mean(jnp.square(direction))) / d)
+            return (-scale / clip * direction - learning_rate * weight_decay * p).astype(p.dtype)
+
+        rows, columns = averaged(-1, state.rows), averaged(-2, state.columns)
+        return jax.tree.map(leaf, updates, params, rows, columns), AdafactorState(count, rows, columns)
+
+    return optax.GradientTransformation(init, update)
+
+
 def label_parameters(label: Callable[[str, jax.Array], str]) -> Callable[[Any], Any]:
     """Labels for `optax.multi_transform`: calls `label(name, parameter)` for every parameter.
 

@@ -127,10 +127,10 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
 
 REFUSED = [
     ("torch.linalg.solve(s, s, left=False)", "no left=False", "s"),
-    ("torch.linalg.lu_factor(s)", "pivots", "s"),
+    ("torch.linalg.lu_factor(s, pivot=False)", "exchanges rows", "s"),
     ("torch.svd(s, compute_uv=False)", "jnp.linalg.svdvals", "s"),
     ("torch.svd_lowrank(s)", "randomised", "s"),
-    ("torch.fft.hfft2(c)", "one axis only", "c"),
+    ("torch.fft.hfft2(c, norm=how)", "in plain sight", "c"),
     ("torch.hamming_window(6, alpha=0.5)", "alpha=0.54", ""),
     ("torch.hann_window(6, periodic=flag)", "spell out periodic", ""),
 ]

@@ -20,6 +20,8 @@ from .convert import expect, run
         ("x[..., 0] /= 2", "x = x.at[..., 0].divide(2)"),
         ("torch.add(x, y, out=x)", "x = x + y"),
         ("x.zero_()", "x = jnp.zeros_like(x)"),
+        ("x.gt_(y)", "x = (x > y).astype(x.dtype)"),
+        ("torch.aminmax(x, dim=0, out=(x, y))", "x, y = (jnp.min(x, axis=0), jnp.max(x, axis=0))"),
     ],
 )
 def test_writes_rebind(statement: str, wanted: str) -> None:

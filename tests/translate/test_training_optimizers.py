@@ -77,6 +77,9 @@ OPTIMIZERS = [
     "RAdam(model.parameters(), lr=0.05, betas=(0.8, 0.9))",
     "RAdam(model.parameters(), lr=0.05, weight_decay=0.05)",
     "RAdam(model.parameters(), lr=0.05, weight_decay=0.05, decoupled_weight_decay=True)",
+    "ASGD(model.parameters(), lr=0.05, lambd=0.1, alpha=0.5, t0=2, weight_decay=0.02)",
+    "Adafactor(model.parameters())",
+    "Adafactor(model.parameters(), lr=0.05, beta2_decay=-0.5, eps=(1e-3, 0.1), d=0.5, weight_decay=0.1)",
     "Rprop(model.parameters())",
     "Rprop(model.parameters(), lr=0.05, etas=(0.3, 1.5), step_sizes=(1e-3, 0.2))",
 ]
@@ -168,7 +171,7 @@ def test_plateau() -> None:
 REFUSED = [
     ("torch.optim.LBFGS(model.parameters())", "closure"),
     ("torch.optim.SparseAdam(model.parameters())", "dense"),
-    ("torch.optim.Adafactor(model.parameters())", "updates"),
+    ("torch.optim.Muon(model.parameters())", "bfloat16"),
     ("torch.optim.SGD([x], lr=0.1)", "bare tensors"),
     ("torch.optim.Adam(model.parameters(), amsgrad=flag)", "amsgrad"),
     ("torch.optim.Adam(parameters_of(model))", "module"),

@@ -26,7 +26,7 @@ FEWER_STEPS = {
     "Rprop(model.parameters(), maximize=True)": 12,
     "Adafactor(model.parameters(), weight_decay=0.1, maximize=True)": 30,
 }
-"""What drives the network to where rounding errors grow, or decide (Rprop takes their signs), and the steps until there."""
+"""Until which step rounding errors stay small: these drive the network away, or (Rprop) take signs of what is left."""
 CONTRADICTED = """
 x = torch.cat([x, x, x])
 y = torch.cat([y, y, 1 - y])

@@ -22,11 +22,8 @@ from .running import Problem, Result
 SET = "optimizers"
 STEPS = 50
 TOLERANCE = 1e-8  # of the largest absolute value; 50 steps amplify the last bits
-FEWER_STEPS = {
-    "Rprop(model.parameters(), maximize=True)": 12,
-    "Adafactor(model.parameters(), weight_decay=0.1, maximize=True)": 30,
-}
-"""Until which step rounding errors stay small: these drive the network away, or (Rprop) take signs of what is left."""
+FEWER_STEPS = {"Rprop(model.parameters(), maximize=True)": 12}
+"""What saturates the network: from there on Rprop takes the signs of rounding errors."""
 CONTRADICTED = """
 x = torch.cat([x, x, x])
 y = torch.cat([y, y, 1 - y])

@@ -271,7 +271,7 @@ def adafactor(
     def update(updates: Any, state: AdafactorState, params: Any) -> tuple[Any, AdafactorState]:
         count = state.count + 1
         share = count**beta2_decay
-        rate = jnp.minimum(learning_rate, 1 / jnp.sqrt(count))
+        rate = jnp.minimum(learning_rate, count**-0.5)
 
         def averaged(axis: int, means: Any) -> Any:
             return jax.tree.map(lambda m, g: m + share * (mean_of_squares(g, axis) - m), means, updates)

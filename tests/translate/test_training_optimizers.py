@@ -79,7 +79,7 @@ OPTIMIZERS = [
     "RAdam(model.parameters(), lr=0.05, weight_decay=0.05, decoupled_weight_decay=True)",
     "ASGD(model.parameters(), lr=0.05, lambd=0.1, alpha=0.5, t0=2, weight_decay=0.02)",
     "Adafactor(model.parameters())",
-    "Adafactor(model.parameters(), lr=0.05, beta2_decay=-0.5, eps=(1e-3, 0.1), d=0.5, weight_decay=0.1)",
+    "Adafactor(model.parameters(), lr=0.05, beta2_decay=-0.5, eps=(1e-3, 0.1), d=1.5, weight_decay=0.1)",
     "Rprop(model.parameters())",
     "Rprop(model.parameters(), lr=0.05, etas=(0.3, 1.5), step_sizes=(1e-3, 0.2))",
 ]

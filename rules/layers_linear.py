@@ -64,7 +64,6 @@ layer(
     "torch.nn.EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,"
     " mode='mean', sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)",
     base="EmbeddingBag",
-    attributes={"weight": "embedding"},
     ignore=["sparse"],
 )
 

@@ -19,18 +19,6 @@ loader = [(torch.ones(4, 3), torch.ones(4, 2))]
 """
 
 REFUSED = {
-    "parameters updated by hand": (
-        """\
-for x, y in loader:
-    loss = criterion(model(x), y)
-    model.zero_grad()
-    loss.backward()
-    with torch.no_grad():
-        for p in model.parameters():
-            p -= 0.1 * p.grad
-""",
-        "works on the gradients in .grad",
-    ),
     "a norm of gradients for the log": (
         """\
 for x, y in loader:
@@ -125,13 +113,33 @@ for x, y in loader:
 """,
         "it prints",
     ),
-    "statements on one line": (
+    "a loop on one line": (
         """\
-for x, y in loader:
-    optimizer.zero_grad(); loss = criterion(model(x), y)
-    loss.backward(); optimizer.step()
+for x, y in loader: optimizer.zero_grad(); criterion(model(x), y).backward(); optimizer.step()
 """,
         "on one line",
+    ),
+    "gradients that nothing clears": (
+        """\
+for x, y in loader:
+    loss = criterion(model(x), y)
+    loss.backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.1 * p.grad
+""",
+        "aren't zeroed",
+    ),
+    "a matrix product with a gradient": (
+        """\
+for x, y in loader:
+    model.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    for p in model.parameters():
+        p.data -= 0.1 * (p.grad @ p.grad.T @ p.data)
+""",
+        "works on the gradients in .grad",
     ),
     "two optimizers of one module": (
         """\

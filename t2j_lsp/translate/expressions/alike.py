@@ -11,7 +11,7 @@ import ast
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .walk_order import walk_alike
@@ -43,9 +43,19 @@ def _paired(inference: Inference, loop: ast.For) -> set[str]:
             for target in targets:
                 if isinstance(target, ast.Tuple) and len(target.elts) == 2:  # a name and a parameter
                     names |= {t.id for t in target.elts[1:] if isinstance(t, ast.Name)}
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=name)]),
+            iter=ast.Call(func=ast.Attribute(attr="named_parameters"), args=[], keywords=[]),
+        ):
+            names = {name, f"[{key}]"}
         case _:
             return set()
-    for statement in loop.body:
+    return _computed(inference, loop, names)
+
+
+def _computed(inference: Inference, loop: ast.For, names: set[str]) -> set[str]:
+    """The names of parameters, and of what a loop computes of them."""
+    for statement in (n for s in loop.body for n in ast.walk(s)):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _elementwise(inference, value, names):
                 names.add(name)
@@ -74,6 +84,9 @@ def _elementwise(inference: Inference, node: ast.expr, names: set[str]) -> bool:
         case ast.Attribute(value=value, attr=attr):
             of_self = isinstance(value, ast.Name) and not isinstance(inference.fact(node), Tensor)
             return of_self or attr == "data" and _elementwise(inference, value, names)
+        case ast.Subscript(value=holder, slice=ast.Name(id=key)):
+            text = ast.unparse(holder)
+            return f"{text}[{key}]" in names or f"[{key}]" in names and holds_parameters(inference, text)
         case ast.UnaryOp(operand=operand):
             return _elementwise(inference, operand, names)
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
@@ -90,6 +103,35 @@ def _elementwise(inference: Inference, node: ast.expr, names: set[str]) -> bool:
             if isinstance(func, ast.Attribute) and func.attr in _METHODS | _VALUES | _OF_PAIRS:
                 return _elementwise(inference, func.value, names)
     return False
+
+
+def holds_parameters(inference: Inference, holder: str) -> bool:
+    """Whether a dictionary has, under the names of a module's parameters, what is computed of each of them alone.
+
+    ``for name, p in model.named_parameters(): self.shadow[name] = p.data.clone()``, and nothing else is put into it.
+    """
+    classes: set[object] = set()
+    stores = [n for n in inference.source.nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    stores = [n for n in stores if ast.unparse(n.value) == holder]
+    for store in stores:
+        statement = inference.source.parents[store]
+        around = with_ancestors(store, inference.source.parents)
+        match next((place for place in around if isinstance(place, ast.For)), None), statement:
+            case (
+                ast.For(
+                    target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=name)]),
+                    iter=ast.Call(func=ast.Attribute(attr="named_parameters", value=owner), args=[], keywords=[]),
+                ) as loop,
+                ast.Assign(value=value),
+            ) if ast.unparse(store.slice) == key:
+                fact = inference.fact(owner)
+                classes.add(fact.cls.info if isinstance(fact, Instance) else fact)
+                names = _computed(inference, loop, {name, f"{holder}[{key}]"})
+                if not _elementwise(inference, value, names):
+                    return False
+            case _:
+                return False
+    return len(classes) == 1
 
 
 def _averages(inference: Inference, info: FunctionInfo) -> bool:

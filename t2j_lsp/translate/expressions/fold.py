@@ -1,11 +1,11 @@
-"""Conditions whose value is known in JAX: there is no TorchScript, and no tracing that code can ask about."""
+"""Conditions whose value is known in JAX: no TorchScript, no tracing to ask about, all parameters of a file trained."""
 
 from __future__ import annotations
 
 import ast
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
@@ -39,5 +39,8 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
             if stop in values:
                 return stop
             return None if None in values else not stop
+        case ast.Attribute(attr="requires_grad", value=owner) if not inference.freezes:
+            fact = inference.fact(owner)
+            return True if isinstance(fact, Tensor) and fact.any_layout else None
         case _:
             return None

@@ -24,7 +24,7 @@ from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.positions import header_end
-from t2j_lsp.translate.source.text import Edit, Source
+from t2j_lsp.translate.source.text import Edit, Source, in_order
 from t2j_lsp.translate.statements.module_statements import is_super_init
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -66,7 +66,7 @@ class Outcomes:
         self.targets: list[tuple[int, int]] = []
         position = length = 0
         out: list[str] = []
-        for edit in sorted(set(self.ctx.edits.made), key=lambda e: (e.start, e.end, e.priority)):
+        for edit in in_order(self.ctx.edits.made):
             if edit.start < position:
                 continue
             out += [self.source.text[position : edit.start], edit.new]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
@@ -10,11 +11,13 @@ from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.truth import Truth
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
+
+_NO_FLAG = "JAX arrays carry no such flag: what is differentiated is said where the gradient is taken."
 
 TRANSPARENT = names_with(Trait.TRANSPARENT)
 
@@ -50,7 +53,12 @@ class ControlFlow:
         return True
 
     def assertion(self, node: ast.Assert) -> bool:
-        """``assert``, whose parts are rewritten like those of others."""
+        """``assert``, whose parts are rewritten like those of others; one about gradients' flags goes."""
+        if _asks_for_flag(node.test, self.ctx.fact):
+            self.ctx.report.note(node, "torch.Tensor.requires_grad", "note", _NO_FLAG)
+            self.ctx.edits.delete(node)
+            self.ctx.report.converted += 1
+            return True
         self.truth.condition(node.test)
         return False
 
@@ -64,6 +72,10 @@ class ControlFlow:
 
     def for_loop(self, node: ast.For | ast.AsyncFor) -> bool:
         """``for``: over a module's parts, or over anything."""
+        if all(_asks_gradients(s, self.ctx.fact) for s in node.body) and not node.orelse:
+            self.ctx.edits.delete(node)
+            self.ctx.report.converted += 1
+            return True
         if not self.loops.walks(node):
             self.header.expressions(node)
         self.statements.block(node.body)
@@ -73,8 +85,13 @@ class ControlFlow:
     def with_block(self, node: ast.With | ast.AsyncWith) -> bool:
         """``with``, which goes where JAX needs none."""
         names = [self._context_name(item) for item in node.items]
-        if all(name in NO_GRAD or name in TRANSPARENT for name in names) and node.body[0].lineno > node.lineno:
-            self.statements.unwrap(node, node.body)
+        if all(name in NO_GRAD or name in TRANSPARENT for name in names):
+            if node.body[0].lineno > node.lineno:
+                self.statements.unwrap(node, node.body)
+            else:
+                span = self.ctx.source.span
+                self.ctx.edits.add(span(node)[0], span(node.body[0])[0], "")
+                self.statements.block(node.body)
             if any(name in NO_GRAD for name in names):
                 self.no_gradient.leave_block(node)
             return True
@@ -119,3 +136,22 @@ class ControlFlow:
         expression = item.context_expr
         fact = self.ctx.fact(expression.func if isinstance(expression, ast.Call) else expression)
         return fact.name if isinstance(fact, Qual) and item.optional_vars is None else ""
+
+
+def _asks_for_flag(node: ast.expr, fact: Callable[[ast.AST], object]) -> bool:
+    """``not target.requires_grad`` of an array."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(fact(node.value), Tensor)
+
+
+def _asks_gradients(node: ast.stmt, fact: Callable[[ast.AST], object]) -> bool:
+    """``p.requires_grad = True`` of an array: a flag, where JAX is told by what to differentiate."""
+    match node:
+        case (
+            ast.Assign(targets=[ast.Attribute(attr="requires_grad", value=owner)], value=ast.Constant(value=True))
+            | ast.Expr(value=ast.Call(func=ast.Attribute(attr="requires_grad_", value=owner), args=[], keywords=[]))
+        ):
+            held = fact(owner)
+            return isinstance(held, Tensor) and not held.variable
+    return False

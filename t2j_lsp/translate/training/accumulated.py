@@ -104,8 +104,7 @@ class AddedGradients:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]
                 case "clip":
-                    arguments = [rendered(self.ctx, statements, n, step_call.node)[1] for n in limits(step_call.call)]
-                    lines = clip_lines(self.ctx, step_call, arguments, grads, need)
+                    lines = clipped(self.ctx, step_call, grads, statements)
                 case "step":
                     lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
                 case _:
@@ -140,6 +139,12 @@ class AddedGradients:
                 return False
             place = self.ctx.source.parents[place]
         return any(s is place for s in block[block.index(zero) + 1 :])
+
+
+def clipped(ctx: Context, clip: StepCall, grads: str, statements: StatementRewriter) -> list[str]:
+    """The lines that clip the gradients in a variable."""
+    arguments = [rendered(ctx, statements, node, clip.node)[1] for node in limits(clip.call)]
+    return clip_lines(ctx, clip, arguments, grads, statements.renderer.need)
 
 
 def own_expressions(node: ast.stmt) -> list[ast.AST]:

@@ -92,7 +92,10 @@ def _gradient(context: Context, renderer: ExpressionRenderer, found: InputGradie
 
 
 def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Assign | None:
-    """The only statement that assigns a name, in front of the call and in its block."""
+    """The last statement that assigns a name, in front of the call and in its block.
+
+    None where something that it is computed from is bound anew in between.
+    """
     statement: ast.AST = call
     while not isinstance(statement, ast.stmt):
         statement = inference.source.parents[statement]
@@ -100,8 +103,11 @@ def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Ass
     front = block[: block.index(statement)] if statement in block else []
     found = [s for s in front if any(_binds(n, name) for n in ast.walk(s))]
     match found:
-        case [ast.Assign(targets=[ast.Name()]) as made]:
-            return made
+        case [*_, ast.Assign(targets=[ast.Name()]) as made]:
+            read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
+            between = front[front.index(made) + 1 :]
+            fresh = name not in read and not any(_binds(n, one) for s in between for n in ast.walk(s) for one in read)
+            return made if len(found) == 1 or fresh else None
     return None
 
 
@@ -111,7 +117,10 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 def _depends_directly(inference: Inference, made: ast.Assign, name: str) -> bool:
     """Whether a value is computed from a variable, and from nothing else that was."""
-    read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
+    whole = {n for call in ast.walk(made.value) if _is_gradient_by(inference, call, name) for n in ast.walk(call)}
+    read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name) and n not in whole}
+    if whole:
+        read.add(name)
     block = inference.source.block_of(made) or []
     front = block[: block.index(made)]
     last = max((i for i, s in enumerate(front) if any(_binds(n, name) for n in ast.walk(s))), default=-1)
@@ -121,6 +130,12 @@ def _depends_directly(inference: Inference, made: ast.Assign, name: str) -> bool
             return False
     behind = block[block.index(made) + 1 :]
     return name in read and not any(_binds(n, name) for s in behind for n in ast.walk(s))
+
+
+def _is_gradient_by(inference: Inference, node: ast.AST, name: str) -> bool:
+    """Whether it is a gradient by the variable, which is written as a function of it alone."""
+    found = input_gradient(inference, node) if isinstance(node, ast.Call) else None
+    return found is not None and found.variable.id == name and found.through
 
 
 def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -66,6 +67,7 @@ class Inputs:
             self.local |= context.source.symbols.bound(function.node)
             function = function.outer
         self.taken: set[str] = set()
+        self.parts: Sequence[ast.AST] = ()
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:
         """Inputs of code that runs in this order, by the expression passed. Raises Refused.
@@ -73,6 +75,7 @@ class Inputs:
         ``modules`` are passed whether the code names them or not.
         """
         found: dict[str, Input] = {}
+        self.parts = parts
         names = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
         self.taken = {n for n in names if not self._is_self(n)}
         for text in modules:
@@ -84,7 +87,7 @@ class Inputs:
             exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
             for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if self.flow.variable(node) in exposed and _is_load(node):
-                    made = self._made_of_values(node, exposed)
+                    made = self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
                     if made is not None:
                         self._add_made(node, made, found)
                     else:
@@ -157,12 +160,43 @@ class Inputs:
                     return False
         return any(isinstance(node, ast.Subscript) for node in ast.walk(call))
 
-    def _add_made(self, node: ast.expr, made: ast.Call, found: dict[str, Input]) -> None:
+    def _part_of_array(self, node: ast.expr, exposed: set[str]) -> ast.Subscript | None:
+        """``x[i:i + 16]`` around a name in it, passed as a whole: a step that is given ``i`` is compiled for each."""
+        place: ast.AST | None = node
+        while isinstance(place, ast.expr | ast.Slice):
+            match place:
+                case ast.Subscript(value=ast.Name(id=held) as base, ctx=ast.Load()) if self._varies(place, exposed):
+                    fact = self.ctx.fact(base)
+                    return place if isinstance(fact, Tensor) and not fact.variable and held in exposed else None
+            place = self.ctx.source.parents.get(place)
+        return None
+
+    def _varies(self, part: ast.Subscript, exposed: set[str]) -> bool:
+        """Whether a part of an array is cut by numbers that are known before the step, and change."""
+        if not any(isinstance(n, ast.Slice) for n in ast.walk(part.slice)):
+            return False
+        names = [n for n in ast.walk(part.slice) if isinstance(n, ast.Name) and not hasattr(builtins, n.id)]
+        if any(isinstance(n, ast.Attribute | ast.Lambda | ast.comprehension) for n in ast.walk(part.slice)):
+            return False
+        if not all(n.id in exposed and not isinstance(self.ctx.fact(n), Tensor) for n in names):
+            return False
+        return any(n.id in self.local or not self.constant(n.id) for n in names)
+
+    def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, found: dict[str, Input]) -> None:
         text = ast.unparse(made)
         if text not in found:
-            found[text] = Input(self._name(f"{text}.{ast.unparse(node)}"), text, "array", given=text)
+            name = self._name_of_part(made) if isinstance(made, ast.Subscript) else self._name(f".{ast.unparse(node)}")
+            found[text] = Input(name, text, "array", given=text)
         if made not in found[text].places:
             found[text].places.append(made)
+
+    def _name_of_part(self, part: ast.Subscript) -> str:
+        """The array's own name, where nothing else of it is read."""
+        array, text = ast.unparse(part.value), ast.unparse(part)
+        reads = [n for at in self.parts for n in ast.walk(at) if isinstance(n, ast.Name) and n.id == array]
+        if all(ast.unparse(self.ctx.source.parents[n]) == text for n in reads):
+            return array
+        return self._name(f".{array}")
 
     # --- one variable ---------------------------------------------------------------------------------------------
 

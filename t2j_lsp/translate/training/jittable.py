@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
     Class,
+    Fact,
     Function,
     FunctionInfo,
     Instance,
@@ -162,10 +163,24 @@ class Jittable:
         if is_module(fact):
             return None
         if isinstance(node.func, ast.Name):
-            return self._name(node, node.func.id)
+            return None if self._is_function_of_class(node.func) else self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
             return self._method(node.func, text) if not _asks_gradient(node) else None
         return f"it calls {text}"
+
+    def _has_own_gradient(self, owner: Fact) -> bool:
+        """Whether it is a class of the file with a gradient of its own, whose ``apply`` is a function."""
+        return isinstance(owner, Class) and any(
+            isinstance(base, Qual) and base.name in names_with(Trait.OWN_GRADIENT) for base in owner.info.bases
+        )
+
+    def _is_function_of_class(self, node: ast.Name) -> bool:
+        """Whether a name is only ever given such a function: ``square = Square.apply``."""
+        values = self.reader.assigned(node.id)
+        return bool(values) and all(
+            isinstance(v, ast.Attribute) and v.attr == "apply" and self._has_own_gradient(self.inference.fact(v.value))
+            for v in values
+        )
 
     def _library(self, name: str, text: str) -> str | None:
         if name in LAYERS:
@@ -201,6 +216,8 @@ class Jittable:
                 return f"it calls {text}" if owner.name not in names_with(Trait.DISTRIBUTION) else None
             case Instance() if not owner.cls.info.is_module:
                 return f"it calls {text}, whose object can't be passed to a compiled function"
+        if name == "apply" and self._has_own_gradient(owner):
+            return None
         if is_module(owner):
             if name in MODE_METHODS:
                 return f"it calls {text}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from t2j_lsp.symbols import statement_of_the_file
 from t2j_lsp.translate.expressions.context import Context, Edits
@@ -73,17 +74,25 @@ class Region:
         return out
 
     def changed(self) -> list[ast.stmt]:
-        """The statements of the block that are rewritten as a whole, in order."""
+        """The statements of the block that are rewritten as a whole, in order, with those on the same lines."""
         owners = {self.owner(self.items[i]) for i in self.taken | self.shared.keys()}
-        return [s for s in self.block if s in owners]
+        return [s for unit in self.units if not owners.isdisjoint(unit) for s in unit]
 
     def _check_lines(self) -> None:
-        """Raises Refused if statements share lines."""
-        seen: dict[int, ast.stmt] = {}
+        """Raises Refused if the block stands on the line of what it belongs to."""
+        if not self.ctx.source.starts_line(self.block[0]):
+            raise Refused("The loop stands on one line.")
+
+    @cached_property
+    def units(self) -> list[list[ast.stmt]]:
+        """The statements of the block by the lines that they share: ``loss.backward(); optimizer.step()``."""
+        out: list[list[ast.stmt]] = []
         for statement in self.block:
-            if not self.ctx.source.starts_line(statement) or statement.lineno in seen:
-                raise Refused("Several statements of the loop stand on one line.")
-            seen[statement.end_lineno or statement.lineno] = statement
+            if out and out[-1][-1].end_lineno == statement.lineno:
+                out[-1].append(statement)
+            else:
+                out.append([statement])
+        return out
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -92,27 +101,29 @@ class Region:
         pending: list[str] = []
         blank = begun = False
         previous = header_end(self.ctx.source.parents.get(self.block[0], self.ctx.source.tree))
-        changed = self.changed()
-        for at, statement in enumerate(self.block):
-            assert statement.end_lineno is not None
-            if statement not in changed:
-                previous, pending, blank, begun = statement.end_lineno, [], False, True
+        changed = set(self.changed())
+        for at, unit in enumerate(self.units):
+            last = unit[-1].end_lineno
+            assert last is not None
+            if unit[0] not in changed:
+                previous, pending, blank, begun = last, [], False, True
                 continue
-            lead = lead_lines(self.ctx.source, statement, previous)
+            lead = lead_lines(self.ctx.source, unit[0], previous)
             blank = blank or (bool(lead) and not lead[0])
             lines: list[str] = []
-            pending += self._comments(statement, lead)
-            for index, item in enumerate(self.items):
-                if self.owner(item) is statement:
-                    lines += self._item(index, statements, steps, pending)
-            if at + 1 == len(self.block) or self.block[at + 1] not in changed:
+            for statement in unit:
+                pending += self._comments(statement, lead if statement is unit[0] else [])
+                for index, item in enumerate(self.items):
+                    if self.owner(item) is statement:
+                        lines += self._item(index, statements, steps, pending)
+            if at + 1 == len(self.units) or self.units[at + 1][0] not in changed:
                 lines += pending
             if lines and blank and begun:
                 lines.insert(0, "")
             if lines:
                 blank, begun = False, True
-            self._replace(previous, statement, lines)
-            previous = statement.end_lineno
+            self._replace(previous, last, lines, unit[0].lineno)
+            previous = last
 
     def _comments(self, statement: ast.stmt, lead: list[str]) -> list[str]:
         """The comments of a changed statement that stay in the loop at its place."""
@@ -205,13 +216,12 @@ class Region:
             lines.append(f"{name} = {number}")
         return lines
 
-    def _replace(self, previous: int, statement: ast.stmt, lines: list[str]) -> None:
-        """Put lines in the place of a statement and of what stands above it."""
+    def _replace(self, previous: int, last: int, lines: list[str], first: int) -> None:
+        """Put lines in the place of the statements from line ``first`` to ``last`` and of what stands above them."""
         source = self.ctx.source
-        assert statement.end_lineno is not None
         start = source.starts[previous] if previous < len(source.starts) else len(source.text)
-        end = source.starts[statement.end_lineno] if statement.end_lineno < len(source.starts) else len(source.text)
-        new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.edits.indent(statement.lineno)))
+        end = source.starts[last] if last < len(source.starts) else len(source.text)
+        new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.edits.indent(first)))
         if not new and not source.text[end:].strip() and not source.text[:end].endswith(source.newline):
             end = len(source.text)
         self.ctx.edits.add(start, end, new)

@@ -69,7 +69,7 @@ class UpdateSlicer:
             if self._replaces(index):
                 needed -= written
             needed |= self.reads(index)
-            if index in depending or self._starts_sum(index, written, out):
+            if index in depending or self._starts_sum(index, written, out) or self._names_function(index):
                 out.append(index)
         return out[::-1]
 
@@ -79,6 +79,13 @@ class UpdateSlicer:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant | ast.UnaryOp):
             return False
         return any(written <= self.writes(i) & self.reads(i) for i in path)
+
+    def _names_function(self, index: int) -> bool:
+        """Whether an item is ``square = Square.apply``: what is called in the step can't be passed to it."""
+        match self.items[index].node:
+            case ast.Assign(targets=[ast.Name()], value=ast.Attribute(attr="apply", value=ast.Name())):
+                return True
+        return False
 
     def depending(self, variables: set[str], last: int) -> set[int]:
         """Items that read the variables, or values made from them."""

@@ -75,7 +75,9 @@ class StepWriter:
         parts, trained = self._parts(update, moved), self._trained(update)
         finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
         inputs = finder.of(parts, trained)
-        optimizers = [finder.optimizer(one.text) for one in update.optimized] if update.mode != "accumulated" else []
+        optimizers = (
+            [finder.optimizer(one.text) for one in update.optimized] if update.mode in ("fused", "conditional") else []
+        )
         clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
         for one in inputs.values():
             if one.given:
@@ -242,7 +244,7 @@ class _Composer:
         partial = f"{self.writer.need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in self.used) else ""
         given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in self._taken())
         targets = list(self.returned)
-        if self.update.mode == "accumulated":
+        if self.update.grads:
             targets.append(self.update.grads)
         wanted = {*self.update.live, self.update.grads, *self._given()}
         if targets == [self.loss] and self.loss not in wanted:
@@ -291,6 +293,8 @@ class _Composer:
         if self.update.mode == "accumulated":
             tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {self.new}{self._suffix()})"
             return [f"return {', '.join([*self.returned, tree])}"]
+        if self.update.mode == "stored":
+            return [f"return {', '.join([*self.returned, self.grads])}"]
         part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
         if part and len(self.update.optimized[0].modules) == 1:
             lines.append(f"{self.grads} = {self.grads}{part}")
@@ -352,7 +356,7 @@ class _Composer:
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn})"]
         partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.text for i in shared)
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in shared)
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""

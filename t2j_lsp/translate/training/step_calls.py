@@ -149,6 +149,10 @@ class Reader:
                 return bool(values) and all(self.open_context(v, depth + 1) for v in values)
         return False
 
+    def assigned(self, name: str) -> list[ast.expr]:
+        """What is assigned to a name, anywhere in the file."""
+        return self._assigned.get(name, [])
+
     @cached_property
     def _assigned(self) -> dict[str, list[ast.expr]]:
         """What is assigned to each name, anywhere in the file."""

@@ -12,13 +12,14 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
-from .accumulated import ELSEWHERE, STORED, AccumulatedTraining, AddedGradients, loops, own_expressions
+from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
 from .flow import DataFlow
 from .jittable import Jittable
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .step import StepWriter, unused
 from .step_calls import CLOSURE, Reader, Refused, blocks, flatten
+from .stored_gradients import StoredGradients
 from .update import Phase, Update, Updates
 
 LEFT = "This training code isn't converted: "
@@ -209,7 +210,9 @@ class _ScopePlan:
         if len(waiting) > 1 or any(one.updates for one in found):
             raise Refused(waiting[0][2])
         if self.added.reads_gradients():
-            raise Refused(STORED)
+            one, phase, _ = waiting[0]
+            StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates).plan(one, phase)
+            return
         try:
             one, phase, reason = waiting[0]
             self.added.add_up(one, self.updates, phase, reason)
@@ -251,10 +254,12 @@ class _ScopePlan:
             hints = ["train_step", "update_step"]
             if update.mode == "accumulated":
                 hints = ["accumulate_gradients", "add_gradients"]
+            elif update.mode == "stored":
+                hints = ["gradients", "loss_and_gradients", "compute_gradients"]
             elif len(one.updates) > 1:
                 module = update.optimized[0].modules[0].rpartition(".")[2]
                 hints = [f"{module}_step", f"update_{module}"]
-            if self.info is not None and update.mode != "accumulated":
+            if self.info is not None and not update.grads:
                 hints.insert(1, f"{self.info.name}_step")
             update.name = unused(self.ctx.names, *hints)
 

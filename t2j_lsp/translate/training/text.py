@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from t2j_lsp.contract import MARK
@@ -17,12 +18,18 @@ from t2j_lsp.translate.source.text import Source, apply_edits
 def converted(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:
     """The lines that a statement becomes, without the indentation it stands at. Its trailing comment is kept."""
     start, end = span_of_lines(ctx.source, node)
+    past = end + len(ctx.source.newline)
+    place = ctx.source.statement(node)
+    if not place.alone:
+        start = place.start
+    if place.separator is not None:
+        end, past = place.end, place.separator
     before, ctx.edits.made = ctx.edits.made, []
     statements.visit(node, planned=False)
     new, ctx.edits.made = ctx.edits.made, before
-    inside = [e for e in new if start <= e.start <= end and e.end <= end + len(ctx.source.newline)]
+    inside = [e for e in new if start <= e.start <= end and e.end <= past]
     ctx.edits.made += [e for e in new if e not in inside]
-    text = apply_edits(ctx.source.text, inside, start, end)
+    text = apply_edits(ctx.source.text, [replace(e, end=min(e.end, end)) for e in inside], start, end)
     reasons = [r for at in list(ctx.report.todos) if start <= at <= end for r in ctx.report.todos.pop(at)]
     width = len(ctx.source.indent(node.lineno))
     lines = dedented(text, width)

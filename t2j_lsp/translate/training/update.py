@@ -19,7 +19,8 @@ from .objects import Objects, VariableScope, targets
 from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Reader, Refused, StepCall, clip_of
 
-Mode = Literal["fused", "conditional", "accumulated"]
+Mode = Literal["fused", "conditional", "accumulated", "stored"]
+"""``stored``: the step only gives the gradients, which other code of the program reads."""
 
 NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
@@ -155,11 +156,19 @@ class Updates:
 
     def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
         """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
-        slicer = UpdateSlicer(items, self.flow)
-        losses = self.losses(items, phase)
-        one = self.optimized(optimizer, slicer, losses)
+        one = self.optimized(optimizer, UpdateSlicer(items, self.flow), self.losses(items, phase))
         if len(one.modules) != 1:
             raise Refused("Gradients of several modules add up over several backward passes.")
+        return self._gradients("accumulated", items, phase, one, grads)
+
+    def stored(self, items: Sequence[Item], phase: Phase, trained: Optimized, grads: str) -> Update:
+        """A backward pass whose gradients the program reads itself, from the variables ``grads``. Raises Refused."""
+        return self._gradients("stored", items, phase, trained, grads)
+
+    def _gradients(self, mode: Mode, items: Sequence[Item], phase: Phase, one: Optimized, grads: str) -> Update:
+        """A backward pass without a step behind it. Raises Refused."""
+        slicer = UpdateSlicer(items, self.flow)
+        losses = self.losses(items, phase)
         if any(items[i].condition is not None for i in phase.backs):
             raise Refused("The backward pass stands under a condition.")
         variables = self.variables([one])
@@ -169,7 +178,7 @@ class Updates:
         call = phase.backs[-1]
         made = slicer.close(path, call) if path else UpdateSlice(call=call)
         first = min([call, *made.moved, *made.split, *made.delayed])
-        update = Update("accumulated", items, made, losses, [one], [], first, call, grads=grads)
+        update = Update(mode, items, made, losses, [one], [], first, call, grads=grads)
         self.check_trace(update)
         update.live = self.live(update)
         return update

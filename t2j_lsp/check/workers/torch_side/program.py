@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -57,7 +58,8 @@ def program(request: dict[str, Any]) -> ProgramRun:
                 held.append((module, made))
 
         made_here = reporting(Constructions(streams, on_made))
-        with made_here, loading_here(), layer_by_layer(), torch_random.drawing(tape), _counted(budget):
+        leaves = _leaves_moved(request["moved"], rng) if request["moved"] is not None else nullcontext()
+        with made_here, loading_here(), layer_by_layer(), torch_random.drawing(tape), _counted(budget), leaves:
             yield
 
     wide, default = request["wide"], torch.get_default_dtype()
@@ -126,6 +128,40 @@ def _move(module: nn.Module, by: float, rng: np.random.Generator) -> None:
             if parameter.is_floating_point() and not torch.nn.parameter.is_lazy(parameter):
                 values = parameter.detach().double().cpu().numpy()
                 parameter.copy_(torch.from_numpy(np.asarray(moved(values, by, rng))))
+
+
+@contextmanager
+def _leaves_moved(by: float, rng: np.random.Generator) -> Iterator[None]:
+    """The first time that tensors outside of modules get gradients, they are moved by a share of their size."""
+    original: Any = torch.Tensor.backward
+    seen: set[int] = set()
+    kept: list[torch.Tensor] = []  # so that no other tensor gets the identity of one that was seen
+
+    def backward(loss: torch.Tensor, *arguments: Any, **options: Any) -> None:
+        for leaf in _leaves(loss):
+            if id(leaf) not in seen:
+                seen.add(id(leaf))
+                kept.append(leaf)
+                if not isinstance(leaf, nn.Parameter):
+                    values = np.asarray(moved(leaf.detach().double().cpu().numpy(), by, rng))
+                    leaf.data.copy_(torch.from_numpy(values))
+        original(loss, *arguments, **options)
+
+    with mock.patch.object(torch.Tensor, "backward", backward):
+        yield
+
+
+def _leaves(loss: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensors that a loss gives gradients to."""
+    stack, seen = [loss.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if (leaf := getattr(node, "variable", None)) is not None:
+            yield leaf
+        stack += [following for following, _ in node.next_functions]
 
 
 @contextmanager

@@ -1,0 +1,331 @@
+"""Training by hand: a program that reads ``.grad`` and changes its tensors or parameters itself, without an optimizer.
+
+PyTorch stores the gradients of a backward pass in the tensors. In JAX the compiled function that computes the loss
+gives them back, and what reads ``w.grad`` reads that value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.rule.facts import Tensor, is_module
+from t2j_lsp.translate.rule.pieces import Piece, bracket
+
+from .accumulated import STORED, AccumulatedTraining, clipped
+from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
+from .objects import Objects, VariableScope
+from .region import ABOUT_ZEROING
+from .step_calls import Item, Refused, StepCall, blocks
+from .text import rendered
+from .update import NOT_ZEROED, Optimized, Phase, Update, Updates
+
+
+@dataclass
+class _Loop:
+    """``for p in params: p -= lr * p.grad``, and whether it clears the gradients too."""
+
+    node: ast.For
+    name: str
+    walked: ast.expr
+    """The list of tensors, or the module whose parameters these are."""
+    change: ast.stmt | None
+    """The statement that gives ``p`` a new value; None if the loop only clears gradients or asks for them."""
+    clears: bool
+
+
+class StoredGradients:
+    """The gradients of one scope that its own code reads."""
+
+    def __init__(self, context: Context, objects: Objects, scope: VariableScope, updates: Updates) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.scope = scope
+        self.updates = updates
+        self.body: Sequence[ast.stmt] = (
+            scope.function.node.body if scope.function is not None else context.source.tree.body
+        )
+
+    def plan(self, one: AccumulatedTraining, phase: Phase) -> None:
+        """An update that only computes gradients, and what reads them. Raises Refused."""
+        loops = [found for node in self._statements() if (found := self._loop(node)) is not None]
+        inside = {n for loop in loops for n in ast.walk(loop.node)}
+        direct = [n for n in self._gradients() if n not in inside]
+        clearing = [s for s in self._statements() if s not in inside and cleared(s) is not None]
+        direct.sort(key=lambda n: (n.lineno, n.col_offset))
+        names = [self._leaf(n.value) for n in direct]
+        lists = [loop for loop in loops if not is_module(self.ctx.fact(loop.walked))]
+        modules = list(dict.fromkeys(ast.unparse(x.walked) for x in loops if x not in lists))
+        if modules and (names or lists) or len(modules) > 1 or not (modules or names or lists):
+            raise Refused(STORED)
+        held = [name for loop in lists for name in self._elements(loop.walked)]
+        leaves = modules or list(dict.fromkeys([*held, *names]))
+        self._check_cleared(one, phase, leaves, clearing, loops)
+        self._check_places(one, phase, [*direct, *(loop.node for loop in loops)])
+        grads = self._fresh(modules, leaves, bool(names) or len(lists) > 0 and set(held) != set(leaves))
+        update = self.updates.stored(one.items, phase, Optimized("", tuple(leaves)), ", ".join(grads.values()))
+        if not modules and len(grads) > 1:
+            update.grads = f"({update.grads})"
+        one.updates.append(update)
+        self._clip(one, update)
+        self._read(direct, clearing, loops, leaves, grads)
+
+    # --- finding --------------------------------------------------------------------------------------------------
+
+    def _statements(self) -> Iterator[ast.stmt]:
+        """Every statement of the scope."""
+        for block in blocks(self.body):
+            yield from block
+
+    def _gradients(self) -> list[ast.Attribute]:
+        """Every ``x.grad`` of the scope."""
+        own = {n for s in self._statements() if not isinstance(s, ast.FunctionDef | ast.ClassDef) for n in ast.walk(s)}
+        return [
+            n
+            for n in own
+            if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(self.ctx.fact(n.value), Tensor)
+        ]
+
+    def _leaf(self, node: ast.expr) -> str:
+        """The variable of a tensor whose gradient is read: one that is made to have gradients. Raises Refused."""
+        fact = self.ctx.fact(node)
+        if not isinstance(node, ast.Name) or not isinstance(fact, Tensor) or fact.variable:
+            raise Refused(STORED)
+        if self.scope.function is not None and node.id not in self.ctx.source.symbols.bound(self.scope.function.node):
+            raise Refused(f"It changes {node.id}, which is bound outside of the function: pass it and return it.")
+        if not self._asks_gradients(node.id):
+            raise Refused(STORED)
+        return node.id
+
+    def _asks_gradients(self, name: str) -> bool:
+        """Whether a tensor is made with ``requires_grad``, or gets it, itself or as an element of a list."""
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    if any(is_flag(n) for n in ast.walk(value)):
+                        return True
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=target), attr="requires_grad")]):
+                    if target == name or self._iterates(node, target, name):
+                        return True
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=target), attr="requires_grad_")):
+                    if target == name or self._iterates(node, target, name):
+                        return True
+        return False
+
+    def _iterates(self, node: ast.AST, target: str, name: str) -> bool:
+        """Whether a statement stands in a loop whose variable is an element of a list with the tensor."""
+        while (parent := self.ctx.source.parents.get(node)) is not None:
+            node = parent
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == target:
+                return name in (self._names(node.iter) or ())
+        return False
+
+    def _names(self, node: ast.expr) -> list[str] | None:
+        """The names in a list that is written out, at the place or where its only name gets it."""
+        if isinstance(node, ast.Name):
+            values = self.objects.assigned(node.id, self.objects.home(node.id, self.scope))
+            if len(values) != 1 or values[0] is None:
+                return None
+            node = values[0]
+        if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
+            return None
+        names = [e.id for e in node.elts if isinstance(e, ast.Name)]
+        return names if len(names) == len(node.elts) == len(set(names)) else None
+
+    def _elements(self, node: ast.expr) -> list[str]:
+        """The tensors of a list, all of which have gradients. Raises Refused."""
+        names = self._names(node)
+        if names is None or not all(map(self._asks_gradients, names)):
+            raise Refused(STORED)
+        local = self.ctx.source.symbols.bound(self.scope.function.node) if self.scope.function is not None else None
+        if local is not None and not local >= set(names):
+            raise Refused(STORED)
+        return names
+
+    def _loop(self, node: ast.stmt) -> _Loop | None:
+        """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
+        reads = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
+            return None
+        if not any(is_name(n.value, node.target.id) for n in reads):
+            return None
+        name = node.target.id
+        walked = node.iter
+        match walked:
+            case ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]):
+                walked = module
+        if not is_module(self.ctx.fact(walked)) and self._names(walked) is None or node.orelse:
+            raise Refused(STORED)
+        body = [s for outer in node.body for s in asked(outer, name)]
+        changing = [s for s in body if cleared(s) is None]
+        if len(changing) > 1 or changing and not changes(changing[0], name):
+            raise Refused(STORED)
+        return _Loop(node, name, walked, changing[0] if changing else None, len(changing) < len(body))
+
+    # --- checks ---------------------------------------------------------------------------------------------------
+
+    def _check_cleared(
+        self, one: AccumulatedTraining, phase: Phase, leaves: list[str], clearing: list[ast.stmt], loops: list[_Loop]
+    ) -> None:
+        """Raises Refused unless all gradients are cleared each time; marks what does it in front of the pass."""
+        found: set[str] = set()
+        for item in one.items:
+            step_call = item.step_call
+            if step_call is not None and step_call.kind == "zero":
+                found.add(ast.unparse(step_call.subject))
+        for statement in clearing:
+            subject = cleared(statement)
+            assert subject is not None
+            if self._always_runs(statement, one):
+                found.add(ast.unparse(subject))
+                self._mark(one.items, statement, subject)
+        for loop in loops:
+            if loop.clears and self._always_runs(loop.node, one):
+                found |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
+                if loop.change is None:
+                    self._mark(one.items, loop.node, loop.walked)
+        if not found >= set(leaves):
+            raise Refused(NOT_ZEROED)
+
+    def _always_runs(self, node: ast.stmt, one: AccumulatedTraining) -> bool:
+        """Whether a statement runs as often as the backward pass: in its block, or in a ``with`` of it."""
+        place: ast.AST = node
+        while place not in one.block:
+            place = self.ctx.source.parents.get(place, self.ctx.source.tree)
+            if not isinstance(place, ast.With):
+                return False
+        return True
+
+    def _mark(self, items: list[Item], statement: ast.stmt, subject: ast.expr) -> None:
+        """A statement of the block that clears gradients is a part of the training step."""
+        for item in items:
+            if item.node is statement:
+                item.step_call = StepCall("zero", statement, ast.Call(subject, [], []), subject)
+
+    def _check_places(self, one: AccumulatedTraining, phase: Phase, uses: Sequence[ast.AST]) -> None:
+        """Raises Refused if gradients are used outside of the block, or in front of the backward pass."""
+        last = one.items[phase.backs[-1]].node
+        cleared = {i.node for i in one.items if i.step_call is not None and i.step_call.kind == "zero"}
+        for node in uses:
+            place: ast.AST = node
+            while place not in one.block:
+                if not isinstance(place, ast.expr | ast.With | ast.For | ast.If | ast.stmt):
+                    raise Refused(STORED)
+                place = self.ctx.source.parents[place]
+            if place not in cleared and place.lineno < last.lineno:  # type: ignore[attr-defined]
+                raise Refused(STORED)
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    def _fresh(self, modules: list[str], leaves: list[str], apart: bool) -> dict[str, str]:
+        """The variables that hold the gradients: one for each tensor, where they are read by themselves."""
+        fresh = self.ctx.names.fresh
+        return {leaf: fresh(f"{leaf}_grad") for leaf in leaves} if apart else {"": fresh("grads")}
+
+    def _read(
+        self,
+        direct: list[ast.Attribute],
+        clearing: list[ast.stmt],
+        loops: list[_Loop],
+        leaves: list[str],
+        grads: dict[str, str],
+    ) -> None:
+        plan = self.ctx.plan
+        gone = {n for s in clearing for n in ast.walk(s)}
+        for node in direct:
+            if node not in gone:
+                name = grads[node.value.id] if isinstance(node.value, ast.Name) else ""
+                plan.on_expression(node, lambda renderer, name=name: Piece(name))  # type: ignore[misc]
+        for statement in clearing:
+            plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
+        for loop in loops:
+            plan.on_statement(loop.node, lambda statements, loop=loop: self._write(loop, grads, statements))  # type: ignore[misc]
+
+    def _clip(self, one: AccumulatedTraining, update: Update) -> None:
+        """Clipping is done where it stands, to what the step gave. Raises Refused."""
+        for item in one.items:
+            clip = item.step_call
+            if clip is None or clip.kind != "clip":
+                continue
+            self.updates.clip_target(clip, update.optimized)
+            if update.grads.startswith("(") or item.inside:
+                raise Refused(STORED)
+
+            def write(statements: StatementRewriter, clip: StepCall = clip) -> None:
+                lines = clipped(self.ctx, clip, update.grads, statements)
+                self.ctx.edits.insert_before(clip.node, lines[:-1])
+                self.ctx.edits.replace(clip.node, lines[-1])
+                self.ctx.report.converted += 1
+
+            self.ctx.plan.on_statement(clip.node, write)
+
+    def _delete(self, node: ast.stmt) -> None:
+        """Clearing goes, and what is said of it above."""
+        source, above = self.ctx.source, self.ctx.source.statement(node).above
+        if above and any(map(ABOUT_ZEROING.search, above)):
+            self.ctx.edits.placed_comments.update(above)
+            first = source.starts[node.lineno - 1 - len(above)]
+            self.ctx.edits.add(first, source.starts[node.lineno - 1], "")
+        self.ctx.edits.delete(node)
+
+    def _write(self, loop: _Loop, grads: dict[str, str], statements: StatementRewriter) -> None:
+        """``w, b = [p - lr * g for p, g in zip([w, b], grads)]``, and the same over the parameters of a module."""
+        if loop.change is None:
+            self._delete(loop.node)
+            return
+        need = statements.renderer.need
+        value = self._changed(loop, statements)
+        g = self._gradient_name(loop)
+        self.ctx.report.converted += 1
+        if is_module(self.ctx.fact(loop.walked)):
+            module = statements.renderer.render(loop.walked).text
+            state = f"{need('nnx')}.state({module}, {need('nnx')}.Param)"
+            text = f"lambda {loop.name}, {g}: {value}"
+            tree = f"{need('jax')}.tree.map({text}, {state}, {grads['']})"
+            self.ctx.edits.replace(loop.node, f"{need('nnx')}.update({module}, {tree})")
+            return
+        names = self._names(loop.walked) or []
+        walked = ast.unparse(loop.walked)
+        given = grads[""] if "" in grads else f"[{', '.join(grads[n] for n in names)}]"
+        kept = f"{walked} = " if isinstance(loop.walked, ast.Name) else ""
+        line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {kept}"
+        line += f"[{value} for {loop.name}, {g} in zip({walked}, {given})]"
+        self.ctx.edits.replace(loop.node, line)
+
+    def _gradient_name(self, loop: _Loop) -> str:
+        taken = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}
+        return next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
+
+    def _changed(self, loop: _Loop, statements: StatementRewriter) -> str:
+        """The new value of ``p``, of ``p`` and ``g``."""
+        g, name, change = self._gradient_name(loop), loop.name, loop.change
+        renderer = statements.renderer
+        for node in ast.walk(loop.node):
+            if isinstance(node, ast.Attribute) and is_name(node.value, name):
+                if node.attr == "grad":
+                    renderer.put(node, Piece(g))
+                elif node.attr == "data":
+                    renderer.put(node, Piece(name))
+            if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.value, ast.Attribute):
+                if node.value.attr == "grad" and is_name(node.value.value, name):
+                    renderer.put(node, Piece(g))
+        match change:
+            case ast.AugAssign(op=op, value=value):
+                return self._operation(change, SIGNS[type(op)], name, value, statements)
+            case ast.Assign(value=value):
+                return rendered(self.ctx, statements, value, change)[1]
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[value], keywords=keywords)):
+                if keywords:
+                    alpha = bracket(Piece(rendered(self.ctx, statements, keywords[0].value, change)[1], 12), 12)
+                    return f"{name} {CHANGES[attr]} {alpha} * {bracket(renderer.render(value), 12)}"
+                return self._operation(change, CHANGES[attr], name, value, statements)
+        raise AssertionError(ast.unparse(loop.node))
+
+    def _operation(self, place: ast.stmt, sign: str, name: str, value: ast.expr, statements: StatementRewriter) -> str:
+        text = rendered(self.ctx, statements, value, place)[1]
+        simple = isinstance(value, ast.Name | ast.Constant | ast.Attribute | ast.Call)
+        product = sign in "+-" and isinstance(value, ast.BinOp) and not isinstance(value.op, ast.Add | ast.Sub)
+        return f"{name} {sign} {text}" if simple or product else f"{name} {sign} ({text})"

@@ -1,0 +1,112 @@
+"""Training by hand, on gradients that PyTorch stores in tensors: the same numbers come out."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+
+from t2j_lsp.translate import translate
+
+from .side_by_side import sides
+
+HEAD = """\
+import torch
+from torch import nn
+
+x = torch.linspace(-1, 1, 24).reshape(12, 2)
+y = x @ torch.tensor([1.0, -2.0]) + 0.5
+w = torch.tensor([0.3, 0.1], requires_grad=True)
+b = torch.tensor(0.2, requires_grad=True)
+params = [w, b]
+losses = []
+"""
+LOOPS = {
+    "each tensor by itself": """
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+                b.sub_(b.grad, alpha=0.2)
+            w.grad.zero_()
+            b.grad = None
+            losses.append(loss.item())
+    """,
+    "a list of tensors": """
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            for p in params:
+                p.grad = None
+            loss.backward()
+            lr = 0.1 if i < 3 else 0.05
+            for p in params:
+                p.data += -lr * (p.grad + 0.01 * p.data)
+            losses.append(loss.item())
+    """,
+    "a list, and its tensors": """
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.backward()
+            losses.append(w.grad.norm().item())
+            with torch.no_grad():
+                for p in [w, b]:
+                    if p.grad is not None:
+                        p -= 0.1 * p.grad
+                        p.grad.zero_()
+    """,
+    "several on one line": """
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean(); losses.append(loss.item())
+            loss.backward()
+            with torch.no_grad(): w -= 0.1 * w.grad; b -= 0.1 * b.grad
+            w.grad = None; b.grad = None
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_tensors_that_are_changed_by_hand(name: str) -> None:
+    found = sides(HEAD + textwrap.dedent(LOOPS[name]), "by_hand")
+    assert not found.gaps()
+    assert "value_and_grad" in found.translation.code
+    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    for attribute in ("w", "b"):
+        wanted: torch.Tensor = getattr(found.torch, attribute)
+        np.testing.assert_allclose(getattr(found.jax, attribute), wanted.detach().numpy(), rtol=1e-5)
+
+
+MODULE = """
+model = nn.Linear(2, 1)
+nn.init.constant_(model.weight, 0.1)
+nn.init.constant_(model.bias, 0.2)
+for i in range(5):
+    model.zero_grad()
+    loss = ((model(x).squeeze(1) - y) ** 2).mean()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for p in model.parameters():
+        p.data.add_(p.grad, alpha=-0.1)
+    losses.append(loss.item())
+"""
+
+
+def test_parameters_that_are_changed_by_hand() -> None:
+    found = sides(HEAD + MODULE, "module_by_hand")
+    assert not found.gaps()
+    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+
+
+def test_a_tensor_of_the_module_level_stays_in_a_function() -> None:
+    step = """
+def step():
+    loss = ((x @ w + b - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w.sub_(0.1 * w.grad)
+        w.grad.zero_()
+"""
+    reasons = [gap.reason for gap in translate(HEAD + step).gaps]
+    assert any("bound outside of the function" in reason for reason in reasons)

@@ -40,18 +40,34 @@ def of_tensor(call: Call, name: str = "self") -> tuple[str, str]:
     it is the default.
     """
     argument = call[name]
-    text = argument.piece.text
-    node = ast.parse(text.strip(), mode="eval").body if text.startswith(("jnp.empty(", "jnp.zeros(")) else None
-    if isinstance(node, ast.Call) and len(node.args) == 1 and all(k.arg == "dtype" for k in node.keywords):
-        shape = ast.get_source_segment(text.strip(), node.args[0]) or ast.unparse(node.args[0])
-        dtype = ast.unparse(node.keywords[0].value) if node.keywords else ""
-        return f"({shape},)" if isinstance(node.args[0], ast.Constant) else shape, dtype
+    filled = _only_filled(argument.piece.text.strip())
+    if filled is not None:
+        return filled
     variable = call.site.parameter(argument.node) if argument.node is not None else None
     owner = variable[0] if variable is not None else holder(argument) if argument.simple else None
     if owner is None:
         hoisted = call.site.hoist(argument.piece, "x")
         owner = hoisted.text if hoisted is not None else argument.atom
     return f"{owner}.shape", f"{owner}.dtype"
+
+
+def _only_filled(text: str) -> tuple[str, str] | None:
+    """Shape and dtype of ``jnp.empty(shape, dtype=dtype)`` or ``jnp.zeros(shape).astype(dtype)``."""
+    if not text.startswith(("jnp.empty(", "jnp.zeros(")):
+        return None
+    match ast.parse(text, mode="eval").body:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr="astype"), args=[kind], keywords=[]):
+            dtype = ast.unparse(kind)
+        case ast.Call(keywords=[ast.keyword(arg="dtype", value=kind)]) as made:
+            dtype = ast.unparse(kind)
+        case ast.Call(keywords=[]) as made:
+            dtype = ""
+        case _:
+            return None
+    if ast.unparse(made.func) not in ("jnp.empty", "jnp.zeros") or len(made.args) != 1:
+        return None
+    shape = ast.get_source_segment(text, made.args[0]) or ast.unparse(made.args[0])
+    return f"({shape},)" if isinstance(made.args[0], ast.Constant) else shape, dtype
 
 
 def joined(shape_and_dtype: tuple[str, str]) -> str:

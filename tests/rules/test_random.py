@@ -43,6 +43,8 @@ ROWS = [
     ("torch.empty(2, 3).uniform_(-1, 1)", "rngs.uniform((2, 3), minval=-1)", ""),
     ("torch.empty(2, 3).uniform_(2, 5)", "rngs.uniform((2, 3), minval=2, maxval=5)", ""),
     ("torch.zeros(3, dtype=torch.float16).normal_()", "rngs.normal((3,), jnp.float16)", ""),
+    ("torch.zeros((2, 1)).half().uniform_(0, 1)", "rngs.uniform((2, 1), jnp.float16)", ""),
+    ("torch.zeros(3).sum().normal_()", "x = jnp.zeros(3).sum(); rngs.normal(x.shape, x.dtype)", ""),
     ("x.new_empty((2, 1)).bernoulli_(0.5)", "rngs.bernoulli(0.5, (2, 1)).astype(x.dtype)", "x"),
     ("torch.empty_like(x).normal_(1, 2)", "x2 = jnp.empty_like(x); 1 + 2 * rngs.normal(x2.shape, x2.dtype)", "x"),
     ("t = x * 1; t.exponential_(2); t", "t = x * 1; t = rngs.exponential(t.shape, t.dtype) / 2; t", "x"),

@@ -208,3 +208,21 @@ def f(batches: list[torch.Tensor], model, device):
     assert not done.gaps and "stop_gradient" not in done.code
     kept = convert("import torch\n\n" + code.replace("    y = out[0]\n", ""))
     assert "y = lax.stop_gradient(y)" in kept.code
+
+
+def test_a_name_that_a_block_without_gradients_may_not_bind_is_stopped_where_it_is_bound() -> None:
+    code = """
+def f(x: torch.Tensor, batches: list[torch.Tensor]):
+    with torch.no_grad():
+        for batch in batches:
+            y = torch.exp(x) * batch
+            print(y.sum())
+    for batch in batches:
+        for y in batches:
+            x = x + y
+    return x
+"""
+    done = convert("import torch\n\n" + code)
+    assert not done.gaps
+    assert "        y = jnp.exp(x) * batch\n        y = lax.stop_gradient(y)\n" in done.code
+    assert done.code.count("stop_gradient") == 1

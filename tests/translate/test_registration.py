@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
+from flax import nnx
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
+
+from .side_by_side import compare, sides
 
 SOURCE = """\
 import torch
@@ -97,3 +102,75 @@ def test_an_attribute_that_may_be_none_is_passed_as_it_is() -> None:
     source = SOURCE.format(statement='self.register_buffer("mask", maybe)')
     source += "\n    def forward(self, x):\n        return torch.add(x, 1) if self.mask is None else f(x, self.mask)\n"
     assert "f(x, self.mask)" in translate(source, Options()).code
+
+
+MADE = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class M(nn.Module):
+    {declared}
+
+    def __init__(self, shift: bool = {shift}):
+        super().__init__()
+        self.shift = shift
+        {statement}
+
+    def make(self):
+        if self.shift:
+            kernel = torch.ones(3, 1, 2, 2)
+        else:
+            kernel = None
+        return kernel
+
+    def forward(self, x):
+        return x if self.kernel is None else F.conv2d(x, self.kernel, groups=x.shape[1])
+"""
+
+
+@pytest.mark.parametrize("declared", ["kernel: torch.Tensor", "rank = 4"])
+@pytest.mark.parametrize("shift", [True, False])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'kernel = self.make()\n        self.register_buffer("kernel", kernel)',
+        'self.register_buffer("kernel", self.make())',
+    ],
+)
+def test_a_buffer_that_a_method_makes_is_none_where_that_gives_none(declared: str, shift: bool, statement: str) -> None:
+    both = sides(MADE.format(declared=declared, shift=shift, statement=statement), "made_buffer")
+    assert both.gaps() == []
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 4))
+    with jax.enable_x64(True):
+        module = both.jax.M(rngs=nnx.Rngs(0))
+        assert (module.kernel is None) is not shift
+        compare(both.torch.M().double(), module, [x], jit=True)
+
+
+DECLARED = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class M(nn.Module):
+    kernel: torch.Tensor
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kernel", torch.ones(3, 1, 2, 2))
+
+    def forward(self, x):
+        return F.conv2d(x, self.kernel, groups=x.shape[1])
+"""
+
+
+def test_a_buffer_that_the_class_declares_as_a_tensor_is_still_one() -> None:
+    """JAX's primitives take no Variable under jit: what a helper is given is the array in it."""
+    both = sides(DECLARED, "declared_buffer")
+    assert both.gaps() == []
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(2, 3, 4, 4))
+        compare(both.torch.M().double(), both.jax.M(rngs=nnx.Rngs(0)), [x], jit=True)

@@ -26,6 +26,9 @@ SAID = {
     "what may be a tensor, in older words": (
         "def f(x: Union[np.ndarray, Optional[torch.Tensor]]):\n    return None if x is None else x.tolist()\n"
     ),
+    "a slice that is written to": (
+        "def f(n: int):\n    x = torch.linspace(0, 1, n)\n    i = torch.argmin(x - 0.3)\n    x[:i] = 1\n    return x\n"
+    ),
 }
 UNSAID = {
     "a loop over a loader": (

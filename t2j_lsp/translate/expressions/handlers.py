@@ -15,8 +15,8 @@ class ExpressionRenderer(Protocol):
     def render(self, node: ast.expr) -> Piece:
         """The JAX code of an expression."""
 
-    def argument(self, node: ast.expr) -> Piece:
-        """An argument of a call: a variable is read with ``[...]``."""
+    def argument(self, node: ast.expr, needed: bool = False) -> Piece:
+        """An argument of a call: a variable is read with ``[...]``; ``needed`` where it can't be None."""
 
     def put(self, node: ast.expr, piece: Piece) -> None:
         """Say what an expression becomes, before it is rendered."""

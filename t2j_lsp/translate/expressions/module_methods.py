@@ -265,12 +265,17 @@ class ModuleMethods:
             test = bracket(self.renderer.render(value.test), slot(value, "test", value.test))
             return f"{self.registered(value.body, name, persistent)} if {test} else {none}"
         text = self.renderer.argument(value).text
+        function, current = self.ctx.scope.function, self.ctx.scope.statement
+        nullable = function is not None and may_be_none(function, value)
+        if nullable and not isinstance(value, ast.Name) and current is not None:
+            made = text
+            text = self.ctx.names.fresh("value")
+            current.before.append(f"{text} = {made}")
         extra = ""
         if persistent is not None and not (isinstance(persistent, ast.Constant) and persistent.value is True):
             extra = f", persistent={self.renderer.render(persistent).text}"
         made = f"{self.renderer.need('Buffer')}({text}{extra})"
-        function = self.ctx.scope.function
-        if isinstance(value, ast.Name) and function is not None and may_be_none(function, value):
+        if nullable:
             return f"{none} if {text} is None else {made}"
         return made
 

@@ -229,10 +229,10 @@ class Renderer:
         """Say what an expression becomes, before it is rendered."""
         self.rendered[node] = piece
 
-    def argument(self, node: ast.expr) -> Piece:
-        """An argument of a call: a variable is read with ``[...]``."""
+    def argument(self, node: ast.expr, needed: bool = False) -> Piece:
+        """An argument of a call: a variable is read with ``[...]``; ``needed`` where it can't be None."""
         piece = self.render(node)
-        return self.variables.read(node, piece) if isinstance(node, ast.Attribute) else piece
+        return self.variables.read(node, piece, needed) if isinstance(node, ast.Attribute) else piece
 
     def need(self, name: str) -> str:
         """A helper or imported name for the output, renamed if the user's code has taken it."""

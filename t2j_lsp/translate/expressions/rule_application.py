@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
@@ -281,7 +282,13 @@ class RuleApplication:
         site = self.site(node, rule.name)
         keywords = node.keywords if isinstance(node, ast.Call) else ()
         arguments = arguments_of(
-            signature, bound, self.renderer.argument, self.ctx.fact, keywords, self._silent_argument
+            signature,
+            bound,
+            self.renderer.argument,
+            self.ctx.fact,
+            keywords,
+            self._silent_argument,
+            partial(self.renderer.argument, needed=True),
         )
         call = Call(signature, arguments, site, node, method)
         assert rule.emit is not None

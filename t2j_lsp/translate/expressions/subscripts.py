@@ -35,9 +35,7 @@ class Subscripts:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(is_mask(p, self.ctx.inference.facts) for p in parts) and self.code.is_traced:
             self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
-        bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
-        if any(isinstance(self.ctx.fact(bound), Tensor) for bound in bounds) and self.code.is_traced:
-            self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", CUT_BY_VALUES)
+        self._note_bounds(node, "Tensor.__getitem__")
         lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
         if not lists:
             return None
@@ -56,12 +54,20 @@ class Subscripts:
         return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
 
     def index(self, target: ast.Subscript) -> str:
-        """The index of a subscript, rendered."""
+        """The index of a subscript that is written to, rendered."""
+        self._note_bounds(target, "Tensor.__setitem__")
         start, _ = self.ctx.source.span(target.slice)
         text = self.renderer.render(target.slice).text
         if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
             return f"({text})"
         return text
+
+    def _note_bounds(self, node: ast.Subscript, name: str) -> None:
+        """Say so where a slice is as long as values make it."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
+        if any(isinstance(self.ctx.fact(bound), Tensor) for bound in bounds) and self.code.is_traced:
+            self.ctx.report.note(node, name, "value-needed", CUT_BY_VALUES)
 
 
 def _marker(node: ast.expr) -> bool:

@@ -93,20 +93,22 @@ class Variables:
         fact = self.ctx.fact(parent.func)
         return isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
 
-    def read(self, node: ast.expr, piece: Piece) -> Piece:
-        """The value of an expression that stands where an array is wanted."""
+    def read(self, node: ast.expr, piece: Piece, needed: bool = False) -> Piece:
+        """The value of an expression that stands where an array is wanted, and None won't do where it is ``needed``."""
         fact = self.ctx.fact(node)
         if isinstance(node, ast.Attribute) and isinstance(fact, Tensor) and fact.variable:
-            return self.value(node, piece)
+            return self.value(node, piece, needed)
         return piece
 
-    def value(self, node: ast.Attribute, piece: Piece) -> Piece:
-        """The array in a Variable. An attribute that may be None is passed as it is."""
+    def value(self, node: ast.Attribute, piece: Piece, needed: bool = False) -> Piece:
+        """The array in a Variable. An attribute that may be None is passed as it is, unless it is ``needed``."""
         owner = self.ctx.fact(node.value)
-        if isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
+        if not needed and isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
             return piece
-        if isinstance(owner, Instance) and any(
-            node.attr in LAYERS[n].switches for n in layer_names(owner) & LAYERS.keys()
+        if (
+            not needed
+            and isinstance(owner, Instance)
+            and any(node.attr in LAYERS[n].switches for n in layer_names(owner) & LAYERS.keys())
         ):
             return piece  # A class that derives from a layer may be built without its bias.
         if node in self.unsure or piece.text.endswith((".T", "]", ")")):

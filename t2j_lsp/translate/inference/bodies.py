@@ -183,8 +183,12 @@ class Bodies:
                 self.infer_class(base.info)
         saved, self.state.class_info = self.state.class_info, info
         scope = dict(self.state.env)
+        declared: list[str] = []
         for node in info.node.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
+            if isinstance(node, ast.AnnAssign) and node.value is None:
+                self.flow.statement(node, scope)
+                declared += [node.target.id] if isinstance(node.target, ast.Name) else []
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
                 self.flow.statement(node, scope)
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target in targets:
@@ -196,6 +200,9 @@ class Bodies:
                     assign(info, node.name, scope[node.name])
         if "__init__" in info.methods:
             self.infer_function(info.methods["__init__"])
+        for name in declared:
+            if info.attributes.get(name, UNKNOWN) == UNKNOWN:  # what a constructor makes of it says more
+                assign(info, name, scope.get(name, UNKNOWN))
         for method in info.methods.values():
             if home is None or home.tells_of_attributes(method):
                 self.infer_function(method)

@@ -116,11 +116,12 @@ def arguments_of(
     fact: Callable[[ast.expr], Fact],
     keywords: Iterable[ast.keyword] = (),
     render_ignored: Render | None = None,
+    render_needed: Render | None = None,
 ) -> Bound:
     """Arguments as rules see them; defaults are filled in from the signature's text.
 
     ``keywords`` are those of the call: items of a ``**`` parameter carry their names. ``render_ignored`` renders the
-    arguments that JAX has no use for.
+    arguments that JAX has no use for, ``render_needed`` those that PyTorch has no default for.
     """
     out = Bound()
     for parameter in signature.parameters or ():
@@ -142,7 +143,8 @@ def arguments_of(
             )
         elif nodes:
             node = nodes[0]
-            out[parameter.name] = Argument(parameter.name, render(node), fact(node), node)
+            how = render_needed if render_needed is not None and parameter.default is None else render
+            out[parameter.name] = Argument(parameter.name, how(node), fact(node), node)
         elif parameter.default is not None:
             default = _parsed_default(parameter.default)
             out[parameter.name] = Argument(

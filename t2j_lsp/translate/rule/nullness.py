@@ -21,9 +21,41 @@ def may_be_none(function: FunctionInfo, value: ast.expr) -> bool:
         case ast.Name():
             if value.id in function.none_names:
                 return True
-            return value.id in function.none_parameters and not _given(function, value.id, value)
+            if value.id in function.none_parameters | _names_of_calls(function):
+                return not _given(function, value.id, value)
+            return False
+        case ast.Call():
+            return _calls_what_gives_none(function, value)
         case _:
             return False
+
+
+def _names_of_calls(function: FunctionInfo) -> set[str]:
+    """Names that the body assigns what a method gives that may give None."""
+    return {
+        target.id
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if _calls_what_gives_none(function, node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _calls_what_gives_none(function: FunctionInfo, call: ast.Call) -> bool:
+    """Whether a call runs another method of the class, which gives None in one place and something in another."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if function.owner is not None:
+            method = function.owner.method(name)
+        case _:
+            return False
+    if method is None or method is function:
+        return False
+    given = [node.value for node in ast.walk(method.node) if isinstance(node, ast.Return) and node.value is not None]
+    known = [value for value in given if isinstance(value, ast.Constant | ast.IfExp | ast.Name)]
+    return any(may_be_none(method, value) for value in known) and not all(
+        isinstance(value, ast.Constant) and value.value is None for value in given
+    )
 
 
 def _given(function: FunctionInfo, name: str, at: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
@@ -31,6 +32,7 @@ class NoGradient:
             return
         used_later = _loads_after(self.ctx.scope.function.node, node) - self._bound_first(node)
         names: list[str] = []
+        bound = self._bound_in_front_of_end(node)
         for inner in ast.walk(node):
             if (
                 isinstance(inner, ast.Return)
@@ -39,8 +41,13 @@ class NoGradient:
             ):
                 self.wrap_return(inner)
             for target in assigned_names(inner):
-                if target.id in used_later and target.id not in names and _differentiable(self.ctx.fact(target)):
+                if target.id not in used_later or target.id in names or not _differentiable(self.ctx.fact(target)):
+                    continue
+                if target.id in bound or not isinstance(inner, ast.stmt) or not self.ctx.source.starts_line(inner):
                     names.append(target.id)
+                else:  # behind the block it may not have a value
+                    stop = f"{self.renderer.need('lax')}.stop_gradient"
+                    self.ctx.edits.insert_after(inner, [f"{target.id} = {stop}({target.id})"])
         variables = self._variables_written(node)
         names += [f"{text}[...]" for text, trained in variables.items() if not trained]
         # The new value is a leaf again in PyTorch: its gradient is the parameter's.
@@ -60,6 +67,19 @@ class NoGradient:
         kept += self.overwriting.names(node, _loads_after(function.node, node))
         if kept:
             self.overwriting.keep(node, node, kept, f"{self.renderer.need('lax')}.stop_gradient")
+
+    def _bound_in_front_of_end(self, node: ast.With | ast.AsyncWith) -> set[str]:
+        """Names that surely have a value behind a block: bound in it, or in front of it, under no condition."""
+        assert self.ctx.scope.function is not None
+        function, parents = self.ctx.scope.function.node, self.ctx.source.parents
+        around = {*ancestors(node, parents)}
+        sure = [*node.body]
+        sure += [
+            n
+            for n in ast.walk(function)
+            if isinstance(n, ast.stmt) and n.lineno < node.lineno and parents.get(n) in around
+        ]
+        return {a.arg for a in named_parameters(function)} | {name.id for s in sure for name in assigned_names(s)}
 
     def _bound_first(self, node: ast.stmt) -> set[str]:
         """Names that are bound anew behind a block before anything reads them."""

@@ -30,7 +30,7 @@ from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
-from t2j_lsp.translate.source.helpers import Helper, closure, helper_names
+from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
@@ -125,7 +125,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     plan.freeze()
     needs = NeededNames(helper_names(), known)
     renderer = Renderer(context, needs)
-    Statements(context, renderer).block(parsed.written)
+    helpers = written_helpers(parsed) if inference.has_jax else []
+    Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:

@@ -19,14 +19,12 @@ from t2j_lsp.translate.source.folding.annotations import (
     without_idle_annotations,
 )
 from t2j_lsp.translate.source.folding.specialise import specialised
-from t2j_lsp.translate.source.helpers import Helper, closure, renamed
+from t2j_lsp.translate.source.helpers import HEADER, Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
 from .helper_place import WrittenCode, first_user
-
-_HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
 
 
 def loads(tree: ast.AST) -> Counter[str]:
@@ -116,7 +114,7 @@ def aliased(line: str, needs: NeededNames) -> str:
 
 def helper_text(copied: list[Helper], renames: Mapping[str, str], newline: str) -> str:
     """The copied helpers as one block."""
-    blocks = [_HEADER, *(renamed(helper.text, renames).rstrip() for helper in copied)]
+    blocks = [HEADER, *(renamed(helper.text, renames).rstrip() for helper in copied)]
     joined = "\n\n\n".join([f"{blocks[0]}\n\n\n{blocks[1]}", *blocks[2:]]) if len(blocks) > 1 else ""
     return joined.replace("\n", newline)
 

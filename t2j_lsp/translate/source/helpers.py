@@ -17,6 +17,9 @@ from .text import Edit, Source, apply_edits
 IMPORT_ROOTS = ("jax", "jnp", "lax", "np", "nnx", "optax", "functools", "math", "einops")
 """Names that templates and helpers import under."""
 
+HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."
+"""What stands above helpers in a converted file."""
+
 
 @dataclass(frozen=True)
 class Helper:
@@ -172,6 +175,15 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
                 at = text.index(node.name, text.index(" ", start))
                 edits.append(Edit(at, at + len(node.name), 0, renames[node.name]))
     return apply_edits(text, edits, 0, len(text))
+
+
+def written_helpers(source: Source) -> list[ast.stmt]:
+    """The helpers that an earlier conversion put into a text: what has a helper's name, behind their header."""
+    header = next((start for start, text in source.comments if text == HEADER), None)
+    if header is None:
+        return []
+    behind = (node for node in source.tree.body if source.span(node)[0] > header)
+    return [node for node in behind if defined(node) in helper_names()]
 
 
 def defined(node: ast.stmt) -> str | None:

@@ -39,6 +39,12 @@ def _gelu(call: Call) -> Piece | None:
             return None
 
 
+def _leaky_relu(call: Call) -> Piece | None:
+    """The function of a slope that is known: a variable could be another one by the time of the call."""
+    slope = call.literal("negative_slope")
+    return call.emit("lambda x: jnp.where(x > 0, x, {negative_slope} * x)") if isinstance(slope, float | int) else None
+
+
 def _softmax(function: str) -> object:
     def build(call: Call) -> Piece | None:
         if call.literal("dim") is None:
@@ -57,6 +63,15 @@ layer(
     elementwise=True,
     jax="functools.partial(nnx.gelu, approximate=False)",
 )
+layer(
+    "torch.nn.LeakyReLU(negative_slope=0.01, inplace=False)",
+    _leaky_relu,
+    function=True,
+    random=False,
+    result=SAME,
+    elementwise=True,
+    jax="lambda x: jnp.where(x > 0, x, negative_slope * x)",
+)
 for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softmax")):
     layer(
         f"torch.nn.{name}(dim=None)",
@@ -67,7 +82,6 @@ for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softm
         jax=f"functools.partial({function}, axis=dim)",
     )
 for signature in (
-    "LeakyReLU(negative_slope=0.01, inplace=False)",
     "ELU(alpha=1.0, inplace=False)",
     "CELU(alpha=1.0, inplace=False)",
     "Hardtanh(min_val=-1.0, max_val=1.0, inplace=False)",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from t2j_lsp.translate.rule.call import NO_LITERAL
 from t2j_lsp.translate.rule.facts import Scalar
-from t2j_lsp.translate.rule.layer import Build, layer
+from t2j_lsp.translate.rule.layer import Border, Build, layer
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, channels_last
 
@@ -87,6 +87,37 @@ def conv_channels_last(rank: int) -> Build:
     return build
 
 
+def conv_transpose_channels_last(rank: int) -> Build:
+    """nnx.ConvTranspose, the gradient of a convolution, where every size is a literal.
+
+    It is padded by what the kernel reaches over the border without PyTorch's padding, which crops.
+    """
+
+    def build(call: Call) -> Piece | None:
+        names = ("kernel_size", "stride", "padding", "output_padding", "dilation")
+        kernel, stride, padding, extra, dilation = (_sizes(call[name], rank) for name in names)
+        if call.given("dtype") or call.given("padding_mode") or call.literal("groups") != 1:
+            return None
+        if kernel is None or stride is None or padding is None or extra is None or dilation is None:
+            return None
+        reach = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
+        pairs = ", ".join(f"({one}, {one + more})" for one, more in zip(reach, extra, strict=True))
+        alike = len(set(reach)) == 1 and not any(extra)
+        text = f"nnx.ConvTranspose({{in_channels}}, {{out_channels}}, {_shown(kernel)}"
+        text += f", strides={stride[0] if len(set(stride)) == 1 else _shown(stride)}" if set(stride) != {1} else ""
+        text += f", padding={reach[0] if alike else f'({pairs},)' if rank == 1 else f'({pairs})'}"
+        text += f", kernel_dilation={_shown(dilation)}" if set(dilation) != {1} else ""
+        bias = call.literal("bias")
+        text += "" if bias is True else ", use_bias={bias}"
+        fan_in = f"{{out_channels}} * {math.prod(kernel)}" if math.prod(kernel) != 1 else "{out_channels}"
+        if isinstance(channels := call.literal("out_channels"), int):
+            fan_in = str(channels * math.prod(kernel))
+        text += call.site.init(", kernel_init=uniform_fan_in" if bias is False else f", **uniform_init({fan_in})")
+        return call.emit(text + ", transpose_kernel=True, rngs={rngs})", rngs=call.site.rngs())
+
+    return build
+
+
 def _fan_in(call: Call, kernel: tuple[str, ...]) -> str:
     """Inputs of each output: those of its group, at every place of the kernel."""
     area = math.prod(int(k) for k in kernel if k.isdecimal())
@@ -140,11 +171,27 @@ def pool_function(function: str) -> Callable[[Call], Piece | None]:
     return build
 
 
+def _is_mean(call: Call, rank: int) -> bool:
+    return call.literal("output_size") in (1, (1,) * rank, [1] * rank)
+
+
+def mean_channels_last(rank: int) -> Build:
+    """The mean over the spatial axes of channels-last values."""
+
+    def build(call: Call) -> Piece | None:
+        if not _is_mean(call, rank):
+            return None
+        axes = "-2" if rank == 1 else str(tuple(range(-rank - 1, -1)))
+        return call.emit(f"functools.partial(jnp.mean, axis={axes}, keepdims=True)")
+
+    return build
+
+
 def mean_or_pool(rank: int) -> Build:
     """One value for each channel is a mean over the spatial axes."""
 
     def build(call: Call) -> Piece | None:
-        if call.literal("output_size") in (1, (1,) * rank, [1] * rank):
+        if _is_mean(call, rank):
             axes = "-1" if rank == 1 else str(tuple(range(-rank, 0)))
             return call.emit(f"functools.partial(jnp.mean, axis={axes}, keepdims=True)")
         return pool(call)
@@ -167,6 +214,9 @@ for rank in (1, 2, 3):
     )
     layer(
         f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}",
+        channels_last=conv_transpose_channels_last(rank),
+        spatial=rank,
+        flax="nnx.ConvTranspose",
         attributes={"weight": "kernel"},
         switches={"bias": "use_bias"},
         unheld=("padding",),
@@ -189,7 +239,14 @@ for rank in (1, 2, 3):
         spatial=rank,
         random=False,
     )
-    layer(f"torch.nn.AdaptiveAvgPool{rank}d(output_size)", mean_or_pool(rank), function=True, random=False)
+    layer(
+        f"torch.nn.AdaptiveAvgPool{rank}d(output_size)",
+        mean_or_pool(rank),
+        function=True,
+        channels_last=mean_channels_last(rank),
+        spatial=rank,
+        random=False,
+    )
     layer(f"torch.nn.AdaptiveMaxPool{rank}d(output_size, return_indices=False)", random=False)
     layer(f"torch.nn.LPPool{rank}d(norm_type, kernel_size, stride=None, ceil_mode=False)", random=False)
     layer(f"torch.nn.MaxUnpool{rank}d(kernel_size, stride=None, padding=0)", random=False)
@@ -197,9 +254,24 @@ for rank in (1, 2, 3):
         layer(f"torch.nn.{kind}Pad{rank}d(padding)", random=False)
     layer(f"torch.nn.ConstantPad{rank}d(padding, value)", random=False)
 
+
+def _repeat_last(spatial: int) -> Build:
+    """Nearest neighbours at a whole factor are repeated values."""
+
+    def build(call: Call) -> Piece | None:
+        factor = call.literal("scale_factor")
+        given = [name for name in ("size", "mode", "align_corners", "recompute_scale_factor") if call.given(name)]
+        if given not in ([], ["mode"]) or call.literal("mode") != "nearest" or type(factor) is not int or factor < 1:
+            return None
+        return call.emit("lambda x: x" + "".join(f".repeat({factor}, axis={-1 - a})" for a in range(spatial, 0, -1)))
+
+    return build
+
+
 layer(
     "torch.nn.Upsample(size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None)",
     random=False,
+    border=Border(takes_last=True, gives_last=True, form=_repeat_last),
 )
 layer("torch.nn.UpsamplingNearest2d(size=None, scale_factor=None)", random=False)
 layer("torch.nn.UpsamplingBilinear2d(size=None, scale_factor=None)", random=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import TENSOR, Tensor
-from t2j_lsp.translate.rule.layer import Build, layer
+from t2j_lsp.translate.rule.layer import Border, Build, layer
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
@@ -87,15 +87,56 @@ layer(
     elementwise=True,
     jax="nnx.identity",
 )
+
+
+def _flatten_from_last(spatial: int) -> Build:
+    """PyTorch's order of features, for the weights behind it, from channels-last values."""
+    return _without_arguments(f"lambda x: jnp.moveaxis(x, -1, {-spatial - 1}).reshape(x.shape[0], -1)")
+
+
+def _sizes(call: Call) -> str | None:
+    """The sizes that the axis behind the batch's becomes, where they are known."""
+    sizes = call.literal("unflattened_size")
+    if call.literal("dim") != 1 or not isinstance(sizes, tuple | list) or len(sizes) < 2:
+        return None
+    return ", ".join(map(str, sizes)) if all(isinstance(size, int) for size in sizes) else None
+
+
+def _unflatten(call: Call) -> Piece | None:
+    sizes = _sizes(call)
+    return call.emit(f"lambda x: x.reshape(x.shape[0], {sizes}, *x.shape[2:])") if sizes is not None else None
+
+
+def _unflatten_to_last(spatial: int) -> Build:
+    """Channels-last values from features in PyTorch's order."""
+
+    def build(call: Call) -> Piece | None:
+        sizes = _sizes(call)
+        if sizes is None or sizes.count(",") != spatial:
+            return None
+        return call.emit(f"lambda x: jnp.moveaxis(x.reshape(x.shape[0], {sizes}), 1, -1)")
+
+    return build
+
+
 layer(
     "torch.nn.Flatten(start_dim=1, end_dim=-1)",
     _without_arguments("lambda x: x.reshape(x.shape[0], -1)"),
     function=True,
     result=TENSOR,
     random=False,
+    border=Border(takes_last=True, gives_last=False, form=_flatten_from_last),
     jax="lambda x: x.reshape(x.shape[0], -1)",
 )
-layer("torch.nn.Unflatten(dim, unflattened_size)", result=TENSOR, random=False)
+layer(
+    "torch.nn.Unflatten(dim, unflattened_size)",
+    _unflatten,
+    function=True,
+    result=TENSOR,
+    random=False,
+    border=Border(takes_last=False, gives_last=True, form=_unflatten_to_last),
+    jax="lambda x: x.reshape(x.shape[0], *unflattened_size, *x.shape[2:])",
+)
 layer(
     "torch.nn.Dropout(p=0.5, inplace=False)",
     "nnx.Dropout({p}, rngs={rngs})",

@@ -119,3 +119,113 @@ class Net(nn.Module):
     with jax.enable_x64(True):
         compare(reference, pair.jax.Net(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 3, 5, 7))])
     assert "nnx.Conv(" in pair.translation.code
+
+
+CHAINS = {
+    "features behind convolutions": (
+        "self.net = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.1), nn.BatchNorm2d(4), nn.MaxPool2d(2),"
+        " nn.Flatten(), nn.Linear(8, 5), nn.BatchNorm1d(5))",
+        "jnp.moveaxis(x, -1, -3).reshape(x.shape[0], -1)",
+    ),
+    "the mean behind convolutions": (
+        "self.net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))",
+        "functools.partial(jnp.mean, axis=(-3, -2), keepdims=True)",
+    ),
+    "images made of features": (
+        "self.net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 6 * 9, 24), nn.ReLU(), nn.Unflatten(1, (2, 3, 4)),"
+        " nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=(0, 1)), nn.Tanh())",
+        "jnp.moveaxis(x.reshape(x.shape[0], 2, 3, 4), 1, -1)",
+    ),
+    "images made larger": (
+        "self.net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2), nn.ReLU(), nn.Conv2d(4, 2, 1))",
+        "lambda x: x.repeat(2, axis=-3).repeat(2, axis=-2)",
+    ),
+    "larger at the end and at the start": (
+        "self.net = nn.Sequential(nn.Upsample(scale_factor=3), nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2))",
+        "lambda x: x.repeat(3, axis=-3).repeat(3, axis=-2)",
+    ),
+    "a list that is filled": (
+        "layers = [nn.Conv2d(3, 4, 3, padding=1)]\n"
+        "        for i in range(2):\n"
+        "            layers.append(nn.Conv2d(4, 4, 2, padding=i))\n"
+        "            layers += [nn.BatchNorm2d(4), nn.ReLU()]\n"
+        "        layers.extend([nn.Conv2d(4, 2, 1)])\n"
+        "        self.net = nn.Sequential(*layers)",
+        "nnx.Conv(4, 4, (2, 2), padding=i, ",
+    ),
+    "lists under one name": (
+        "parts = []\n"
+        "        parts.append(nn.Linear(2, 2))\n"
+        "        self.other = nn.Sequential(*parts)\n"
+        "        parts = [nn.Conv2d(3, 4, 2)]\n"
+        "        self.net = nn.Sequential(*parts, nn.Flatten())",
+        "jnp.moveaxis(x, -1, -3).reshape(x.shape[0], -1)",
+    ),
+    "transposed convolutions": (
+        "self.net = nn.Sequential(nn.ConvTranspose2d(3, 4, (2, 3), (2, 1), dilation=(1, 2), bias=False),"
+        " nn.ConvTranspose2d(4, 2, 4, 2, 1), nn.Conv2d(2, 2, 1))",
+        "kernel_dilation=(1, 2)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_layout_changes_where_a_sequential_reshapes_anyway(name: str) -> None:
+    made, written = CHAINS[name]
+    source = f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    pair = sides(f"import torch\nfrom torch import nn\n{source}", f"layout_{name.replace(' ', '_')}")
+    assert written in pair.translation.code
+    assert "class Conv" not in pair.translation.code
+    reference = randomized(pair.torch.Net())
+    with jax.enable_x64(True):
+        compare(reference, pair.jax.Net(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 3, 6, 9))])
+
+
+KEPT = {
+    "a layer that knows one order behind a convolution": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Softmax(dim=1))",
+    "features from another axis": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(2))",
+    "a factor that is no whole number": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=1.5))",
+    "another size": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d((1, 2)))",
+    "sizes that are no image": "nn.Sequential(nn.Unflatten(1, (3, 1)), nn.Conv2d(3, 4, 3))",
+    "a list that is read": "nn.Sequential(*(layers if layers else [nn.Conv2d(3, 4, 3)]))",
+    "groups": "nn.ConvTranspose2d(4, 4, 3, groups=2)",
+    "a size that is not known": "nn.ConvTranspose2d(4, 4, size)",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_has_no_sure_form_keeps_pytorchs_axes(name: str) -> None:
+    code = body(f"""
+    class Net(nn.Module):
+        def __init__(self, layers, size):
+            super().__init__()
+            self.net = {KEPT[name]}
+
+        def forward(self, x):
+            return self.net(x)
+    """)
+    assert "moveaxis" not in code and ("Conv2d(" in code or "ConvTranspose2d(" in code)
+
+
+def test_a_list_that_is_used_otherwise_keeps_pytorchs_axes() -> None:
+    for other in ("layers[0].bias.data.zero_()", "layers.insert(0, nn.Softmax(1))", "self.layers = layers"):
+        code = body(f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                layers = [nn.Conv2d(3, 4, 3)]
+                {other}
+                self.net = nn.Sequential(*layers)
+
+            def forward(self, x):
+                return self.net(x)
+        """)
+        assert "moveaxis" not in code.replace("jnp.moveaxis(layers", ""), other

@@ -7,26 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Qual, Tensor
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .chains import Chain, Chains, treats_axes_alike
 
 ELEMENTWISE_CALLS = names_with(Trait.ELEMENTWISE)
 ELEMENTWISE_METHODS = names_with(Trait.ELEMENTWISE_METHOD)
-
-
-def spatial(name: str) -> int:
-    """How many spatial axes the channels-last form of a layer has; 0 where it has none."""
-    return LAYERS[name].spatial if name in LAYERS else 0
-
-
-def is_convolution(name: str) -> bool:
-    """Whether channels-last pays for this layer; the others only go along."""
-    return bool(spatial(name)) and LAYERS[name].flax == "nnx.Conv"
-
-
-def _treats_axes_alike(fact: Fact | None) -> bool:
-    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].elementwise
 
 
 @dataclass
@@ -37,6 +24,8 @@ class Layout:
     wanted: dict[ast.expr, int] = field(default_factory=dict)
     channels_last: set[ast.Call] = field(default_factory=set)
     """Constructor calls that take their channels-last form."""
+    borders: dict[ast.Call, int] = field(default_factory=dict)
+    """Those of layers at which channels-last values end, begin or go on, and how many spatial axes these have."""
     functions: set[ast.Call] = field(default_factory=set)
     """Calls of functions (``F.max_pool2d``) that take theirs."""
 
@@ -57,56 +46,56 @@ class ClassLayout:
         self,
         inference: Inference,
         info: ClassInfo,
-        buildable: set[ast.Call],
+        chains: Chains,
         functions: Mapping[ast.Call, int],
         parents: dict[ast.AST, ast.AST],
         layout: Layout,
-        lone: bool,
+        helpers: set[str],
     ) -> None:
         self.inference, self.info, self.parents, self.layout = inference, info, parents, layout
-        self.lone = lone
-        """Whether a convolution may be channels-last though no neighbour is."""
-        self.buildable = buildable
+        self.helpers = helpers
+        """Convolutions that need their channels-first classes elsewhere: one without neighbours uses them too."""
+        self.chains = chains
         self.functions = functions
         """Calls of functions that have a channels-last form, and their spatial axes."""
-        self.ranks: dict[str, int] = {}
-        """Attributes that take channels-last values."""
+        self.layers: dict[str, Chain] = {}
+        """Attributes that take or give channels-last values."""
+        self.met: set[ast.Call] = set()
+        """Their calls."""
         self.natural: dict[ast.expr, int] = {}
         self.wanted: dict[ast.expr, int] = {}
         self.last_names: dict[str, int] = {}
 
     def plan(self) -> None:
-        constructors = self._candidates()
-        while any(self._is_conv(calls) for calls in constructors.values()):
-            self.ranks = {name: rank for name, (_, rank, _) in constructors.items()}
-            self.natural, self.wanted = {}, {}
-            for function in self._users(constructors):
+        layers = self._candidates()
+        while any(chain.convs for chain in layers.values()):
+            self.layers = layers
+            self.natural, self.wanted, self.met = {}, {}, set()
+            for function in self._users(layers):
                 self._block(function.body, top=True)
             paying = self._paying()
             lonely = {
-                n
-                for n, entry in constructors.items()
-                if not (self._is_conv(entry) and (self.lone or len(entry[2]) > 1)) and n not in paying
+                name
+                for name, chain in layers.items()
+                if not (chain.convs - self.helpers or chain.convs and len(chain.calls) > 1) and name not in paying
             }
-            left = lonely | {n for n in constructors if not self._all_marked(n)}
+            left = lonely | {name for name in layers if not self._all_marked(name)}
             if not left:
                 self.layout.natural.update(self.natural)
                 self.layout.wanted.update(self.wanted)
-                for _, _, calls in constructors.values():
-                    self.layout.channels_last |= calls
+                for chain in layers.values():
+                    self.layout.channels_last |= chain.calls
+                    self.layout.borders |= chain.borders
                 self.layout.functions |= {node for node in self.functions if node in self.natural}
                 return
             for name in left:
-                del constructors[name]
-
-    def _is_conv(self, entry: tuple[bool, int, set[ast.Call]]) -> bool:
-        return entry[0]
+                del layers[name]
 
     # --- which attributes -----------------------------------------------------------------------------------------
 
-    def _candidates(self) -> dict[str, tuple[bool, int, set[ast.Call]]]:
-        """Attributes that hold one known spatial layer and are only ever called: (has a convolution, rank, calls)."""
-        found: dict[str, tuple[bool, int, set[ast.Call]]] = {}
+    def _candidates(self) -> dict[str, Chain]:
+        """Attributes that hold one known chain of layers and are only ever called."""
+        found: dict[str, Chain] = {}
         counts: dict[str, int] = {}
         init = self.info.methods.get("__init__")
         if init is None or self.info.layer_base is not None:
@@ -116,39 +105,10 @@ class ClassLayout:
                 target = node.targets[0]
                 if isinstance(self.inference.facts.get(target.value), Instance):
                     counts[target.attr] = counts.get(target.attr, 0) + 1
-                    described = self._spatial(node.value)
-                    if described is not None:
-                        found[target.attr] = described
+                    chain = self.chains.of(node.value)
+                    if chain is not None:
+                        found[target.attr] = chain
         return {n: d for n, d in found.items() if counts[n] == 1 and self._only_called(n)}
-
-    def _spatial(self, node: ast.expr) -> tuple[bool, int, set[ast.Call]] | None:
-        fact = self.inference.facts.get(node)
-        if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
-            return None
-        if rank := spatial(fact.name):
-            return (is_convolution(fact.name), rank, {node}) if node in self.buildable else None
-        if fact.name != "torch.nn.Sequential" or node in self.inference.indexed or self.inference.indexes_any:
-            return None
-        return self._sequential(node)
-
-    def _sequential(self, node: ast.Call) -> tuple[bool, int, set[ast.Call]] | None:
-        """A Sequential whose children are spatial or elementwise, with a convolution among them."""
-        ranks: set[int] = set()
-        calls: set[ast.Call] = set()
-        conv = False
-        for child in node.args:
-            fact = self.inference.facts.get(child)
-            if _treats_axes_alike(fact) and isinstance(child, ast.Call):
-                continue
-            described = self._spatial(child)
-            if described is None:
-                return None
-            conv |= described[0]
-            ranks.add(described[1])
-            calls |= described[2]
-        if len(ranks) != 1 or not conv or node.keywords:
-            return None
-        return conv, ranks.pop(), calls
 
     def _only_called(self, name: str) -> bool:
         """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
@@ -171,7 +131,7 @@ class ClassLayout:
     def _all_marked(self, name: str) -> bool:
         """Whether every call of the attribute was met, wherever it stands."""
         reads = self.inference.attribute_reads.get((self.info, name), ())
-        return all(self.parents[read] in self.natural for read in reads)
+        return all(self.parents[read] in self.met for read in reads)
 
     def _users(self, names: Iterable[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions that call the attributes: methods of the class, functions in them, and others."""
@@ -255,13 +215,15 @@ class ClassLayout:
         self.last_names = saved
 
     def _mark_call(self, node: ast.Call) -> int | None:
-        attribute = self._layer_attribute(node)
-        if attribute in self.ranks:
-            rank = self.ranks[attribute]
+        chain = self.layers.get(self._layer_attribute(node))
+        if chain is not None:
+            self.met.add(node)
             self._mark(node.args[0])
-            self.wanted[node.args[0]] = rank
-            self.natural[node] = rank
-            return rank
+            if chain.takes:
+                self.wanted[node.args[0]] = chain.takes
+            if chain.gives:
+                self.natural[node] = chain.gives
+            return chain.gives or None
         argument = node.args[0] if node in self.functions else self._elementwise(node)
         inner: int | None = None
         for child in [*node.args, *(k.value for k in node.keywords)]:
@@ -290,7 +252,7 @@ class ClassLayout:
         fact = self.inference.facts.get(node.func)
         if isinstance(fact, Qual) and fact.name in ELEMENTWISE_CALLS and node.args:
             return node.args[0]
-        if _treats_axes_alike(fact) and len(node.args) == 1:
+        if treats_axes_alike(fact) and len(node.args) == 1:
             return node.args[0]
         if isinstance(node.func, ast.Attribute) and node.func.attr in ELEMENTWISE_METHODS and not node.args:
             if isinstance(self.inference.facts.get(node.func.value), Tensor):
@@ -321,7 +283,8 @@ class ClassLayout:
         """Whether a read of a name is the argument of something that takes channels-last values."""
         parent = self.parents.get(read)
         if isinstance(parent, ast.Call) and read in parent.args[:1]:
-            if parent in self.functions or self._layer_attribute(parent) in self.ranks:
+            chain = self.layers.get(self._layer_attribute(parent))
+            if parent in self.functions or chain is not None and chain.takes:
                 return True
             return self._elementwise(parent) is read
         if isinstance(parent, ast.Attribute):
@@ -340,6 +303,9 @@ class ClassLayout:
         """The layers that save a move somewhere: their argument or value is channels-last in any case."""
         return {
             self._layer_attribute(node)
-            for node in self.natural
-            if isinstance(node, ast.Call) and (node in self.wanted or bool(node.args) and node.args[0] in self.natural)
+            for node in self.met
+            if node in self.natural
+            and node in self.wanted
+            or node.args[0] in self.natural
+            and node.args[0] in self.wanted
         }

@@ -12,13 +12,14 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
-from t2j_lsp.translate.rule.facts import UNKNOWN, Layer, Qual
+from t2j_lsp.translate.rule.binding import bind
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.pieces import Piece, precedence
-from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY, Call, Signature
+from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY
 
-from .marks import ClassLayout, Layout, is_convolution, spatial
+from .chains import Chains, exact_constructors, is_convolution, silent_call
+from .marks import ClassLayout, Layout
 
 NEEDS = Gate(kinds=frozenset({ast.ClassDef}))
 """Only what a class calls is marked."""
@@ -35,31 +36,33 @@ def plan_layout(inference: Inference) -> Layout:
     """Mark the whole file."""
     layout = Layout()
     convolutions = set(filter(is_convolution, inference.mentioned))
-    if not convolutions or (len(convolutions) > 1 and any(map(is_convolution, inference.isinstance_classes))):
+    asked = set(filter(is_convolution, inference.isinstance_classes))
+    if not convolutions or any(shared_base(name, inference) is None for name in asked):
         return layout
-    buildable, functions = buildable_calls(inference), function_calls(inference)
+    chains, functions = Chains(inference, set(exact_constructors(inference))), function_calls(inference)
     parents = inference.source.parents
-    for lone in (True, False):
+    helpers: set[str] = set()
+    for _ in range(2):
         layout = Layout()
         for info in inference.classes.values():
             if info.is_module and info.node in inference.classes:
-                ClassLayout(inference, info, buildable, functions, parents, layout, lone).plan()
-        if not _helper_needed(inference, parents, layout):
+                ClassLayout(inference, info, chains, functions, parents, layout, helpers).plan()
+        helpers = _helpers_needed(inference, parents, layout)
+        if not helpers:
             break
     return layout
 
 
-def _helper_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> bool:
-    """Whether a convolution outside the layout needs the channels-first class: a lone one may then use it too."""
+def _helpers_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> set[str]:
+    """The convolutions that stand outside the layout as well, and need their channels-first classes there."""
+    found: set[str] = set()
     for node, fact in inference.facts.items():
         if isinstance(fact, Qual) and is_convolution(fact.name):
             call = parents.get(node)
             built = isinstance(call, ast.Call) and call.func is node
-            if built and call not in layout.channels_last:
-                return True
-            if not built and not _asked(node, parents):
-                return True
-    return False
+            if built and call not in layout.channels_last or not built and not _asked(node, parents):
+                found.add(fact.name)
+    return found
 
 
 def _asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
@@ -76,21 +79,6 @@ def _asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     return False
 
 
-def buildable_calls(inference: Inference) -> set[ast.Call]:
-    """Constructor calls whose channels-last form is exact, by trying it."""
-    found: set[ast.Call] = set()
-    for node, fact in inference.facts.items():
-        if isinstance(node, ast.Call) and isinstance(fact, Layer) and spatial(fact.name) and fact.node is node:
-            layer = LAYERS[fact.name]
-            bound = bind(layer.signature, node, None)
-            asked = layer.flax is None and layer.name in inference.isinstance_classes
-            if bound is None or layer.channels_last is None or asked or inference.settings.of(node, layer.name):
-                continue
-            if isinstance(layer.channels_last(_call(inference, layer.signature, bound, node)), Piece):
-                found.add(node)
-    return found
-
-
 def function_calls(inference: Inference) -> dict[ast.Call, int]:
     """Calls of functions whose channels-last form is exact, by trying it, and how many spatial axes they have."""
     found: dict[ast.Call, int] = {}
@@ -100,17 +88,6 @@ def function_calls(inference: Inference) -> dict[ast.Call, int]:
             rule, (spatial_axes, form) = REGISTRY.get(fact.name), CHANNELS_LAST[fact.name]
             bound = bind(rule.signatures[0], call, None) if rule is not None and call.args else None
             if rule is not None and bound is not None:
-                if isinstance(form(_call(inference, rule.signatures[0], bound, call)), Piece):
+                if isinstance(form(silent_call(inference, rule.signatures[0], bound, call)), Piece):
                     found[call] = spatial_axes
     return found
-
-
-def _call(inference: Inference, signature: Signature, bound: dict[str, list[ast.expr]], node: ast.Call) -> Call:
-    """A call as its rule sees it, while nothing is written yet."""
-    arguments = arguments_of(
-        signature,
-        bound,
-        lambda n: Piece(inference.source.segment(n), precedence(n)),
-        lambda n: inference.facts.get(n, UNKNOWN),
-    )
-    return Call(signature, arguments, SilentSite(), node)

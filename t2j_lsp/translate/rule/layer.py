@@ -24,6 +24,16 @@ Build = Callable[[Call], "Piece | Refusal | None"]
 
 
 @dataclass(frozen=True)
+class Border:
+    """A layer of an ``nn.Sequential`` at which channels-last values end, begin or go on, of any rank."""
+
+    takes_last: bool
+    gives_last: bool
+    form: Callable[[int], Build]
+    """What it is there, by the number of spatial axes."""
+
+
+@dataclass(frozen=True)
 class LayerRule:
     """How one ``torch.nn`` class converts."""
 
@@ -59,6 +69,7 @@ class LayerRule:
     """The Flax class that its channels-last form is, and its helper derives from: ``nnx.Conv``."""
     elementwise: bool = False
     """Whether it treats all axes alike."""
+    border: Border | None = None
     ignore: frozenset[str] = frozenset()
     """Arguments that change no value, and go: how gradients are stored."""
 
@@ -118,6 +129,7 @@ def layer(
     spatial: int = 0,
     flax: str | None = None,
     elementwise: bool = False,
+    border: Border | None = None,
     ignore: Iterable[str] = (),
 ) -> LayerRule:
     """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
@@ -150,6 +162,7 @@ def layer(
         spatial=spatial,
         flax=flax,
         elementwise=elementwise,
+        border=border,
         ignore=frozenset(ignore),
     )
     LAYERS[signature.name] = made

@@ -15,6 +15,7 @@ from .definitions import annotated, definition, names_in
 from .joining import joined
 from .transformer import Transformer
 
+LIBRARIES = {"jax", "jnp", "lax", "nnx", "optax"}
 MODULES = ("from typing import ", "from collections.abc import ")
 
 
@@ -24,8 +25,29 @@ def is_annotated(nodes: Iterable[ast.AST]) -> bool:
 
 
 def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
-    """The helpers as they are written in a file without annotations: only fields of records keep theirs."""
-    return [described(replace(h, text=joined(_without(h.text, None)))) for h in helpers]
+    """The helpers as they are written in a file without annotations.
+
+    Fields of records keep theirs, and functions that only their annotations show to be JAX: converted again, they
+    would be read as PyTorch.
+    """
+    return [described(replace(h, text=joined(_without(h.text, None, _shown(h.text))))) for h in helpers]
+
+
+@cache
+def _shown(text: str) -> frozenset[str]:
+    """The functions of a definition that name JAX, or what is built on it, in annotations alone."""
+    node = definition(text)
+    if isinstance(node, ast.ClassDef) and node.bases:
+        return frozenset()  # the bases show it
+    functions = [n for n in (node, *getattr(node, "body", ())) if isinstance(n, ast.FunctionDef)]
+    return frozenset(f.name for f in functions if _roots(f, True) and not _roots(f, False))
+
+
+def _roots(node: ast.FunctionDef, within: bool) -> set[str]:
+    """The libraries that a function names in its annotations, or elsewhere."""
+    inside = names_in(place for _, place in annotated(node))
+    names = inside if within else {n for n in ast.walk(node) if isinstance(n, ast.Name)} - inside
+    return LIBRARIES & {n.id for n in names}
 
 
 def without_idle_annotations(helpers: Sequence[Helper], present: Container[str]) -> list[Helper]:
@@ -48,19 +70,20 @@ def _needed(text: str) -> frozenset[str]:
 
 
 @cache
-def _without(text: str, names: frozenset[str] | None) -> str:
-    """A definition without annotations by some names, or without all of them."""
-    return cst.parse_module(text).visit(_Annotations(names)).code
+def _without(text: str, names: frozenset[str] | None, kept: frozenset[str] = frozenset()) -> str:
+    """A definition without annotations by some names, or without all of them but those of the functions ``kept``."""
+    return cst.parse_module(text).visit(_Annotations(names, kept)).code
 
 
 class _Annotations(Transformer):
-    def __init__(self, names: frozenset[str] | None) -> None:
+    def __init__(self, names: frozenset[str] | None, kept: frozenset[str]) -> None:
         super().__init__()
         self.names = names
-        self.functions = 0
+        self.kept = kept
+        self.functions: list[str] = []
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.functions += 1
+        self.functions.append(node.name.value)
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
         if not self._goes(original_node.annotation):
@@ -71,8 +94,9 @@ class _Annotations(Transformer):
         )
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self.functions -= 1
-        return updated_node.with_changes(returns=None) if self._goes(original_node.returns) else updated_node
+        goes = self._goes(original_node.returns)
+        self.functions.pop()
+        return updated_node.with_changes(returns=None) if goes else updated_node
 
     def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.Assign | cst.AnnAssign:
         field = self.names is None and not self.functions
@@ -82,6 +106,6 @@ class _Annotations(Transformer):
 
     def _goes(self, annotation: cst.Annotation | None) -> bool:
         if annotation is None or self.names is None:
-            return annotation is not None
+            return annotation is not None and not self.kept & {*self.functions}
         code = cst.Module([]).code_for_node(annotation.annotation)
         return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(ast.parse(code, mode="eval")))

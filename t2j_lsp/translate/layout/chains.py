@@ -1,0 +1,221 @@
+"""What a layer, or an ``nn.Sequential`` of layers, takes and gives: channels-last values, or PyTorch's.
+
+In a Sequential the layout may change at layers that reshape anyway: behind ``nn.Flatten`` and in front of
+``nn.Unflatten`` values have no axes of space, and both keep PyTorch's order of features.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer
+from t2j_lsp.translate.rule.layer import LAYERS, Border
+from t2j_lsp.translate.rule.pieces import Piece, precedence
+from t2j_lsp.translate.rule.record import Call, Signature
+
+SEQUENTIAL = "torch.nn.Sequential"
+
+
+def spatial(name: str) -> int:
+    """How many spatial axes the channels-last form of a layer has; 0 where it has none."""
+    return LAYERS[name].spatial if name in LAYERS else 0
+
+
+def is_convolution(name: str) -> bool:
+    """Whether channels-last pays for this layer; the others only go along."""
+    return bool(spatial(name)) and LAYERS[name].flax in ("nnx.Conv", "nnx.ConvTranspose")
+
+
+def treats_axes_alike(fact: Fact | None) -> bool:
+    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].elementwise
+
+
+@dataclass
+class Chain:
+    """Layers that run one after the other. ``takes`` and ``gives`` count spatial axes; 0 is PyTorch's order."""
+
+    takes: int = 0
+    gives: int = 0
+    convs: set[str] = field(default_factory=set)
+    """The kinds of convolutions in it."""
+    calls: set[ast.Call] = field(default_factory=set)
+    """Constructor calls that take their channels-last form."""
+    borders: dict[ast.Call, int] = field(default_factory=dict)
+    """Those that stand where channels-last values end, begin or go on, and how many spatial axes these have."""
+
+    def add(self, other: Chain) -> None:
+        """What runs next takes what this gives."""
+        self.gives = other.gives
+        self.convs |= other.convs
+        self.calls |= other.calls
+        self.borders |= other.borders
+
+
+class Chains:
+    """Finds the chains of a file."""
+
+    def __init__(self, inference: Inference, buildable: set[ast.Call]) -> None:
+        self.inference = inference
+        self.buildable = buildable
+
+    def of(self, node: ast.expr) -> Chain | None:
+        """The chain that an expression makes, if channels-last values are in it."""
+        fact = self.inference.facts.get(node)
+        if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
+            return None
+        if rank := spatial(fact.name):
+            return (
+                Chain(rank, rank, set(filter(is_convolution, [fact.name])), {node}) if node in self.buildable else None
+            )
+        if fact.name != SEQUENTIAL or node in self.inference.indexed or self.inference.indexes_any or node.keywords:
+            return None
+        found = self._in_order(node.args)
+        return found if found is not None and found.convs else None
+
+    def _in_order(self, children: Sequence[ast.expr]) -> Chain | None:
+        """Children one after the other; None where the layout would have to change between two of them."""
+        whole: Chain | None = None
+        for index, child in enumerate(children):
+            if treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call):
+                continue
+            one = self._unordered(child) if isinstance(child, ast.Starred) else self.of(child)
+            if one is None or not one.convs and whole is not None and not whole.gives:
+                ahead = self._ahead(children[index + 1 :])
+                one = self._border(child, whole.gives if whole is not None else None, ahead) or Chain()
+            if whole is None:
+                whole = Chain(takes=one.takes)
+            elif whole.gives != one.takes:
+                return None
+            whole.add(one)
+        return whole
+
+    def _ahead(self, children: Sequence[ast.expr]) -> int:
+        """What the next child that cares takes."""
+        for child in children:
+            if not (treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call)):
+                found = self.of(child)
+                return found.takes if found is not None else 0
+        return 0
+
+    def _border(self, node: ast.expr, before: int | None, ahead: int) -> Chain | None:
+        """A layer at which channels-last values end, begin or go on, if they do so here."""
+        fact = self.inference.facts.get(node)
+        layer = LAYERS.get(fact.name) if isinstance(fact, Layer) else None
+        if layer is None or layer.border is None or not isinstance(node, ast.Call):
+            return None
+        takes, gives = layer.border.takes_last, layer.border.gives_last
+        rank = before if takes and before is not None else ahead if gives else 0
+        if not rank or before not in (None, rank if takes else 0) or gives and ahead not in (0, rank):
+            return None
+        if not self._is_exact(node, layer.signature, layer.border, rank):
+            return None
+        return Chain(rank if takes else 0, rank if gives else 0, borders={node: rank})
+
+    def _is_exact(self, node: ast.Call, signature: Signature, border: Border, rank: int) -> bool:
+        if signature.name in self.inference.isinstance_classes or self.inference.settings.of(node, signature.name):
+            return False
+        bound = bind(signature, node, None)
+        return bound is not None and isinstance(
+            border.form(rank)(silent_call(self.inference, signature, bound, node)), Piece
+        )
+
+    # --- lists that are filled ------------------------------------------------------------------------------------
+
+    def _unordered(self, node: ast.Starred) -> Chain | None:
+        """``*layers`` of a list that is filled in front of it, every element of which takes and gives the same."""
+        found: Chain | None = None
+        for child in self._elements(node) or ():
+            if treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call):
+                continue
+            one = self.of(child)
+            if one is None or one.takes != one.gives or found is not None and found.gives != one.takes:
+                return None
+            found = found or Chain(takes=one.takes)
+            found.add(one)
+        return found
+
+    def _elements(self, node: ast.Starred) -> list[ast.expr] | None:
+        """What is put into a list between ``layers = [...]`` and the next such assignment, where ``node`` spreads it.
+
+        None if anything else is done with the list.
+        """
+        source = self.inference.source
+        statement: ast.AST = node
+        while not isinstance(statement, ast.stmt):
+            statement = source.parents[statement]
+        block = source.block_of(statement)
+        if not isinstance(node.value, ast.Name) or block is None:
+            return None
+        name = node.value.id
+        starts = [n for n, one in enumerate(block) if _list_of(one, name) is not None]
+        place = block.index(statement)
+        if not any(n < place for n in starts):
+            return None
+        first = max(n for n in starts if n < place)
+        last = min((n for n in starts if n > place), default=len(block))
+        found: list[ast.expr] = []
+        for one in block[first:last]:
+            for read in (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name):
+                added = [] if read is node.value else _added(read, source.parents)
+                if added is None:
+                    return None
+                found += added
+        return found
+
+
+def _list_of(statement: ast.stmt, name: str) -> list[ast.expr] | None:
+    """The elements of ``name = [...]``."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=bound)], value=ast.List(elts=elements)) if bound == name:
+            return elements
+        case ast.AnnAssign(target=ast.Name(id=bound), value=ast.List(elts=elements)) if bound == name:
+            return elements
+    return None
+
+
+def _added(read: ast.Name, parents: dict[ast.AST, ast.AST]) -> list[ast.expr] | None:
+    """What a use of a list's name puts into the list; None if it does something else."""
+    parent = parents[read]
+    if isinstance(parent, ast.stmt) and (elements := _list_of(parent, read.id)) is not None:
+        return elements
+    match parent:
+        case ast.AugAssign(op=ast.Add(), value=ast.List(elts=elements)):
+            return elements
+        case ast.Attribute(attr="append" | "extend" as method):
+            match parents[parent]:
+                case ast.Call(args=[ast.List(elts=elements)]) if method == "extend":
+                    return elements
+                case ast.Call(args=[element]) if method == "append":
+                    return [element]
+    return None
+
+
+# --- forms that are exact ---------------------------------------------------------------------------------------------
+
+
+def silent_call(inference: Inference, signature: Signature, bound: dict[str, list[ast.expr]], node: ast.Call) -> Call:
+    """A call as its rule sees it, while nothing is written yet."""
+    arguments = arguments_of(
+        signature,
+        bound,
+        lambda n: Piece(inference.source.segment(n), precedence(n)),
+        lambda n: inference.facts.get(n, UNKNOWN),
+    )
+    return Call(signature, arguments, SilentSite(), node)
+
+
+def exact_constructors(inference: Inference) -> Iterator[ast.Call]:
+    """Constructor calls whose channels-last form is exact, by trying it."""
+    for node, fact in inference.facts.items():
+        if isinstance(node, ast.Call) and isinstance(fact, Layer) and spatial(fact.name) and fact.node is node:
+            layer = LAYERS[fact.name]
+            bound = bind(layer.signature, node, None)
+            asked = layer.flax is None and layer.name in inference.isinstance_classes
+            if bound is None or layer.channels_last is None or asked or inference.settings.of(node, layer.name):
+                continue
+            if isinstance(layer.channels_last(silent_call(inference, layer.signature, bound, node)), Piece):
+                yield node

@@ -328,6 +328,8 @@ class ProgramRun(Message):
     failure: Failure | None = None
     line: int = 0
     """The program's own line that an error went through last."""
+    calls: list[int] = field(default_factory=list)
+    """The lines of the program that the error went through before, from the inside out."""
     exit_code: int = 0
     stopped: bool = False
     """Whether it was stopped before its end, after the optimizer steps that it was to make."""

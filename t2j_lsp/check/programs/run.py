@@ -231,13 +231,16 @@ class _Run:
         return ProgramDifference(f"the original fails: {_end(torch)}{also}", *places)
 
     def _same_place(self, torch: ProgramRun, jax: ProgramRun) -> bool:
-        """Whether both fail in lines that are each other's; without a map, after the same output."""
+        """Whether both fail in lines that are each other's; without a map, after the same output.
+
+        What PyTorch does in a line JAX may do in a function that this line calls: in a train step, or a helper.
+        """
         if self.source_map is None:
             return len(torch.printed) == len(jax.printed)
-        return any(
-            entry.source_line <= torch.line <= entry.source_end_line and entry.line <= jax.line <= entry.end_line
-            for entry in self.source_map
-        )
+        around = [e for e in self.source_map if e.source_line <= torch.line <= e.source_end_line]
+        least = min((e.source_end_line - e.source_line for e in around), default=0)
+        own = [e for e in around if e.source_end_line - e.source_line == least]
+        return any(e.line <= line <= e.end_line for e in own for line in (jax.line, *jax.calls))
 
     def _divergence(self, first: ProgramDifference) -> Divergence:
         """The places of a difference; a list or a module is shown where the program fills or makes it."""

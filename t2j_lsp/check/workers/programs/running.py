@@ -86,7 +86,8 @@ def run(
                     result.stopped = True
                 except Exception as error:  # noqa: BLE001 - what a program raises is something to compare
                     result.failure = failure(error)
-                    result.line = _line(result.failure.frames, str(file))
+                    lines = [line for path, line, _ in reversed(result.failure.frames) if path == str(file)]
+                    result.line, result.calls = (lines[0], lines[1:]) if lines else (0, [])
                 result.seconds = time.perf_counter() - start
         finally:
             sys.argv = arguments
@@ -95,11 +96,6 @@ def run(
     spans = np.diff([start, *budget.times])
     result.step_seconds = float(np.median(spans[1:])) if len(spans) > 1 else None
     return result, module
-
-
-def _line(frames: list[tuple[str, int, str]], file: str) -> int:
-    """The innermost line of the program's file that an error went through."""
-    return next((line for path, line, _ in reversed(frames) if path == file), 0)
 
 
 @contextmanager

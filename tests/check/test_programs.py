@@ -304,10 +304,16 @@ def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Ru
 
 FAILING = {
     "a check of the user's own": ("    losses.append(loss.item())", "    assert loss.item() > 0.5, loss.shape"),
-    "shapes that don't fit": ("    if epoch % 5 == 0:", "    if epoch == 3:\n        model(torch.ones(2, 3))\n    if True:"),
+    "shapes that don't fit": (
+        "    if epoch % 5 == 0:",
+        "    if epoch == 3:\n        model(torch.ones(2, 3))\n    if True:",
+    ),
     "a step that doesn't fit": ("criterion(model(x), y)", "criterion(model(x) @ torch.ones(epoch, 1), y)"),
     "a key that is missing": ("    losses.append(loss.item())", "    print(model.state_dict()['bias2'])"),
-    "a state that doesn't fit": ("losses = []", "model.load_state_dict({'weight': torch.ones(1, 3), 'bias': torch.ones(1)})"),
+    "a state that doesn't fit": (
+        "losses = []",
+        "model.load_state_dict({'weight': torch.ones(1, 3), 'bias': torch.ones(1)})",
+    ),
 }
 """What is put into a program's place of something else, so that PyTorch fails."""
 

@@ -17,7 +17,6 @@ PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
-    "bernoulli_policy": "A value of one update is used in another",
     "checkpoint_dict": "order",
     "closure_logistic": "calls a closure several times",
     "compiled_parallel": "shard the batch",
@@ -27,7 +26,6 @@ GAPS = {
     "layer_groups": "its parameter groups have different ones",
     "lbfgs_sine": "calls a closure several times",
     "linear_by_hand": "bound outside of the function",
-    "mean_teacher": "whether param is a kernel",
     "quantile": "passed as a value",
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",

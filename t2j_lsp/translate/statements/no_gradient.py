@@ -27,10 +27,11 @@ class NoGradient:
         self.overwriting = Overwriting(context, code)
 
     def leave_block(self, node: ast.With | ast.AsyncWith) -> None:
-        """Inside a function the values computed without gradient must not carry one later."""
-        if self.ctx.scope.function is None or node in self.ctx.plan.undifferentiated:
+        """Inside a function, which a train step is too, values computed without gradient must not carry one later."""
+        around = self._function_around(node)
+        if around is None or node in self.ctx.plan.undifferentiated:
             return
-        used_later = _loads_after(self.ctx.scope.function.node, node) - self._bound_first(node)
+        used_later = _loads_after(around, node) - self._bound_first(node)
         names: list[str] = []
         bound = self._bound_in_front_of_end(node)
         for inner in ast.walk(node):
@@ -57,6 +58,12 @@ class NoGradient:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
             self.overwriting.keep(node, node.body[-1], kept, stop)
+
+    def _function_around(self, node: ast.stmt) -> ast.AST | None:
+        """The function that a block stands in; the module for a block that moves into a train step."""
+        if self.ctx.scope.function is not None:
+            return self.ctx.scope.function.node
+        return self.ctx.source.tree if node in self.ctx.plan.train_steps else None
 
     def leave_data(self, node: ast.stmt) -> None:
         """A statement that writes through ``.data`` in code that is differentiated."""
@@ -102,9 +109,9 @@ class NoGradient:
 
         Each with whether it is a parameter.
         """
-        assert self.ctx.scope.function is not None
-        read = _attributes_after(self.ctx.scope.function.node, node)
-        called = _called_after(self.ctx.scope.function.node, node)
+        around = self._function_around(node)
+        assert around is not None
+        read, called = _attributes_after(around, node), _called_after(around, node)
         found: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):

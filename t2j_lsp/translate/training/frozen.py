@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
 
@@ -49,6 +50,11 @@ class Frozen:
 
     def _drop(self, node: ast.stmt) -> None:
         self.ctx.report.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
+        around = self.ctx.source.parents.get(node)
+        whole = isinstance(around, ast.If) and around.body == [node] and not around.orelse
+        if isinstance(around, ast.If) and whole and isinstance(around.test, ast.Name):
+            self.ctx.edits.drop(*self.ctx.source.span(around))
+            node = around
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1
 
@@ -63,6 +69,9 @@ class Frozen:
         """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
         if not self.ctx.plan.optimizers:
             return True
+        frozen = self._frozen_on_demand(module, scope, node)
+        if frozen is not None:
+            return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
         for call, plan in self.ctx.plan.optimizers.items():
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
@@ -71,6 +80,38 @@ class Frozen:
                 if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
                     return True
         return False
+
+    def _frozen_on_demand(self, module: str, scope: VariableScope, node: ast.stmt) -> list[tuple[str, ast.stmt]] | None:
+        """Where a function that returns the module is asked to freeze it: ``teacher = make(frozen=True)``.
+
+        None where that isn't how it is frozen.
+        """
+        function, source = scope.function, self.ctx.source
+        around = source.parents.get(node)
+        match around:
+            case ast.If(test=ast.Name(id=asked), orelse=[]) if function is not None:
+                pass
+            case _:
+                return None
+        returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+        defaults = default_of(function.node, asked)
+        if not isinstance(defaults, ast.Constant) or defaults.value:
+            return None
+        if not returned or not all(isinstance(r, ast.Name) and r.id == module for r in returned):
+            return None
+        found: list[tuple[str, ast.stmt]] = []
+        for call in source.nodes:
+            if isinstance(call, ast.Call) and called_function(self.ctx.fact(call.func)) is function:
+                given = {p.arg: value for p, value in bound_arguments(call, function)}
+                if asked not in given:
+                    continue
+                match source.parents.get(call):
+                    case ast.Assign(targets=[ast.Name(id=name)]) as place:
+                        found.append((name, place))
+                    case _:
+                        return None
+        reads = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == function.name]
+        return found if all(isinstance(source.parents.get(n), ast.Call) for n in reads) else None
 
     def _made_below(self, text: str, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether a statement behind ``node`` assigns a new module."""
@@ -81,6 +122,15 @@ class Frozen:
             and any(ast.unparse(t) == text for t in s.targets)
             for s in self.objects.statements(scope)
         )
+
+
+def default_of(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
+    """The default of a function's parameter."""
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    return next((default for a, default in pairs if a.arg == name), None)
 
 
 def _freezes_one(node: ast.AST) -> ast.expr | None:
@@ -124,6 +174,7 @@ def frozen_module(node: ast.AST) -> ast.expr | None:
                         func=ast.Attribute(attr="requires_grad_", value=ast.Name(id=owner)),
                         args=[ast.Constant(value=False)],
                     )
+                    | ast.Call(func=ast.Attribute(attr="detach_", value=ast.Name(id=owner)), args=[])
                 )
             ],
             orelse=[],

@@ -7,7 +7,7 @@ stays: in front of the call what the step may need, behind it what reads its res
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from .flow import DataFlow, is_mode
@@ -35,9 +35,11 @@ class UpdateSlice:
 class UpdateSlicer:
     """Slices one block."""
 
-    def __init__(self, items: Sequence[Item], flow: DataFlow) -> None:
+    def __init__(self, items: Sequence[Item], flow: DataFlow, apart: Collection[int] = ()) -> None:
         self.items = items
         self.flow = flow
+        self.apart = apart
+        """Items without gradients, which stay where they are though they read a module."""
 
     def reads(self, index: int) -> set[str]:
         return self.flow.reads(self.items[index].node)
@@ -94,7 +96,7 @@ class UpdateSlicer:
         for index in range(last + 1):
             if not self.plain(index):
                 continue
-            if self.reads(index) & tainted:
+            if self.reads(index) & tainted and index not in self.apart:
                 out.add(index)
                 tainted |= self.writes(index)
             elif self._replaces(index):

@@ -15,9 +15,9 @@ from t2j_lsp.translate.rule.pieces import Piece
 from .flow import DataFlow
 from .inputs import Input, Inputs
 from .objects import Objects, VariableScope
-from .step_calls import Refused, StepCall
+from .step_calls import Refused, StepCall, clip_kind
 from .text import converted, indented, lead_comments, rendered
-from .update import Update, clip_kind
+from .update import Update
 
 
 @dataclass

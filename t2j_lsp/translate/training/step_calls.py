@@ -42,6 +42,12 @@ class StepCall:
     """The name a clipped norm is assigned to."""
 
 
+def clip_kind(inference: Inference, clip: StepCall) -> str:
+    """``norm`` or ``value``."""
+    fact = inference.fact(clip.call.func)
+    return clip_of(getattr(fact, "name", "")) or ""
+
+
 class Reader:
     """Recognises the statements of a training step by the facts of what they call."""
 
@@ -124,6 +130,13 @@ class Reader:
     def calls_module(self, node: ast.AST) -> bool:
         """Whether a module may be called in some code, by itself or by a function that is given it."""
         return any(isinstance(n, ast.expr) and is_module(self.inference.fact(n)) for n in ast.walk(node))
+
+    def has_no_gradient(self, node: ast.stmt) -> bool:
+        """Whether it is a block under ``torch.no_grad()``."""
+        if not isinstance(node, ast.With):
+            return False
+        facts = [self.inference.fact(c.func) for i in node.items if isinstance(c := i.context_expr, ast.Call)]
+        return any(isinstance(f, Qual) and f.name in names_with(Trait.NO_GRADIENT) for f in facts)
 
     # --- contexts -------------------------------------------------------------------------------------------------
 

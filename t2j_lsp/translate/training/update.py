@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Object, is_module
-from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.facts import Object
 
+from .called_modules import called_modules
 from .flow import DataFlow, Liveness
 from .groups import updated
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
 from .slice import UpdateSlice, UpdateSlicer
-from .step_calls import Item, Reader, Refused, StepCall, clip_of
+from .step_calls import Item, Reader, Refused, StepCall
 
 Mode = Literal["fused", "conditional", "accumulated", "stored"]
 """``stored``: the step only gives the gradients, which other code of the program reads."""
@@ -114,12 +113,20 @@ class Updates:
     def direct(self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase]) -> Update:
         """An update whose backward pass and step stand in one block. ``earlier`` is the item behind the last update.
 
-        Raises Refused.
+        What has no gradient moves into the step with the rest, unless an earlier update needs it too. Raises Refused.
         """
-        slicer = UpdateSlicer(items, self.flow)
+        update = self._direct(items, phase, earlier, others, ())
+        without = [i for i, x in enumerate(items) if i < earlier and self.reader.has_no_gradient(x.node)]
+        if not any(i in update.slice.moved for i in without):
+            return update
+        return self._direct(items, phase, earlier, others, without)
+
+    def _direct(
+        self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase], apart: Collection[int]
+    ) -> Update:
+        slicer = UpdateSlicer(items, self.flow, apart)
         losses = self.losses(items, phase)
         optimized = self._optimized(items, phase.steps, slicer, losses)
-        variables = self.variables(optimized)
         conditions = {items[i].condition for i in (*phase.backs, *phase.steps)}
         if len(conditions) > 1:
             raise Refused("The backward pass and the step stand under different conditions.")
@@ -128,10 +135,8 @@ class Updates:
             phase.backs[-1] if condition is None else next(i for i, x in enumerate(items) if x.condition is condition)
         )
         self._check_zeroed(items, phase, optimized, others)
-        path = slicer.path(losses, variables)
-        if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
-            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
-        made = slicer.close(path, call, earlier) if path else UpdateSlice(call=call)
+        path = self._path(slicer, losses, optimized)
+        made = self._closed(slicer, path, call, earlier) if path else UpdateSlice(call=call)
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
         self._check_after(items, call, max(phase.steps), optimized)
         zeros = [
@@ -171,10 +176,7 @@ class Updates:
         losses = self.losses(items, phase)
         if any(items[i].condition is not None for i in phase.backs):
             raise Refused("The backward pass stands under a condition.")
-        variables = self.variables([one])
-        path = slicer.path(losses, variables)
-        if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
-            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
+        path = self._path(slicer, losses, [one])
         call = phase.backs[-1]
         made = slicer.close(path, call) if path else UpdateSlice(call=call)
         first = min([call, *made.moved, *made.split, *made.delayed])
@@ -194,6 +196,38 @@ class Updates:
             and x.condition is items[last].condition
             for x in items[last + 1 : index + 1]
         )
+
+    def _closed(self, slicer: UpdateSlicer, path: list[int], call: int, earlier: int) -> UpdateSlice:
+        """The slice of a path, with the forward passes without gradient in between that it needs. Raises Refused.
+
+        They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``.
+        """
+        made = slicer.close(path, call, earlier)
+        first = min(made.moved, default=call)
+        teachers = [i for i in range(max(first, earlier), call) if self._is_teacher(slicer, i, made)]
+        if not teachers:
+            return made
+        try:
+            return slicer.close(sorted([*path, *teachers]), call, earlier)
+        except Refused:
+            return made
+
+    def _is_teacher(self, slicer: UpdateSlicer, index: int, made: UpdateSlice) -> bool:
+        node = slicer.items[index].node
+        if index in (*made.moved, *made.split, *made.delayed) or not self.reader.has_no_gradient(node):
+            return False
+        needed = any(slicer.writes(index) & slicer.reads(later) for later in made.moved if later > index)
+        return needed and self.reader.calls_module(node) and self.jittable.problem(node) is None
+
+    def _path(
+        self, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]], optimized: Sequence[Optimized]
+    ) -> list[int]:
+        """The items between the updated modules and the losses. Raises Refused."""
+        variables = self.variables(optimized)
+        path = slicer.path(losses, variables)
+        if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
+            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
+        return path
 
     def losses(self, items: Sequence[Item], phase: Phase) -> list[tuple[int, ast.expr]]:
         out = []
@@ -236,37 +270,12 @@ class Updates:
         if made is not None:
             reasons = [self.ctx.plan.optimizers[m].reason for m in made if m in self.ctx.plan.optimizers]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
-        candidates = self._called_modules(slicer, losses)
+        candidates = called_modules(self.ctx, slicer, losses)
         if len(candidates) != 1:
             raise Refused(
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
             )
         return Optimized(text, (candidates.pop(),), sure=False)
-
-    def _called_modules(self, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]) -> set[str]:
-        """The modules that are called on the way to the losses."""
-        found: set[str] = set()
-        nodes: list[ast.AST] = [slicer.items[i].node for i in range(losses[-1][0]) if slicer.plain(i)]
-        for node in [*nodes, *(loss for _, loss in losses)]:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Load):
-                    fact = self.ctx.fact(inner)
-                    parent = self.ctx.source.parents.get(inner)
-                    called = isinstance(parent, ast.Call) and (parent.func is inner or inner in parent.args)
-                    method = isinstance(parent, ast.Attribute) and isinstance(
-                        self.ctx.source.parents.get(parent), ast.Call
-                    )
-                    if is_module(fact) and not is_loss(fact) and (called or method) and not self._only_a_loss(inner):
-                        found.add(ast.unparse(inner))
-        return found
-
-    def _only_a_loss(self, node: ast.expr) -> bool:
-        """Whether a module of unknown class is called as losses are: on two values."""
-        parent = self.ctx.source.parents.get(node)
-        name = ast.unparse(node).rpartition(".")[2].lower()
-        if not (isinstance(parent, ast.Call) and parent.func is node and len(parent.args) == 2):
-            return False
-        return any(part in name for part in ("loss", "crit", "cost", "objective"))
 
     def variables(self, optimized: Sequence[Optimized]) -> set[str]:
         """The variables that the updated modules are in."""
@@ -313,10 +322,8 @@ class Updates:
         step_call = items[index].step_call
         assert step_call is not None
         variables = self.variables([one])
-        slicer = UpdateSlicer(items, self.flow)
-        return bool(slicer.path([(index, step_call.subject)], variables)) or bool(
-            self.flow.reads(step_call.subject) & variables
-        )
+        path = UpdateSlicer(items, self.flow).path([(index, step_call.subject)], variables)
+        return bool(path or self.flow.reads(step_call.subject) & variables)
 
     def _check_after(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> None:
         """Raises Refused if something between the call and the step minds that the update is made already."""
@@ -389,9 +396,3 @@ class Updates:
             if name is not None and name in self.flow.writes(node) and name not in names:
                 names.append(name)
         return names
-
-
-def clip_kind(inference: Inference, clip: StepCall) -> str:
-    """``norm`` or ``value``."""
-    fact = inference.fact(clip.call.func)
-    return clip_of(getattr(fact, "name", "")) or ""

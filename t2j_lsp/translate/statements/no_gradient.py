@@ -33,7 +33,7 @@ class NoGradient:
             return
         used_later = _loads_after(around, node) - self._bound_first(node)
         names: list[str] = []
-        bound = self._bound_in_front_of_end(node)
+        bound = self._bound_in_front_of_end(node, around)
         for inner in ast.walk(node):
             if (
                 isinstance(inner, ast.Return)
@@ -75,18 +75,18 @@ class NoGradient:
         if kept:
             self.overwriting.keep(node, node, kept, f"{self.renderer.need('lax')}.stop_gradient")
 
-    def _bound_in_front_of_end(self, node: ast.With | ast.AsyncWith) -> set[str]:
+    def _bound_in_front_of_end(self, node: ast.With | ast.AsyncWith, scope: ast.AST) -> set[str]:
         """Names that surely have a value behind a block: bound in it, or in front of it, under no condition."""
-        assert self.ctx.scope.function is not None
-        function, parents = self.ctx.scope.function.node, self.ctx.source.parents
+        function, parents = self.ctx.scope.function, self.ctx.source.parents
+        given = {a.arg for a in named_parameters(function.node)} if function is not None else set()
         around = {*ancestors(node, parents)}
         sure = [*node.body]
         sure += [
             n
-            for n in ast.walk(function)
+            for n in ast.walk(scope)
             if isinstance(n, ast.stmt) and n.lineno < node.lineno and parents.get(n) in around
         ]
-        return {a.arg for a in named_parameters(function)} | {name.id for s in sure for name in assigned_names(s)}
+        return given | {name.id for s in sure for name in assigned_names(s)}
 
     def _bound_first(self, node: ast.stmt) -> set[str]:
         """Names that are bound anew behind a block before anything reads them."""

@@ -28,11 +28,10 @@ class BatchNorm(nnx.BatchNorm):
 
     def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
         """Normalizes `x` and, unless `use_running_average`, updates `mean` and `var`."""
-        if self.use_running_average if use_running_average is None else use_running_average:
+        frozen = self.use_running_average if use_running_average is None else use_running_average
+        if frozen or x.size == 0:
             return super().__call__(x, use_running_average=True)
         count = x.size // self.num_features
-        if count == 0:
-            return x
         if count == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
         kept = self.momentum * self.var[...]

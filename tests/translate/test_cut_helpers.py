@@ -133,6 +133,14 @@ def test_other_files_may_read_attributes_of_a_module_that_a_program_has_for_itse
     assert "self.bidirectional = False" in ast.unparse(asked)
 
 
+def test_a_layer_of_flax_has_no_attributes_of_pytorchs_unless_its_file_asks_for_them() -> None:
+    source = LIBRARY.format("conv = nn.Conv1d(3, 5, 2, padding_mode='circular')", "self.conv(x){}")
+    plain = ast.unparse(definitions(source.replace("{}", ""))["Conv1d"])
+    assert "weight" not in plain and "in_channels = " not in plain and "self.border" in plain
+    asked = ast.unparse(definitions(source.replace("{}", " + self.conv.in_channels"))["Conv1d"])
+    assert "self.in_channels = in_channels" in asked
+
+
 @pytest.mark.parametrize("change", ["net.rnn.batch_first = True", "setattr(net.rnn, 'batch_first', True)"])
 def test_an_attribute_that_the_program_sets_is_no_constant(change: str) -> None:
     text = ast.unparse(definitions(LSTM + PROGRAM)["LSTM"])

@@ -104,7 +104,7 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
             _fold_methods(texts, name, family, user)
             if restated := _restated(nodes[name], family):
                 texts[name] = without_methods(texts[name], frozenset(restated))
-            if user.is_program:
+            if user.is_program or not family.is_plain(name):
                 _drop_unread(texts, name, family, user)
 
 
@@ -268,7 +268,11 @@ def _computed(node: ast.ClassDef) -> Iterator[list[str] | None]:
 
 
 def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
-    """Take out methods and attributes that nothing names: neither the program, nor a helper, nor Flax."""
+    """Take out methods and attributes that nothing names: neither the file, nor a helper, nor Flax.
+
+    Where the file is no program, others may ask a module for what PyTorch's has, unless it is a layer of Flax with
+    another behaviour: of those they can't, since they may be the stock layer as well.
+    """
     node = family.nodes[name]
     read = {*user.words, *family.finder.own.words}
     if not family.is_plain(name):
@@ -295,7 +299,16 @@ def _without_attribute(text: str, read: set[str]) -> str:
                 continue
             if name not in read and is_pure(value):
                 assert isinstance(statement, ast.stmt)
-                return without_assignment(text, statement, index)
+                return without_assignment(_without_remark(text, node, statement), statement, index)
+    return text
+
+
+def _without_remark(text: str, node: ast.ClassDef, statement: ast.stmt) -> str:
+    """A class without the string behind an attribute, which says what it is."""
+    match node.body[node.body.index(statement) + 1 :] if statement in node.body else []:
+        case [ast.Expr(value=ast.Constant(value=str())) as remark, *_] if len(node.body) > 2:
+            lines = text.splitlines(keepends=True)
+            return "".join([*lines[: remark.lineno - 1], *lines[remark.end_lineno :]])
     return text
 
 

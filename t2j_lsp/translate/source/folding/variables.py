@@ -10,7 +10,7 @@ from functools import cache
 from .constants import folded, is_literal, literal
 from .definitions import definition
 
-_PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr"))
+_PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))
 """What a value that nobody reads may call."""
 
 

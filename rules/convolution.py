@@ -95,8 +95,25 @@ Row(
     "adaptive_max_pool1d({input}, {output_size}, return_indices=True)",
     result="tensors",
 )
-for name in ("fractional_max_pool2d", "fractional_max_pool3d"):
-    refuse(f"{F}.{name}", "JAX has no fractional pooling, and PyTorch draws its windows at random.")
+for rank in (2, 3):
+    for indices in ("", "_with_indices"):
+
+        @rule(
+            f"{F}.fractional_max_pool{rank}d{indices}(input, kernel_size, output_size=None, output_ratio=None,"
+            " return_indices=False, _random_samples=None)",
+            jax=f"fractional_max_pool({rank}, x, kernel_size, output_size, rngs=rngs)",
+            random=True,
+            result="tensors" if indices else "unknown",
+            ignore=["return_indices"] if indices else (),
+        )
+        def fractional(call: Call, rank: int = rank, indices: str = indices) -> Piece:
+            pair = "True" if indices else call["return_indices"].text if call.given("return_indices") else None
+            return call.emit(
+                f"fractional_max_pool({rank}, {{input}}, {{kernel_size}}, {{output_size}},"
+                " output_ratio={output_ratio?}, return_indices={pair?}, samples={_random_samples?}, rngs={rngs})",
+                pair=pair,
+                rngs=call.site.rngs(),
+            )
 
 
 def _adaptive(rank: int) -> None:

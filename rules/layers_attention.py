@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor, Tuple
 from t2j_lsp.translate.rule.layer import layer
-from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row
+from t2j_lsp.translate.rule.record import CLOSE, Row
 
 FLOATS = Tensor(dtype="float")
 ACTIVATION = "activation=relu"
 SIZES = f"dim_feedforward=2048, dropout=0.1, {ACTIVATION}"
 
 
-def _attention(call: Call) -> Piece | Refusal | None:
-    """The helper, unless the call asks for what it doesn't have."""
-    for name in ("add_bias_kv", "add_zero_attn"):
-        if call.given(name):
-            return call.refuse(f"{name} has no translation: append the extra key and value before the call")
-    return None
-
-
 layer(
     "torch.nn.MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False,"
     " kdim=None, vdim=None, batch_first=False, device=None, dtype=None)",
-    _attention,
     result=Tuple((FLOATS, FLOATS)),
     jax="MultiheadAttention(embed_dim, num_heads, ...)",
 )

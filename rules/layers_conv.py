@@ -254,6 +254,12 @@ for rank in (1, 2, 3):
         layer(f"torch.nn.{kind}Pad{rank}d(padding)", random=False)
     layer(f"torch.nn.ConstantPad{rank}d(padding, value)", random=False)
 
+for rank in (2, 3):
+    layer(
+        f"torch.nn.FractionalMaxPool{rank}d(kernel_size, output_size=None, output_ratio=None, return_indices=False,"
+        " _random_samples=None)"
+    )
+
 
 def _repeat_last(spatial: int) -> Build:
     """Nearest neighbours at a whole factor are repeated values."""

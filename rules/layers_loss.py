@@ -86,7 +86,7 @@ for signature, function in (
 for name, reason in {
     "NLLLoss2d": "A deprecated name of nn.NLLLoss, which takes images too.",
     "AdaptiveLogSoftmaxWithLoss": "Its clusters have shapes that depend on the targets; use nn.CrossEntropyLoss.",
-    "LinearCrossEntropyLoss": "Write nn.Linear and nn.CrossEntropyLoss: XLA fuses them.",
+    "LinearCrossEntropyLoss": "It is a loss with parameters: write nn.Linear and nn.CrossEntropyLoss, which XLA fuses.",
     "LinearCrossEntropyOptions": "Options of a fused kernel of PyTorch's.",
 }.items():
     refuse(f"torch.nn.{name}", reason)

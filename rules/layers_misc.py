@@ -53,8 +53,6 @@ for name, reason in {
     "Container": "Deprecated since PyTorch 0.4: derive from nn.Module.",
     "CrossMapLRN2d": "Old; nn.LocalResponseNorm is its successor.",
     "FeatureAlphaDropout": "Dropping whole channels to SELU's saturation value has no JAX counterpart.",
-    "FractionalMaxPool2d": "JAX pools windows of one size; the random sequence of sizes has no counterpart.",
-    "FractionalMaxPool3d": "JAX pools windows of one size; the random sequence of sizes has no counterpart.",
     "factory_kwargs": "A helper of PyTorch's own layers.",
     "quantized.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "quantizable.*": "JAX has no counterpart of PyTorch's quantised layers here.",

@@ -14,7 +14,7 @@ BATCH = {"weight": "scale", "running_mean": "mean", "running_var": "var"}
 def _batch_channels_last(call: Call) -> Piece | None:
     """BatchNorm (nnx's, with PyTorch's unbiased running variance) on the last axis."""
     momentum = call.literal("momentum")
-    if call.given("dtype") or call.given("track_running_stats") or call.given("affine"):
+    if call.given("dtype") or any(map(call.given, ("track_running_stats", "affine", "bias"))):
         return None
     if call.given("momentum"):
         if not isinstance(momentum, float | int) or isinstance(momentum, bool):
@@ -28,7 +28,7 @@ def _batch_channels_last(call: Call) -> Piece | None:
 for rank in (1, 2, 3):
     layer(
         f"torch.nn.BatchNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
-        " device=None, dtype=None)",
+        " device=None, dtype=None, *, bias=True)",
         channels_last=_batch_channels_last,
         spatial=rank,
         flax="nnx.BatchNorm",
@@ -38,7 +38,7 @@ for rank in (1, 2, 3):
     )
     layer(
         f"torch.nn.InstanceNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False,"
-        " device=None, dtype=None)",
+        " device=None, dtype=None, *, bias=True)",
         attributes=BATCH,
         result=SAME,
     )
@@ -70,7 +70,7 @@ layer(
     jax="nnx.LayerNorm(normalized_shape, epsilon=1e-05, use_fast_variance=False, rngs=rngs)",
 )
 layer(
-    "torch.nn.GroupNorm(num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None)",
+    "torch.nn.GroupNorm(num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, *, bias=True)",
     base="nnx.GroupNorm",
     attributes={"weight": "scale", "eps": "epsilon"},
     result=SAME,

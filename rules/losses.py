@@ -175,7 +175,30 @@ Row(
     aliases=["torch.pairwise_distance"],
     result="float tensor",
 )
-refuse(f"{F}.linear_cross_entropy", "Write F.cross_entropy of F.linear.")
+
+
+@rule(
+    f"{F}.linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean',"
+    " ignore_index=None, label_smoothing=0.0, options=None)",
+    jax="cross_entropy(x @ weight.T, target)",
+    ignore=["options"],
+)
+def linear_cross_entropy(call: Call) -> Piece | Refusal:
+    """The weight may have axes between classes and features, which the logits have, too."""
+    logits = "jnp.tensordot({input}, {linear_weight}, (-1, -1))"
+    if rank_of(call["linear_weight"]) == 2:
+        logits = "{input} @ {linear_weight}.T"
+    if call.given("linear_bias"):
+        if not isinstance(call["linear_bias"].fact, Tensor):
+            return call.refuse("can't tell whether the linear_bias is None")
+        logits += " + {linear_bias}"
+    ignored = "" if call["ignore_index"].is_none else " ignore_index={ignore_index},"
+    return call.emit(
+        f"cross_entropy({logits}, {{target}}, weight={{weight?}},{ignored}"
+        " reduction={reduction?}, label_smoothing={label_smoothing?})"
+    )
+
+
 refuse(
     f"{F}.pdist",
     "The distances of all pairs in one row: take jnp.triu_indices of torch.cdist.",

@@ -53,6 +53,7 @@ TIED = Otherwise("which of several equal elements comes first is not stated, and
 COMPARED_OTHERWISE: dict[str, Otherwise] = {
     **dict.fromkeys(("rand_like", "randn", "randn_like", "randint", "randint_like", "normal", "bernoulli"), DRAWN),
     **dict.fromkeys(("multinomial", "exponential", "geometric", "log_normal", "uniform"), DRAWN),
+    **dict.fromkeys(("nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d"), DRAWN),
     "cauchy": Otherwise("the numbers are drawn, and a few of them are huge"),
     **dict.fromkeys((f"nn.functional.{n}dropout" for n in ("", "alpha_", "feature_alpha_")), DROPPED),
     **dict.fromkeys(("nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.rrelu"), DROPPED),

@@ -88,8 +88,6 @@ class MultiheadAttention(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("add_bias_kv and add_zero_attn have no translation")
         if embed_dim % num_heads:
             raise ValueError(f"embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
         self.embed_dim = embed_dim
@@ -109,6 +107,11 @@ class MultiheadAttention(nnx.Module):
             self.v_proj_weight = nnx.Param(init(rngs.params(), (embed_dim, self.vdim), jnp.float32))
         self.in_proj_bias = nnx.Param(jnp.zeros(3 * embed_dim, jnp.float32)) if bias else nnx.data(None)
         self.out_proj = nnx.Linear(embed_dim, embed_dim, use_bias=bias, kernel_init=uniform_fan_in, rngs=rngs)
+        self.add_bias_kv, self.add_zero_attn = add_bias_kv, add_zero_attn
+        if add_bias_kv:
+            normal = nnx.initializers.xavier_normal()
+            self.bias_k = nnx.Param(normal(rngs.params(), (1, 1, embed_dim), jnp.float32))
+            self.bias_v = nnx.Param(normal(rngs.params(), (1, 1, embed_dim), jnp.float32))
 
     def __call__(
         self,
@@ -141,12 +144,16 @@ class MultiheadAttention(nnx.Module):
         elif not self.batch_first:
             query, key, value = (jnp.swapaxes(x, 0, 1) for x in (query, key, value))
         q, k, v = self.project(query, key, value)
+        if self.add_bias_kv:
+            k, v = self.append(k, self.bias_k[...]), self.append(v, self.bias_v[...])
+        if self.add_zero_attn:
+            k, v = self.append(k, jnp.zeros(self.embed_dim)), self.append(v, jnp.zeros(self.embed_dim))
         scores = (q / math.sqrt(self.head_dim)) @ jnp.swapaxes(k, -1, -2)
         if attn_mask is not None:
-            mask = additive_mask(attn_mask, scores.dtype)
+            mask = self.widen(additive_mask(attn_mask, scores.dtype))
             scores += mask if mask.ndim == 2 else mask.reshape(-1, self.num_heads, *mask.shape[1:])
         if key_padding_mask is not None:
-            mask = additive_mask(key_padding_mask, scores.dtype)
+            mask = self.widen(additive_mask(key_padding_mask, scores.dtype))
             scores += mask.reshape(-1, 1, 1, mask.shape[-1])
         weights = jax.nn.softmax(scores, axis=-1) if need_weights else softmax_or_zeros(scores)
         weights = self.weight_dropout(weights)
@@ -157,6 +164,17 @@ class MultiheadAttention(nnx.Module):
         if not batched:
             return output[0], weights[0] if need_weights else None
         return output if self.batch_first else jnp.swapaxes(output, 0, 1), weights if need_weights else None
+
+    def append(self, x: jax.Array, last: jax.Array) -> jax.Array:
+        """Keys or values (N, heads, length, head_dim) with one more that is the same for all examples."""
+        shape = (x.shape[0], self.num_heads, 1, self.head_dim)
+        last = jnp.broadcast_to(last.reshape(1, self.num_heads, 1, self.head_dim), shape)
+        return jnp.concatenate([x, last.astype(x.dtype)], axis=2)
+
+    def widen(self, mask: jax.Array) -> jax.Array:
+        """A mask to add, with zeros for the keys that are appended."""
+        extra = int(self.add_bias_kv) + int(self.add_zero_attn)
+        return jnp.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)]) if extra else mask
 
     def project(self, query: jax.Array, key: jax.Array, value: jax.Array) -> list[jax.Array]:
         """The projections of the three inputs (N, length, width), as (N, heads, length, head_dim)."""

@@ -55,6 +55,7 @@ class ChannelsFirstBatchNorm(BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        bias: bool = True,
         rngs: nnx.Rngs,
     ):
         super().__init__(
@@ -62,7 +63,7 @@ class ChannelsFirstBatchNorm(BatchNorm):
             axis=1,
             momentum=0.0 if momentum is None else 1 - momentum,
             epsilon=eps,
-            use_bias=affine,
+            use_bias=affine and bias,
             use_scale=affine,
             rngs=rngs,
         )
@@ -137,13 +138,22 @@ class LayerNorm(nnx.LayerNorm):
 class GroupNorm(nnx.GroupNorm):
     """PyTorch's `nn.GroupNorm`: (N, C, *)."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, rngs: nnx.Rngs):
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        bias: bool = True,
+        rngs: nnx.Rngs,
+    ):
         super().__init__(
             num_channels,
             num_groups,
             epsilon=eps,
             use_scale=affine,
-            use_bias=affine,
+            use_bias=affine and bias,
             use_fast_variance=False,
             rngs=rngs,
         )
@@ -173,9 +183,10 @@ class ChannelsFirstInstanceNorm(nnx.InstanceNorm):
         affine: bool = False,
         track_running_stats: bool = False,
         *,
+        bias: bool = True,
         rngs: nnx.Rngs,
     ):
-        super().__init__(num_features, epsilon=eps, use_scale=affine, use_bias=affine, rngs=rngs)
+        super().__init__(num_features, epsilon=eps, use_scale=affine, use_bias=affine and bias, rngs=rngs)
         self.eps, self.momentum, self.affine = eps, momentum or 0.0, affine
         self.track_running_stats, self.use_running_average = track_running_stats, False
         self.mean = nnx.BatchStat(jnp.zeros(num_features)) if track_running_stats else nnx.data(None)

@@ -99,6 +99,7 @@ SAMPLES: dict[str, list[LayerSample]] = {
     "GroupNorm": [
         one(floats(2, 6, 5), num_groups=3, num_channels=6),
         one(floats(2, 6, 5, 4), num_groups=2, num_channels=6, eps=1e-3, affine=False),
+        one(floats(2, 6, 5), num_groups=3, num_channels=6, bias=False),
     ],
     "LocalResponseNorm": [one(floats(2, 6, 5, 4), size=3), one(floats(2, 6, 5, 4), size=2, alpha=0.1, beta=0.5, k=2.0)],
     "SyncBatchNorm": [one(IMAGE, num_features=3)],
@@ -188,6 +189,7 @@ SAMPLES: dict[str, list[LayerSample]] = {
             vdim=7,
             batch_first=True,
         ),
+        call((floats(3, 2, 4),) * 3, embed_dim=4, num_heads=2, add_bias_kv=True, add_zero_attn=True),
     ],
     "TransformerEncoderLayer": [
         one(floats(3, 2, 4), d_model=4, nhead=2, dim_feedforward=6),
@@ -286,13 +288,21 @@ for rank, x in SPATIAL.items():
             one(x, train=True, num_features=3, affine=False),
             one(x, train=True, num_features=3, track_running_stats=False),
             one(x, train=True, num_features=3, momentum=None),
+            one(x, train=True, num_features=3, bias=False),
         ],
         f"InstanceNorm{rank}d": [
             one(x, train=True, num_features=3, eps=1e-3, affine=True, track_running_stats=True),
             one(x, train=True, num_features=3),
+            one(x, train=True, num_features=3, affine=True, bias=False),
         ],
         f"Dropout{rank}d": [one(x, p=0.3), one(x)],
     }
+    if rank > 1:
+        drawn = Text(f"torch.tensor([[{[0.3, 0.6, 0.9][:rank]}] * 3] * 2)")
+        every[f"FractionalMaxPool{rank}d"] = [
+            one(x, kernel_size=2, output_size=2, _random_samples=drawn),
+            one(x, kernel_size=(2, 3, 2)[:rank], output_ratio=0.5, _random_samples=drawn),
+        ]
     # Two axes stand for all: what the ranks share is compiled once.
     SAMPLES |= every if rank == 2 else {name: found[:1] for name, found in every.items()}
 

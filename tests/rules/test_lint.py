@@ -52,8 +52,6 @@ LEFT_OUT = {
     "torch.spmm": {"out_dtype"},
     "torch.compile": {"name", "recompile_limit", "isolate_recompiles", "shapes_spec"},
     "torch.nn.Hardtanh": {"min_value", "max_value"},
-    **{f"torch.nn.{kind}Norm{rank}d": {"bias"} for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
-    "torch.nn.GroupNorm": {"bias"},
 }
 """Parameters that only the newest PyTorch has, or that it deprecates: a call that gives them is left alone."""
 

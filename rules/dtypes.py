@@ -131,7 +131,12 @@ def dtype(call: Call) -> Piece:
 
 Row("torch.is_floating_point(input)", "jnp.issubdtype({input}.dtype, jnp.floating)", method=True, result="bool")
 Row("torch.is_complex(input)", "jnp.iscomplexobj({input})", method=True, result="bool")
-Row("torch.Tensor.is_signed(self)", "jnp.issubdtype({self}.dtype, jnp.signedinteger)", result="bool")
+Row(
+    "torch.is_signed(input)",
+    'not jnp.isdtype({input}.dtype, ("bool", "unsigned integer"))',
+    method=True,
+    result="bool",
+)
 Row("torch.dtype.is_floating_point", "jnp.issubdtype({self}, jnp.floating)", result="bool")
 Row("torch.dtype.is_complex", "jnp.issubdtype({self}, jnp.complexfloating)", result="bool")
 Row("torch.dtype.itemsize", "jnp.dtype({self}).itemsize", result="int")

@@ -38,7 +38,7 @@ ASKED = [
     ("x.is_floating_point()", "jnp.issubdtype(x.dtype, jnp.floating)", "x"),
     ("torch.is_floating_point(i)", "jnp.issubdtype(i.dtype, jnp.floating)", "i"),
     ("torch.is_complex(c), c.is_complex()", "jnp.iscomplexobj(c), jnp.iscomplexobj(c)", "c"),
-    ("i.is_signed()", "jnp.issubdtype(i.dtype, jnp.signedinteger)", "i"),
+    ("i.is_signed()", 'not jnp.isdtype(i.dtype, ("bool", "unsigned integer"))', "i"),
     ("torch.finfo(x.dtype).min", "jnp.finfo(x.dtype).min", "x"),
     ("torch.finfo(torch.float32).eps", "jnp.finfo(jnp.float32).eps", ""),
     ("torch.iinfo(torch.int32).max", "jnp.iinfo(jnp.int32).max", ""),

@@ -1,0 +1,61 @@
+"""Every public name of PyTorch has a rule, or is refused with a reason: none is just unknown."""
+
+from __future__ import annotations
+
+import functools
+import types
+
+import pytest
+import torch
+
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES, Trait, names_with
+from t2j_lsp.translate.rule.record import REGISTRY
+
+load_rules()
+NAMESPACES = [
+    *("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.linalg"),
+    *("torch.fft", "torch.special", "torch.masked", "torch.signal.windows", "torch.optim", "torch.optim.lr_scheduler"),
+    *("torch.distributions", "torch.func", "torch.autograd"),
+]
+CONSTANTS = {"TYPE_CHECKING", "Tensor", "Optimizer", "EPOCH_DEPRECATION_WARNING", "annotations", "inf", "ref"}
+"""What modules of PyTorch import or keep for themselves."""
+
+
+def namespace(name: str) -> object:
+    return functools.reduce(getattr, name.split(".")[1:], torch)
+
+
+def public(name: str) -> list[str]:
+    """Public names of a namespace that are PyTorch's own."""
+    out = []
+    for one in dir(namespace(name)):
+        value = getattr(namespace(name), one, None)
+        module = getattr(value, "__module__", None) or "torch"
+        own = module.partition(".")[0] in ("torch", "torch_C") or name == "torch.Tensor"
+        if own and one not in CONSTANTS and not one.startswith("_") and not isinstance(value, types.ModuleType):
+            out.append(one)
+    return out
+
+
+def stated(name: str) -> bool:
+    """Whether the rules have something to say of a name; what ends in _ is the name without it, in place."""
+    if REGISTRY.get(name) is not None or name in LAYERS or name in CLASSES:
+        return True
+    if any(name in names_with(trait) for trait in Trait):
+        return True
+    owner, _, last = name.rpartition(".")
+    if owner == "torch.Tensor" and last in names_with(Trait.SAME_IN_JAX):
+        return True
+    plain = last.removesuffix("_")
+    return plain != last and any(REGISTRY.get(f"{one}.{plain}") is not None for one in (owner, "torch"))
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_every_public_name_is_stated(name: str) -> None:
+    assert [one for one in public(name) if not stated(f"{name}.{one}")] == []
+
+
+def test_a_name_that_nobody_states_is_found() -> None:
+    assert not stated("torch.Tensor.no_such_method") and len(public("torch")) > 900

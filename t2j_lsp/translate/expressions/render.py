@@ -104,7 +104,7 @@ class Renderer:
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
         asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
-        return (*known, *first, *named, *asked, self._member, self.calls.call)
+        return (*known, *first, *named, *asked, *self.operators.truth.of_calls, self._member, self.calls.call)
 
     def _member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value."""

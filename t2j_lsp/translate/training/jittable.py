@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.host_random import HOST_RANDOM, ONCE, host_draw
 from t2j_lsp.translate.rule.facts import (
     Class,
+    ClassInfo,
     Fact,
     Function,
     FunctionInfo,
@@ -82,6 +84,8 @@ PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.null
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 
+_OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
+"""Functions that say of an array what its values don't decide."""
 _GROWING = frozenset({"append", "extend", "insert"})
 
 
@@ -159,7 +163,7 @@ class Jittable:
             case Layer():
                 return None
             case Instance() if fact.cls.info.is_module:
-                return None
+                return self._module_problem(fact.cls.info)
         if is_module(fact):
             return None
         if isinstance(node.func, ast.Name):
@@ -167,6 +171,12 @@ class Jittable:
         if isinstance(node.func, ast.Attribute):
             return self._method(node.func, text) if not _asks_gradient(node) else None
         return f"it calls {text}"
+
+    def _module_problem(self, info: ClassInfo) -> str | None:
+        """What a module does when it is called that a compiled step would do once."""
+        forward = info.method("forward") if self.inference.has(HOST_RANDOM) else None
+        drawn = host_draw(self.inference, forward) if forward is not None else None
+        return f"in {info.name}.forward, {drawn}() {ONCE}" if drawn is not None else None
 
     def _has_own_gradient(self, owner: Fact) -> bool:
         """Whether it is a class of the file with a gradient of its own, whose ``apply`` is a function."""
@@ -187,7 +197,8 @@ class Jittable:
             return f"it builds the layer {text}" if LAYERS[name].random else None
         if is_torch(name):
             rule = REGISTRY.get(name)
-            if name.startswith(("torch.utils.data.", "torch.autograd.", "torch.optim.")):
+            of_arrays = rule is not None and rule.result == "same"  # an autograd.Variable is its tensor
+            if name.startswith(("torch.utils.data.", "torch.autograd.", "torch.optim.")) and not of_arrays:
                 return f"it calls {text}"
             return None if rule is not None else f"t2j has no rule for {name}"
         return None if name.startswith(PURE) else f"it calls {text}, which runs outside JAX"
@@ -291,6 +302,8 @@ def _static_place(node: ast.expr, inference: Inference) -> bool:
         case ast.keyword():
             call = inference.source.parents.get(parent)
             return isinstance(call, ast.Call) and not is_module(inference.fact(call.func))
+        case ast.Call(func=ast.Name(id=name)) if name in _OF_NO_VALUE:
+            return False
         case ast.Call() if parent.func is not child:
             return not is_module(inference.fact(parent.func)) and not isinstance(inference.fact(parent.func), Function)
     return False

@@ -12,7 +12,10 @@ from t2j_lsp.check.workers.programs.streams import INITIAL, Streams, uniform
 
 from .random import Tape
 
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_CONVOLUTIONS = (
+    *(nn.Conv1d, nn.Conv2d, nn.Conv3d),
+    *(nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d),
+)
 
 
 class ProgramTape(Tape):

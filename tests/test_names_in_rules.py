@@ -85,7 +85,7 @@ def qualified() -> set[str]:
 
 
 def method_tables() -> set[tuple[str, str]]:
-    """Tables at the top of a module that hold three or more names of a tensor's methods."""
+    """Tables at the top of a module that hold three or more names of a tensor's methods; sentences are no tables."""
     load_rules()
     names = [name for one in REGISTRY for name in one.names() if name.startswith("torch.Tensor.")]
     methods = {name.rpartition(".")[2] for name in names}
@@ -93,7 +93,7 @@ def method_tables() -> set[tuple[str, str]]:
     for file, tree in trees():
         for node in tree.body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                words = {word for text in strings(node.value) for word in text.split()}
+                words = {word for text in strings(node.value) if not text.endswith(".") for word in text.split()}
                 if len(words & methods) > 2:
                     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
                     found.add((file, ast.unparse(target)))

@@ -226,3 +226,18 @@ def f(x: torch.Tensor, batches: list[torch.Tensor]):
     assert not done.gaps
     assert "        y = jnp.exp(x) * batch\n        y = lax.stop_gradient(y)\n" in done.code
     assert done.code.count("stop_gradient") == 1
+
+
+def test_a_branch_of_a_block_without_gradients_that_goes_leaves_nothing() -> None:
+    code = """
+def f(x: torch.Tensor, y: torch.Tensor):
+    with torch.no_grad():
+        if hasattr(torch, "nextafter"):
+            out = torch.nextafter(x, y)
+        else:
+            out = x.clone()
+    return out * 2
+"""
+    done = convert("import torch\n\n" + code)
+    assert not done.gaps
+    assert "    out = jnp.nextafter(x, y)\n    out = lax.stop_gradient(out)\n    return out * 2" in done.code

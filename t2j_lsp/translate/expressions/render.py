@@ -54,7 +54,7 @@ from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
-from .truth import Truth
+from .truth import Truth, note_host_draw
 from .variables import Variables
 
 VALUE_METHODS = names_with(Trait.VALUE)
@@ -104,7 +104,7 @@ class Renderer:
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
         asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
-        return (*known, *first, *named, *asked, *self.operators.truth.of_calls, self._member, self.calls.call)
+        return (*known, *first, *named, *asked, self._member, self.calls.call)
 
     def _member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value."""
@@ -350,6 +350,7 @@ class Calls:
         return self.rules.apply(rule, node, None) or self.copier.copy_arguments(node)
 
     def _library_call(self, node: ast.Call, name: str) -> Piece | None:
+        note_host_draw(self.ctx, self.code, node)
         rule = REGISTRY.get(name)
         if rule is None:
             return None

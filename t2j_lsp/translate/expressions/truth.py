@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from t2j_lsp.translate.inference.host_random import HOST_RANDOM, ONCE, is_host_draw
+from t2j_lsp.translate.inference.host_random import ONCE, is_host_draw
 from t2j_lsp.translate.rule.facts import UNKNOWN, Function, is_tensor
 
 from .context import Context
@@ -27,17 +27,6 @@ class Truth:
         inside = class_info is not None and class_info.is_module
         if self._asks_tensor(test) and (inside or self.code.is_traced):
             self.ctx.report.note(test, "if", "tensor-branch", _REASON)
-
-    @property
-    def of_calls(self) -> tuple[Callable[[ast.Call], None], ...]:
-        """What looks at each call of a file."""
-        return (self._draw,) if self.ctx.inference.has(HOST_RANDOM) else ()
-
-    def _draw(self, node: ast.Call) -> None:
-        """``random.random()`` in a forward pass."""
-        if self.code.in_module and is_host_draw(self.ctx.fact(node.func)):
-            name = ast.unparse(node.func)
-            self.ctx.report.note(node, name, "value-needed", f"{name}() {ONCE}")
 
     def parts(self, node: ast.expr, asked: Iterable[ast.expr]) -> None:
         """``a or b`` asks for ``a``, ``not a`` and ``b if a else c`` too; what is a condition itself is noted there."""
@@ -86,3 +75,10 @@ class Truth:
         called = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         returns = called.info.node.returns if isinstance(called, Function) else None
         return returns is not None and "Tensor" in ast.unparse(returns)
+
+
+def note_host_draw(ctx: Context, code: Callable[[], TensorCode], node: ast.Call) -> None:
+    """Say that ``random.random()`` in a forward pass is drawn once under jit."""
+    if is_host_draw(ctx.fact(node.func)) and code().in_module:
+        name = ast.unparse(node.func)
+        ctx.report.note(node, name, "value-needed", f"{name}() {ONCE}")

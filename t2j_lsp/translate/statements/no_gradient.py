@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.expressions.context import Context
@@ -44,7 +45,7 @@ class NoGradient:
             for target in assigned_names(inner):
                 if target.id not in used_later or target.id in names or not _differentiable(self.ctx.fact(target)):
                     continue
-                if target.id in bound or not isinstance(inner, ast.stmt) or not self.ctx.source.starts_line(inner):
+                if target.id in bound or not isinstance(inner, ast.stmt) or not self._is_only_looped(inner, node):
                     names.append(target.id)
                 else:  # behind the block it may not have a value
                     stop = f"{self.renderer.need('lax')}.stop_gradient"
@@ -74,6 +75,13 @@ class NoGradient:
         kept += self.overwriting.names(node, _loads_after(function.node, node))
         if kept:
             self.overwriting.keep(node, node, kept, f"{self.renderer.need('lax')}.stop_gradient")
+
+    def _is_only_looped(self, inner: ast.stmt, node: ast.With | ast.AsyncWith) -> bool:
+        """Whether a statement of a block stands in loops alone: branches may go, with what is put into them."""
+        if not self.ctx.source.starts_line(inner):
+            return False
+        around = takewhile(lambda at: at is not node, ancestors(inner, self.ctx.source.parents))
+        return all(isinstance(at, ast.For | ast.While | ast.With) for at in around)
 
     def _bound_in_front_of_end(self, node: ast.With | ast.AsyncWith, scope: ast.AST) -> set[str]:
         """Names that surely have a value behind a block: bound in it, or in front of it, under no condition."""

@@ -26,6 +26,10 @@ SAID = {
     "what may be a tensor, in older words": (
         "def f(x: Union[np.ndarray, Optional[torch.Tensor]]):\n    return None if x is None else x.tolist()\n"
     ),
+    "what a comparison of unknown values says": (
+        "def f(g, x: torch.Tensor):\n    low, high = g(x[0]), g(x[1])\n"
+        "    if not ((low <= 0) & (high > 0)).all():\n        raise ValueError\n    return x.clone()\n"
+    ),
     "a slice that is written to": (
         "def f(n: int):\n    x = torch.linspace(0, 1, n)\n    i = torch.argmin(x - 0.3)\n    x[:i] = 1\n    return x\n"
     ),
@@ -35,6 +39,9 @@ UNSAID = {
         "def evaluate(model, loader):\n    return sum(torch.ones(2).sum().item() for batch in loader)\n"
     ),
     "a program's settings": "def main(args):\n    print(torch.ones(args.n).sum().item())\n",
+    "numpy's arrays": (
+        "def f(x: torch.Tensor):\n    low = np.ones(3)\n    return x.clone() if (low <= 0).all() else x.clone()\n"
+    ),
     "lists of tensors": "def f(x: list[torch.Tensor]):\n    return x.tolist()\n",
 }
 

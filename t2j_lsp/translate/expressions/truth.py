@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from t2j_lsp.translate.inference.host_random import ONCE, is_host_draw
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Object, is_tensor
 
 from .context import Context
 from .tensor_code import TensorCode
@@ -56,8 +56,17 @@ class Truth:
         """Whether it is what a function says may be a tensor (``-> bool | Tensor``), or what its ``.all()`` says."""
         if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("all", "any"):
             held = test.func.value
-            return not test.args and not isinstance(held, ast.Constant) and self._is_said(self._origin(held))
+            if test.args or isinstance(held, ast.Constant):
+                return False
+            return self._is_said(self._origin(held)) or self._compares_unknowns(held)
         return self.ctx.fact(test) == UNKNOWN and self._is_said(test)
+
+    def _compares_unknowns(self, node: ast.expr) -> bool:
+        """Whether it is a comparison of values of unknown kind: of what has ``.all()``, numpy's arrays apart."""
+        if not isinstance(node, ast.Compare | ast.BinOp):
+            return False
+        facts = [self.ctx.fact(n) for n in ast.walk(node) if isinstance(n, ast.Name)]
+        return any(fact == UNKNOWN for fact in facts) and not any(isinstance(fact, Object) for fact in facts)
 
     def _origin(self, node: ast.expr) -> ast.expr:
         """What a name was assigned, where that happens once."""

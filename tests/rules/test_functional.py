@@ -170,7 +170,6 @@ REFUSED = [
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),
-    ("F.fractional_max_pool2d(x, 2, output_size=1)", "fractional", "x"),
     ("F.multi_head_attention_forward(x, x, x)", "nn.MultiheadAttention", "x"),
     ("F.pdist(a)", "torch.cdist", "a"),
 ]

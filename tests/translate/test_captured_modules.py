@@ -151,7 +151,7 @@ def test_an_order_that_does_not_show_is_walked(line: str, expected: str) -> None
 def test_a_loop_that_writes_walks_over_variables() -> None:
     code = convert(f"{WALKED}for p in list(model.parameters()):\n    p.data.zero_()\n").code
     scope: dict[str, object] = {}
-    exec(compile(f"{code}\ntotal = float(abs(model(jnp.ones((1, 2)))).sum())", "<converted>", "exec"), scope)
+    exec(compile(f"{code}\ntotal = float(abs(model(jax.numpy.ones((1, 2)))).sum())", "<converted>", "exec"), scope)
     assert scope["total"] == 0.0
 
 

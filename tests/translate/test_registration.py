@@ -174,3 +174,26 @@ def test_a_buffer_that_the_class_declares_as_a_tensor_is_still_one() -> None:
     with jax.enable_x64(True):
         x = np.random.default_rng(0).normal(size=(2, 3, 4, 4))
         compare(both.torch.M().double(), both.jax.M(rngs=nnx.Rngs(0)), [x], jit=True)
+
+
+def test_methods_that_ask_each_other_are_looked_at_once() -> None:
+    source = """\
+import torch
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        mask = self.one(3)
+        self.register_buffer("mask", mask)
+
+    def one(self, n):
+        return self.other(n - 1) if n else torch.ones(2)
+
+    def other(self, n):
+        made = self.one(n)
+        return made
+"""
+    translation = translate(source, Options())
+    assert not translation.gaps and "self.mask = Buffer(mask)" in translation.code

@@ -268,9 +268,9 @@ class ModuleMethods:
         function, current = self.ctx.scope.function, self.ctx.scope.statement
         nullable = function is not None and may_be_none(function, value)
         if nullable and not isinstance(value, ast.Name) and current is not None:
-            made = text
-            text = self.ctx.names.fresh("value")
-            current.before.append(f"{text} = {made}")
+            name_of_value = self.ctx.names.fresh("value")
+            current.before.append(f"{name_of_value} = {text}")
+            text = name_of_value
         extra = ""
         if persistent is not None and not (isinstance(persistent, ast.Constant) and persistent.value is True):
             extra = f", persistent={self.renderer.render(persistent).text}"

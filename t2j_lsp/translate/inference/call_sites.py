@@ -146,7 +146,7 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
             case _:
                 pass
     for info in inference.functions.values():
-        for parameter, default in _defaults(info):
+        for parameter, default in defaults(info):
             if parameter in seen and facts.get(default, UNKNOWN) != NONE:
                 see(parameter, facts.get(default, UNKNOWN))
     return seen
@@ -182,7 +182,8 @@ def _is_through_class(inference: Inference, node: ast.Call) -> bool:
     return isinstance(inference.fact(node.func.value), Class)
 
 
-def _defaults(info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
+def defaults(info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, each with it."""
     arguments = info.node.args
     plain = [*arguments.posonlyargs, *arguments.args]
     yield from zip(reversed(plain), reversed(arguments.defaults), strict=False)

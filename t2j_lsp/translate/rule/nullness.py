@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+from weakref import WeakKeyDictionary
 
 from .facts import FunctionInfo
+
+_GIVE_NONE: WeakKeyDictionary[FunctionInfo, bool] = WeakKeyDictionary()
+_NAMES_OF_CALLS: WeakKeyDictionary[FunctionInfo, frozenset[str]] = WeakKeyDictionary()
+"""What is known of functions; one that is being looked at counts as one that gives no None."""
 
 
 def may_be_none(function: FunctionInfo, value: ast.expr) -> bool:
@@ -30,20 +35,23 @@ def may_be_none(function: FunctionInfo, value: ast.expr) -> bool:
             return False
 
 
-def _names_of_calls(function: FunctionInfo) -> set[str]:
+def _names_of_calls(function: FunctionInfo) -> frozenset[str]:
     """Names that the body assigns what a method gives that may give None."""
-    return {
-        target.id
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if _calls_what_gives_none(function, node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    if function not in _NAMES_OF_CALLS:
+        _NAMES_OF_CALLS[function] = frozenset()
+        _NAMES_OF_CALLS[function] = frozenset(
+            target.id
+            for node in ast.walk(function.node)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if _calls_what_gives_none(function, node.value)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        )
+    return _NAMES_OF_CALLS[function]
 
 
 def _calls_what_gives_none(function: FunctionInfo, call: ast.Call) -> bool:
-    """Whether a call runs another method of the class, which gives None in one place and something in another."""
+    """Whether a call runs another method of the class that may give None."""
     match call.func:
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if function.owner is not None:
             method = function.owner.method(name)
@@ -51,6 +59,14 @@ def _calls_what_gives_none(function: FunctionInfo, call: ast.Call) -> bool:
             return False
     if method is None or method is function:
         return False
+    if method not in _GIVE_NONE:
+        _GIVE_NONE[method] = False
+        _GIVE_NONE[method] = _gives_none(method)
+    return _GIVE_NONE[method]
+
+
+def _gives_none(method: FunctionInfo) -> bool:
+    """Whether a method gives None in one place and something in another."""
     given = [node.value for node in ast.walk(method.node) if isinstance(node, ast.Return) and node.value is not None]
     known = [value for value in given if isinstance(value, ast.Constant | ast.IfExp | ast.Name)]
     return any(may_be_none(method, value) for value in known) and not all(

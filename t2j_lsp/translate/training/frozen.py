@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
 
@@ -94,8 +94,8 @@ class Frozen:
             case _:
                 return None
         returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
-        defaults = default_of(function.node, asked)
-        if not isinstance(defaults, ast.Constant) or defaults.value:
+        default = next((value for parameter, value in defaults(function) if parameter.arg == asked), None)
+        if not isinstance(default, ast.Constant) or default.value:
             return None
         if not returned or not all(isinstance(r, ast.Name) and r.id == module for r in returned):
             return None
@@ -122,15 +122,6 @@ class Frozen:
             and any(ast.unparse(t) == text for t in s.targets)
             for s in self.objects.statements(scope)
         )
-
-
-def default_of(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
-    """The default of a function's parameter."""
-    arguments = function.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
-    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    return next((default for a, default in pairs if a.arg == name), None)
 
 
 def _freezes_one(node: ast.AST) -> ast.expr | None:

@@ -25,13 +25,7 @@ def is_flag(node: ast.AST) -> bool:
 def cleared(node: ast.stmt) -> ast.expr | None:
     """The tensor whose gradient a statement clears: ``w.grad = None``, ``w.grad.data.zero_()``."""
     match node:
-        case ast.If(
-            test=ast.Compare(
-                left=ast.Attribute(attr="grad"), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
-            ),
-            body=[inner],
-            orelse=[],
-        ):
+        case ast.If(test=test, body=[inner], orelse=[]) if asks_for_gradient(test):
             return cleared(inner)
         case ast.Assign(targets=[ast.Attribute(attr="grad", value=owner)], value=ast.Constant(value=None)):
             return owner
@@ -54,13 +48,7 @@ def asks_for_gradient(node: ast.expr) -> bool:
 def asked(node: ast.stmt, name: str) -> list[ast.stmt]:
     """A statement of a loop over tensors, without the question whether there is a gradient."""
     match node:
-        case ast.If(
-            test=ast.Compare(
-                left=ast.Attribute(attr="grad"), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
-            ),
-            body=body,
-            orelse=[],
-        ):
+        case ast.If(test=test, body=body, orelse=[]) if asks_for_gradient(test):
             return [s for inner in body for s in asked(inner, name)]
         case ast.With(body=body):
             return [s for inner in body for s in asked(inner, name)]

@@ -39,15 +39,13 @@ class TiedLinear(nnx.Module):
 
     Args:
       weight: (out_features, in_features), PyTorch's layout, which is that of an embedding table.
-      bias: whether to add a bias of its own.
-      rngs: for the fresh bias.
+      bias: (out_features,), the layer's own; None for none.
     """
 
-    def __init__(self, weight: nnx.Param, bias: bool = False, *, rngs: nnx.Rngs | None = None):
+    def __init__(self, weight: nnx.Param, bias: nnx.Param | None = None):
         self.weight = weight
         self.out_features, self.in_features = weight.shape
-        bias_init = uniform_bias(self.in_features)
-        self.bias = nnx.Param(bias_init(rngs.params(), (self.out_features,))) if bias else nnx.data(None)
+        self.bias = nnx.data(None) if bias is None else bias
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Maps (..., in_features) to (..., out_features)."""

@@ -51,7 +51,8 @@ class TiedFlax(nnx.Module):
 
     def __init__(self, bias: bool, rngs: nnx.Rngs):
         self.table = nnx.Embed(7, 4, rngs=rngs)
-        self.head = linear.TiedLinear(self.table.embedding, bias, rngs=rngs)
+        own = nnx.Linear(4, 7, use_bias=bias, rngs=rngs)
+        self.head = linear.TiedLinear(self.table.embedding, own.bias)
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         return self.head(jnp.tanh(self.table(ids)))

@@ -49,23 +49,42 @@ class WeightTying:
 
     def _tie_linear(self, node: ast.Assign, linear: ast.expr, embedding: ast.expr, layer: Layer) -> bool:
         """A Linear on an embedding's table: the layer is built on the table, which keeps PyTorch's layout."""
-        given = bind(LAYERS[layer.name].signature, layer.node, None) if layer.node is not None else None
-        bias = given is not None and [ast.unparse(node) for node in given.get("bias", [])] == ["False"]
-        if not bias or not isinstance(linear, ast.Attribute):
-            self.ctx.report.gap(
-                node, "weight tying", "unsure", "tying a Linear with a bias, or one whose constructor is not in sight"
-            )
+        if not isinstance(linear, ast.Attribute):
+            self.ctx.report.gap(node, "weight tying", "unsure", "the Linear that is tied has no name of its own here")
             return True
-        built = self.ctx.source.parents.get(layer.node) if layer.node is not None else None
-        if (
-            isinstance(built, ast.Assign)
-            and self.ctx.source.block_of(built) is self.ctx.source.block_of(node)
-            and built is not node
-        ):
-            start, end = self.ctx.source.span(built)
-            self.ctx.edits.drop(start, end)
-            self.ctx.edits.delete(built)
+        if self._has_other_uses(layer, linear):
+            reason = "the Linear's own weight is used too, under a name that the layer on the table has not"
+            self.ctx.report.gap(node, "weight tying", "unsure", reason)
+            return True
         head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
-        self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({table}.embedding)")
+        arguments = f"{table}.embedding"
+        if not self._without_bias(layer):
+            arguments += f", {head}.bias"
+        elif layer.node is not None:
+            self._drop_constructor(layer.node, node)
+        self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({arguments})")
         self.ctx.report.converted += 1
         return True
+
+    def _has_other_uses(self, layer: Layer, linear: ast.Attribute) -> bool:
+        """Whether the weight of a Linear is named elsewhere than where it is tied."""
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "weight" and node.value is not linear:
+                fact = self.ctx.fact(node.value)
+                if isinstance(fact, Layer) and fact.node is layer.node and layer.node is not None:
+                    return True
+        return False
+
+    def _without_bias(self, layer: Layer) -> bool:
+        """Whether a Linear surely has no bias: its constructor says so."""
+        given = bind(LAYERS[layer.name].signature, layer.node, None) if layer.node is not None else None
+        return given is not None and [ast.unparse(node) for node in given.get("bias", [])] == ["False"]
+
+    def _drop_constructor(self, constructor: ast.AST, node: ast.Assign) -> None:
+        """The layer that is made and then tied in one block is only made tied."""
+        built = self.ctx.source.parents.get(constructor)
+        if not isinstance(built, ast.Assign) or built is node:
+            return
+        if self.ctx.source.block_of(built) is self.ctx.source.block_of(node):
+            self.ctx.edits.drop(*self.ctx.source.span(built))
+            self.ctx.edits.delete(built)

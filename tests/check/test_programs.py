@@ -266,6 +266,55 @@ def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
     assert report.verdict is VerdictKind.DIFFERENT, report
 
 
+def test_a_model_in_float64_trains_as_in_pytorch(run: Run) -> None:
+    double = LINEAR.replace("nn.Linear(2, 1)", "nn.Linear(2, 1).double()").replace(
+        "+ 0.5\n", "+ 0.5\nx, y = x.double(), y.double()\n"
+    )
+    report = run(double)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert run(double, mistake=("lr=0.1", "lr=0.11")).verdict is VerdictKind.DIFFERENT
+
+
+TIED = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, tokens, width, tie):
+        super().__init__()
+        self.encoder = nn.Embedding(tokens, width)
+        self.mixer = nn.Linear(width, width)
+        self.decoder = nn.Linear(width, tokens)
+        if tie:
+            self.decoder.weight = self.encoder.weight
+
+    def forward(self, ids):
+        return self.decoder(torch.tanh(self.mixer(self.encoder(ids))))
+
+
+ids = torch.randint(0, 9, (6, 5))
+model = LanguageModel(9, 4, True)
+nn.init.constant_(model.decoder.bias, 0.3)
+print(model.decoder.bias[0].item())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(ids).reshape(-1, 9), ids.reshape(-1))
+    loss.backward()
+    optimizer.step()
+    print(f"step {step} {loss.item():.6f}")
+"""
+
+
+def test_a_decoder_with_a_bias_shares_the_table_of_its_encoder(run: Run) -> None:
+    report = run(TIED)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    for mistake in (("9, 4, True", "9, 4, False"), ("bias, 0.3", "bias, 0.2")):
+        assert run(TIED, mistake=mistake).verdict is VerdictKind.DIFFERENT, mistake
+
+
 SAVE = """\
     if epoch == 6:
         torch.save({"epoch": epoch, "net": model.state_dict()}, "net.pt")

@@ -189,6 +189,55 @@ def test_weight_tying_is_one_parameter() -> None:
     assert "nnx.Linear" not in code
 
 
+DOUBLE = """\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(3, 2)
+net.double()
+other = nn.Linear(3, 2).to(torch.float64)
+third = nn.Linear(3, 2).to("cpu", dtype=torch.float32)
+"""
+
+
+def test_a_model_in_float64_is_in_float32_and_said_to_be() -> None:
+    translation = translate(DOUBLE, Options(helpers="import"))
+    assert not translation.gaps
+    assert "float64" not in translation.code and "\nnet\n" not in translation.code
+    assert [(f.span.line, "x64" in f.reason) for f in translation.findings] == [(5, True), (6, True)]
+
+
+def test_a_model_that_is_to_keep_64_bits_or_to_have_fewer_stays() -> None:
+    assert [gap.span.line for gap in translate(DOUBLE, Options(x64=True)).gaps] == [5, 6]
+    half = DOUBLE.replace("float64", "float16").replace("net.double()", "net.half()")
+    assert [gap.span.line for gap in translate(half, Options()).gaps] == [5, 6]
+
+
+def test_a_tied_linear_keeps_its_own_bias() -> None:
+    code = body("""
+    class LM(nn.Module):
+        def __init__(self, tie):
+            super().__init__()
+            self.wte = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10)
+            if tie:
+                self.head.weight = self.wte.weight
+
+        def forward(self, ids):
+            return self.head(self.wte(ids))
+    """)
+    assert "self.head = nnx.Linear(4, 10" in code
+    assert "self.head = TiedLinear(self.wte.embedding, self.head.bias)" in code
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_tied_linear_whose_own_weight_is_set_too_is_a_gap(bias: bool) -> None:
+    method = "def reset(self):\n        nn.init.zeros_(self.head.weight)"
+    source = TIED.format(here="self.head.weight = self.parts.wte.weight", method=method)
+    translation = translate(source.replace("bias=False", f"bias={bias}"), Options())
+    assert [gap.name for gap in translation.gaps] == ["weight tying"]
+
+
 TIED = """\
 import torch.nn as nn
 

@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
@@ -23,6 +24,7 @@ DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_me
 
 _ORDER = "Flax keeps the parts of a module in alphabetical order; name them one by one"
 _CAST = "cast the parameters with jax.tree.map over nnx.state(model)"
+_STAYS = "torch.float64 is float32 here: convert with x64 to keep 64 bits."
 _HOOKS = "NNX modules carry no hooks; override __call__ instead"
 _PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
 _TORCH_METHODS = (
@@ -75,6 +77,8 @@ class ModuleMethods:
                 return self._mode(node, receiver)
             case "to":
                 return self._to(node, receiver)
+            case "double" if not self.ctx.options.x64:
+                return self._in_float32(node, name, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
             case "add_module" | "register_module" if "torch.nn.Sequential" in layer_names(owner):
@@ -250,8 +254,17 @@ class ModuleMethods:
         """``model.to(device)`` goes; ``model.to(dtype)`` is not done in place in JAX."""
         for argument in [*node.args, *(k.value for k in node.keywords if k.arg != "non_blocking")]:
             fact = self.ctx.fact(argument)
-            if isinstance(fact, Object) and fact.kind == "dtype" or isinstance(fact, Qual):
-                return self._refused(node, "to", _CAST)
+            wanted = fact.name.rpartition(".")[2] if isinstance(fact, Qual) and is_dtype(fact.name) else ""
+            if wanted in ("float64", "double") and not self.ctx.options.x64:
+                self._in_float32(node, "to", receiver)
+            elif isinstance(fact, Object) and fact.kind == "dtype" or isinstance(fact, Qual):
+                if wanted not in ("float", "float32"):
+                    return self._refused(node, "to", _CAST)
+        return receiver
+
+    def _in_float32(self, node: ast.Call, name: str, receiver: Piece) -> Piece:
+        """``model.double()`` without x64: parameters are float32, as what the program casts to float64 is."""
+        self.ctx.report.note(node, f"torch.nn.Module.{name}", "note", _STAYS)
         return receiver
 
     def registered(self, value: ast.expr, name: str, persistent: ast.expr | None) -> str:

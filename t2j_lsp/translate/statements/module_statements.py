@@ -38,7 +38,7 @@ class ModuleStatements:
             return self._add_module(node, call, func)
         if name == "apply" and len(call.args) == 1:
             return self._apply(node, call, func)
-        if name in ("to", "cuda", "cpu", "float", "requires_grad_", "compile", "share_memory", "to_empty"):
+        if name in ("to", "cuda", "cpu", "float", "double", "requires_grad_", "compile", "share_memory", "to_empty"):
             if name == "requires_grad_" and call.args:
                 self.ctx.report.gap(
                     node,

@@ -289,7 +289,7 @@ def targets(text: str) -> list[str]:
     return [ast.unparse(e) for e in node.elts] if isinstance(node, ast.Tuple) else [text]
 
 
-_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "requires_grad_"})
+_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
 """Methods of modules that give the module itself."""
 
 

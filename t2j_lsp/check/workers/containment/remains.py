@@ -7,11 +7,12 @@ is compared is which objects stand under the libraries' names. That finds what p
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 _LIBRARIES = frozenset({"torch", "jax", "jaxlib", "flax", "optax", "numpy", "t2j_lsp", "builtins", "math", "random"})
@@ -26,8 +27,22 @@ _CODE = (
     property,
     type,
 )
-_CODE_OF, _VALUES_OF = operator.attrgetter("__code__"), operator.methodcaller("values")
+_VALUES_OF = operator.methodcaller("values")
 _Names = dict[str, tuple[Any, Any]]
+_assigned = 0
+"""How often a function of any module was given other code."""
+
+
+@functools.cache
+def _watch_code() -> None:
+    """Has assignments to ``__code__`` counted. To read it from each function would raise an audit event for each."""
+    sys.addaudithook(_count)
+
+
+def _count(event: str, arguments: tuple[Any, ...]) -> None:
+    global _assigned
+    if event == "object.__setattr__" and arguments[1] == "__code__":
+        _assigned += 1
 
 
 class Remains:
@@ -38,6 +53,7 @@ class Remains:
         self._before = settings()
         self._owners: dict[int, tuple[Any, _Names]] = {}
         self._modules: set[str] = set()
+        _watch_code()
         self._note()
         self._snapshot = self._taken()
 
@@ -84,26 +100,26 @@ class _Snapshot:
     def __init__(self, namespaces: list[dict[str, Any]]) -> None:
         self._namespaces = namespaces
         self._sizes = [*map(len, namespaces)]
-        self._last = [*map(_last, namespaces)]
+        self._last = _last(namespaces)
         self._values = (*chain.from_iterable(map(_VALUES_OF, namespaces)),)
-        self._functions = tuple(value for value in self._values if type(value) is types.FunctionType)
-        self._codes = (*map(_CODE_OF, self._functions),)
+        self._assigned = _assigned
 
     def holds(self) -> bool:
-        """Whether the same names have the same objects, and the functions among them their code.
+        """Whether the same names have the same objects, and no function other code.
 
         A name that goes and one that comes with its object stand in another order: the last one tells.
         """
         return (
-            [*map(len, self._namespaces)] == self._sizes
+            self._assigned == _assigned
+            and [*map(len, self._namespaces)] == self._sizes
             and all(map(operator.is_, chain.from_iterable(map(_VALUES_OF, self._namespaces)), self._values))
-            and all(map(operator.is_, map(_CODE_OF, self._functions), self._codes))
-            and [*map(_last, self._namespaces)] == self._last
+            and _last(self._namespaces) == self._last
         )
 
 
-def _last(names: dict[str, Any]) -> str | None:
-    return next(reversed(names), None)
+def _last(namespaces: list[dict[str, Any]]) -> list[str | None]:
+    """The last name of each namespace."""
+    return [*map(next, map(reversed, namespaces), repeat(None))]
 
 
 def _changed(owner: Any, names: _Names) -> str | None:

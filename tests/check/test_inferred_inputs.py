@@ -261,3 +261,15 @@ def test_inputs_of_functions_are_found_and_tell(what: str, check: Check) -> None
     verdict = check(torch, jax.format(sign="-"), "f")
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     assert check(torch, jax.format(sign="+"), "f").verdict is VerdictKind.DIFFERENT
+
+
+@pytest.mark.parametrize("annotation", ["nn.Module", "Module", "'torch.nn.Module'"])
+def test_what_an_annotation_calls_a_module_is_given_no_tensor(annotation: str, check: Check) -> None:
+    source = f"""
+from torch.nn import Module
+
+def grow(module: {annotation}, size: int) -> None:
+    module.scale = nn.Parameter(torch.ones(size))
+"""
+    result = check(source, "def grow(module, size):\n    module.scale = jnp.ones(size)\n", name="grow")
+    assert result.verdict is VerdictKind.UNCHECKED and "inputs" in result.reason, result.reason

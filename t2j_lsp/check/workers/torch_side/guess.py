@@ -226,6 +226,8 @@ def _by_annotation(kind: Any, spec: Any) -> Any:
         return _PLAIN_KINDS[text] if isinstance(spec, Spec) or text != "int" else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
+    if _is_module(kind):
+        return None  # a tensor takes attributes as a module does, and would seem to do
     if (made := _of_kind(kind, spec)) is not None:
         return made
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
@@ -237,6 +239,11 @@ def _by_annotation(kind: Any, spec: Any) -> Any:
 
 _NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
 _PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True}
+
+
+def _is_module(kind: Any) -> bool:
+    """Whether an annotation, or the text of one, names a kind of module."""
+    return kind in ("Module", "nn.Module", "torch.nn.Module") or isinstance(kind, type) and issubclass(kind, nn.Module)
 
 
 def _of_kind(kind: Any, spec: Any) -> Any:

@@ -41,6 +41,7 @@ class Options:
     def argument(self, name: str) -> Argument:
         if self.group is not None and name in self.group.options:
             node = self.group.options[name]
+            _ = self.call[name]  # the default of groups that don't set it: seen, where every group does
             return Argument(name, Piece(ast.unparse(node), precedence(node)), node=node)
         return self.call[name]
 
@@ -209,8 +210,9 @@ def adafactor(o: Options) -> list[str]:
 def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[str, Piece]) -> str:
     """The optax transformation as a template. Raises Unsure."""
     injected = tuple(n for n in INJECTED if n in plan.injected and n in call.arguments)
-    everything = Options(call, extra, injected, rate=plan.schedule)
-    return grouped(everything, links, plan) if plan.groups else chain(everything, links)
+    group = plan.groups[0] if len(plan.groups) == 1 else None
+    everything = Options(call, extra, injected, group, rate=plan.schedule)
+    return grouped(everything, links, plan) if len(plan.groups) > 1 else chain(everything, links)
 
 
 def chain(o: Options, links: Links) -> str:
@@ -388,7 +390,6 @@ def _register(name: str, signature: str, links: Links, shown: str) -> None:
 for name, (signature, links, shown) in SIGNATURES.items():
     _register(name, signature, links, shown)
 
-refuse("torch.optim.LBFGS", "It calls a closure several times for one step: see optax.lbfgs, which takes the function.")
 refuse(
     "torch.optim.SparseAdam",
     "It updates the rows that were looked up, which JAX's dense gradients don't tell: use Adam, which updates all.",

@@ -24,6 +24,8 @@ STEPS = 50
 TOLERANCE = 1e-8  # of the largest absolute value; 50 steps amplify the last bits
 FEWER_STEPS = {"Rprop(model.parameters(), maximize=True)": 12}
 """What saturates the network: from there on Rprop takes the signs of rounding errors."""
+STEPS_WITH_A_CLOSURE = 5
+"""Each makes up to 20 updates, and quasi-Newton directions amplify the last bits more."""
 CONTRADICTED = """
 x = torch.cat([x, x, x])
 y = torch.cat([y, y, 1 - y])
@@ -97,7 +99,8 @@ def _program(name: str, options: dict[str, Any]) -> str:
     arguments = ", ".join([parameters, *(f"{k}={_text(v)}" for k, v in options.items())])
     model = MODEL + (LOOKED_UP if name == "SparseAdam" else CONTRADICTED)
     loop, call = CLOSURE if name == "LBFGS" else LOOP, f"{name}({arguments})"
-    return f"{model}\n{MARK}optimizer = torch.optim.{call}\n{loop.format(steps=FEWER_STEPS.get(call, STEPS))}"
+    steps = FEWER_STEPS.get(call, STEPS_WITH_A_CLOSURE if loop is CLOSURE else STEPS)
+    return f"{model}\n{MARK}optimizer = torch.optim.{call}\n{loop.format(steps=steps)}"
 
 
 def _text(value: Any) -> str:

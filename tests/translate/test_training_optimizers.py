@@ -91,6 +91,7 @@ GROUPS = [
     "Adam([{'params': [p for n, p in model.named_parameters() if 'bias' not in n], 'weight_decay': 0.2}, "
     "{'params': [p for n, p in model.named_parameters() if 'bias' in n]}], lr=0.05)",
     "SGD([{'params': model.classifier.parameters(), 'lr': 0.01}, {'params': model.features.parameters()}], lr=0.1)",
+    "SGD([{'params': model.parameters(), 'lr': 0.2, 'momentum': 0.9}], lr=0.1)",
     "Adam(model.classifier.parameters(), lr=0.05)",
     "Adam(list(model.features.parameters()) + list(model.classifier.parameters()), lr=0.05)",
     "SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)",
@@ -169,7 +170,6 @@ def test_plateau() -> None:
 
 
 REFUSED = [
-    ("torch.optim.LBFGS(model.parameters())", "closure"),
     ("torch.optim.SparseAdam(model.parameters())", "dense"),
     ("torch.optim.Muon(model.parameters())", "bfloat16"),
     ("torch.optim.SGD([x], lr=0.1)", "bare tensors"),

@@ -39,6 +39,7 @@ for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         return loss
+    print(closure())
     optimizer.step(closure)
 """,
         "closure",

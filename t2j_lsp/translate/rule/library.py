@@ -80,6 +80,7 @@ class Trait(Enum):
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
     DISTRIBUTION = "a class of random variables, whose methods have rules"
+    EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     ONES = "a call that makes a tensor of ones"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"

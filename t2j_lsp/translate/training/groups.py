@@ -195,7 +195,7 @@ def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _R
         whole = any(c is None for c in conditions)
         made.append(Group(label, None if whole else " or ".join(c for c in conditions if c), options))
     if made[-1].condition is None and all(g.condition for g in made[:-1]):
-        return Updated(root, tuple(made) if len(made) > 1 else ())
+        return Updated(root, tuple(made) if len(made) > 1 or made[0].options else ())
     if any(g.condition is None for g in made):
         raise UnclearGroups("Its parameter groups overlap.")
     if len(made) == 2 and _opposite(made[0].condition, made[1].condition) or _covers(made, everything, root, reader):

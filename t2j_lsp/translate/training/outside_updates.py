@@ -16,6 +16,7 @@ from .objects import Objects
 from .optimizers import Optimizers
 from .region import AUTOCAST
 from .roles import batch_targets
+from .step_calls import CLOSURE
 from .steps import Steps
 
 NO_GROUPS = (
@@ -254,6 +255,8 @@ class OutsideUpdates:
         if owner.kind == "optimizer" and self._state(node, func):
             return
         reason = NO_STEP if func.attr in ("step", "zero_grad") else NO_GROUPS
+        if owner.kind == "optimizer" and func.attr == "step" and (node.args or node.keywords):
+            reason = CLOSURE
         if owner.kind == "scaler":
             reason = SCALER
         if owner.kind == "scheduler":

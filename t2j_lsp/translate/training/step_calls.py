@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
-CLOSURE = "optimizer.step(closure) calls the loss several times for one step; see optax.lbfgs"
+CLOSURE = "optimizer.step(closure) takes a function whose gradients can't be followed: give it the loss and gradients."
 
 
 def clip_of(name: str) -> Literal["norm", "value"] | None:
@@ -83,9 +83,7 @@ class Reader:
             case "backward" if differentiates(self.inference, call):
                 return StepCall("backward", node, call, self._loss(call, func))
             case "step" if kind == "optimizer":
-                if call.args or call.keywords:
-                    raise Refused(CLOSURE)
-                return StepCall("step", node, call, func.value)
+                return StepCall("step", node, call, func.value) if not call.args and not call.keywords else None
             case "step" if kind == "scaler" and call.args:
                 return StepCall("step", node, call, call.args[0])
             case "unscale_" if kind == "scaler":

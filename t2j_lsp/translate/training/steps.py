@@ -13,12 +13,13 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
+from .closures import ClosureGradients, Closures
 from .flow import DataFlow
 from .jittable import Jittable
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .step import StepWriter, unused
-from .step_calls import CLOSURE, Reader, Refused, blocks, flatten
+from .step_calls import Reader, Refused, blocks, flatten
 from .stored_gradients import StoredGradients
 from .update import Phase, Update, Updates
 
@@ -39,6 +40,7 @@ class Steps:
         """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
         self.reader = Reader(context.inference)
         self.jittable = Jittable(context.inference, self.reader)
+        self.closures = Closures(context)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
         self.marked: set[ast.AST] = set()
@@ -126,19 +128,7 @@ class _ScopePlan:
                 if one.updates:
                     self._handle(one)
         except Refused as problem:
-            self._leave(CLOSURE if self._is_closure() else str(problem))
-
-    def _is_closure(self) -> bool:
-        """Whether this function is what an optimizer's step calls."""
-        if self.info is None:
-            return False
-        return any(
-            isinstance(n, ast.Call)
-            and isinstance(n.func, ast.Attribute)
-            and n.func.attr == "step"
-            and any(isinstance(a, ast.Name) and a.id == self.info.name for a in n.args)
-            for n in self.ctx.source.nodes
-        )
+            self._leave(str(problem))
 
     def _computes_gradients(self) -> bool:
         for block in blocks(self.body):
@@ -209,12 +199,14 @@ class _ScopePlan:
             return
         if len(waiting) > 1 or any(one.updates for one in found):
             raise Refused(waiting[0][2])
+        one, phase, reason = waiting[0]
+        if calls := self.steps.closures.calls(self.info):
+            ClosureGradients(self.ctx, self.steps.objects, self.scope, self.updates, calls).plan(one, phase)
+            return
         if self.added.reads_gradients():
-            one, phase, _ = waiting[0]
             StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates).plan(one, phase)
             return
         try:
-            one, phase, reason = waiting[0]
             self.added.add_up(one, self.updates, phase, reason)
         except Refused as problem:
             reason = waiting[0][2]

@@ -70,7 +70,7 @@ class StoredGradients:
         if not modules and len(grads) > 1:
             update.grads = f"({update.grads})"
         one.updates.append(update)
-        self._clip(one, update)
+        clip_stored(self.ctx, self.updates, one, update)
         self._read(direct, clearing, loops, leaves, grads)
 
     # --- finding --------------------------------------------------------------------------------------------------
@@ -244,24 +244,6 @@ class StoredGradients:
         for loop in loops:
             plan.on_statement(loop.node, lambda statements, loop=loop: self._write(loop, grads, statements))  # type: ignore[misc]
 
-    def _clip(self, one: AccumulatedTraining, update: Update) -> None:
-        """Clipping is done where it stands, to what the step gave. Raises Refused."""
-        for item in one.items:
-            clip = item.step_call
-            if clip is None or clip.kind != "clip":
-                continue
-            self.updates.clip_target(clip, update.optimized)
-            if update.grads.startswith("(") or item.inside:
-                raise Refused(STORED)
-
-            def write(statements: StatementRewriter, clip: StepCall = clip) -> None:
-                lines = clipped(self.ctx, clip, update.grads, statements)
-                self.ctx.edits.insert_before(clip.node, lines[:-1])
-                self.ctx.edits.replace(clip.node, lines[-1])
-                self.ctx.report.converted += 1
-
-            self.ctx.plan.on_statement(clip.node, write)
-
     def _delete(self, node: ast.stmt) -> None:
         """Clearing goes, and what is said of it above."""
         source, above = self.ctx.source, self.ctx.source.statement(node).above
@@ -329,3 +311,22 @@ class StoredGradients:
         simple = isinstance(value, ast.Name | ast.Constant | ast.Attribute | ast.Call)
         product = sign in "+-" and isinstance(value, ast.BinOp) and not isinstance(value.op, ast.Add | ast.Sub)
         return f"{name} {sign} {text}" if simple or product else f"{name} {sign} ({text})"
+
+
+def clip_stored(ctx: Context, updates: Updates, one: AccumulatedTraining, update: Update) -> None:
+    """Clipping is done where it stands, to what the step gave. Raises Refused."""
+    for item in one.items:
+        clip = item.step_call
+        if clip is None or clip.kind != "clip":
+            continue
+        updates.clip_target(clip, update.optimized)
+        if update.grads.startswith("(") or item.inside:
+            raise Refused(STORED)
+
+        def write(statements: StatementRewriter, clip: StepCall = clip) -> None:
+            lines = clipped(ctx, clip, update.grads, statements)
+            ctx.edits.insert_before(clip.node, lines[:-1])
+            ctx.edits.replace(clip.node, lines[-1])
+            ctx.report.converted += 1
+
+        ctx.plan.on_statement(clip.node, write)

@@ -1,0 +1,239 @@
+"""`torch.optim.LBFGS`: its steps, its line search, and when it stops.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.LBFGS.html; Nocedal and Wright, Numerical
+Optimization, algorithms 7.4 (the two loops) and 3.5 and 3.6 (the line search).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+
+class Correction(NamedTuple):
+    """A step between parameters, the change of the gradient over it, and one over their inner product."""
+
+    step: Any
+    change: Any
+    rho: float
+
+
+class Trial(NamedTuple):
+    """A point of a line search: how far it is, and the loss, its gradient, and its slope along the line."""
+
+    distance: float
+    loss: float
+    grads: Any
+    slope: float
+
+
+class LBFGS:
+    """`torch.optim.LBFGS` of a module's parameters: one `step` evaluates the loss and its gradient several times.
+
+    optax.lbfgs updates once for each gradient, and its line searches are others.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        learning_rate: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ):
+        self.module, self.learning_rate, self.max_iter = module, learning_rate, max_iter
+        self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
+        self.history_size, self.line_search_fn = history_size, line_search_fn
+        self.history: list[Correction] = []
+        self.scale: Any = 1.0
+        self.distance = 0.0
+        self.grads: Any = None
+        self.direction: Any = None
+
+    def step(self, closure: Callable[[], tuple[jax.Array, Any]]) -> jax.Array:
+        """Takes up to `max_iter` steps and gives the loss before them; `closure()` gives the loss and its gradients."""
+        first, grads = closure()
+        loss, evaluations = float(first), 1
+        if largest(grads) <= self.tolerance_grad:
+            return first
+        for iteration in range(1, self.max_iter + 1):
+            self.turn(grads)
+            here = Trial(0.0, loss, grads, inner(grads, self.direction))
+            if here.slope > -self.tolerance_change:
+                break
+            if self.line_search_fn is not None:
+                loss, grads, evaluated = self.search(closure, here, self.max_eval - evaluations)
+                evaluations += evaluated
+            else:
+                self.move(self.parameters(), self.distance)
+                if iteration < self.max_iter:
+                    value, grads = closure()
+                    loss = float(value)
+                    evaluations += 1
+            if evaluations >= self.max_eval or largest(grads) <= self.tolerance_grad:
+                break
+            if self.distance * largest(self.direction) <= self.tolerance_change:
+                break
+            if abs(loss - here.loss) < self.tolerance_change:
+                break
+        return first
+
+    def parameters(self) -> nnx.State:
+        """The parameters as they are now."""
+        return jax.tree.map(jnp.copy, nnx.state(self.module, nnx.Param))
+
+    def move(self, params: nnx.State, distance: float) -> None:
+        """Sets the parameters to those that far from `params` along the direction."""
+        nnx.update(self.module, moved(params, distance, self.direction))
+
+    def search(self, closure: Callable[[], tuple[jax.Array, Any]], here: Trial, limit: int) -> tuple[float, Any, int]:
+        """Moves to where a line search ends: the loss and gradients there, and how often they were evaluated."""
+        params = self.parameters()
+
+        def evaluate(distance: float) -> Trial:
+            self.move(params, distance)
+            loss, grads = closure()
+            return Trial(distance, float(loss), grads, inner(grads, self.direction))
+
+        size = largest(self.direction)
+        found, evaluated = strong_wolfe(evaluate, here, self.distance, size, self.tolerance_change, limit)
+        self.distance = found.distance
+        self.move(params, self.distance)
+        return found.loss, found.grads, evaluated
+
+    def turn(self, grads: Any) -> None:
+        """Sets the direction, by these gradients and the corrections so far, and how far to go first."""
+        if self.direction is None:
+            self.grads, self.direction = grads, jax.tree.map(jnp.negative, grads)
+            self.distance = min(1.0, 1 / float(optax.tree.norm(grads, ord=1))) * self.learning_rate
+            return
+        change = jax.tree.map(jnp.subtract, grads, self.grads)
+        step = jax.tree.map(lambda d: d * self.distance, self.direction)
+        curvature = inner(change, step)
+        if curvature > 1e-10:
+            self.history = [*self.history, Correction(step, change, 1 / curvature)][-self.history_size :]
+            self.scale = curvature / inner(change, change)
+        direction, shares = jax.tree.map(jnp.negative, grads), []
+        for correction in reversed(self.history):
+            direction, share = without_change(direction, correction)
+            shares.append(share)
+        direction = jax.tree.map(lambda d: d * self.scale, direction)
+        for correction, share in zip(self.history, reversed(shares), strict=True):
+            direction = with_step(direction, correction, share)
+        self.grads, self.direction, self.distance = grads, direction, self.learning_rate
+
+
+@jax.jit
+def moved(params: Any, distance: float, direction: Any) -> Any:
+    """`params + distance * direction`."""
+    return jax.tree.map(lambda p, d: p + (distance * d).astype(p.dtype), params, direction)
+
+
+@jax.jit
+def without_change(direction: Any, correction: Correction) -> tuple[Any, jax.Array]:
+    """The first of the two loops, for one correction: the direction, and how much of the change was taken off."""
+    share = correction.rho * optax.tree.vdot(correction.step, direction)
+    return jax.tree.map(lambda d, y: d - share * y, direction, correction.change), share
+
+
+@jax.jit
+def with_step(direction: Any, correction: Correction, share: jax.Array) -> Any:
+    """The second of the two loops, for one correction."""
+    rest = share - correction.rho * optax.tree.vdot(correction.change, direction)
+    return jax.tree.map(lambda d, s: d + rest * s, direction, correction.step)
+
+
+def inner(first: Any, second: Any) -> float:
+    """The inner product of two trees."""
+    return float(optax.tree.vdot(first, second))
+
+
+def largest(tree: Any) -> float:
+    """The largest absolute value of a tree."""
+    return float(optax.tree.norm(tree, ord=jnp.inf))
+
+
+def strong_wolfe(
+    evaluate: Callable[[float], Trial],
+    start: Trial,
+    distance: float,
+    size: float,
+    tolerance_change: float,
+    limit: int,
+) -> tuple[Trial, int]:
+    """A point with the strong Wolfe conditions (c1 = 1e-4, c2 = 0.9), and how often the loss was evaluated for it.
+
+    `size` is the largest element of the direction. After `limit` rounds the best end of the bracket is taken.
+    """
+
+    def too_high(trial: Trial) -> bool:
+        return trial.loss > start.loss + 1e-4 * trial.distance * start.slope
+
+    def is_flat(trial: Trial) -> bool:
+        return abs(trial.slope) <= -0.9 * start.slope
+
+    previous, trial = start, evaluate(distance)
+    rounds = 0
+    while rounds < limit:
+        if too_high(trial) or rounds > 1 and trial.loss >= previous.loss:
+            break
+        if is_flat(trial):
+            return trial, rounds + 1
+        if trial.slope >= 0:
+            break
+        bounds = trial.distance + 0.01 * (trial.distance - previous.distance), trial.distance * 10
+        previous, trial = trial, evaluate(cubic_minimum(previous, trial, bounds))
+        rounds += 1
+    else:
+        previous = start
+    low, high = (previous, trial) if previous.loss <= trial.loss else (trial, previous)
+    first_is_low = low is previous
+    evaluations, stalled = rounds + 1, False
+    while rounds < limit and not abs(high.distance - low.distance) * size < tolerance_change:
+        near, far = sorted((low.distance, high.distance))
+        distance = cubic_minimum(low, high, (near, far))
+        margin = 0.1 * (far - near)
+        at_the_edge = min(far - distance, distance - near) < margin
+        if at_the_edge and (stalled or distance >= far or distance <= near):
+            distance = far - margin if abs(distance - far) < abs(distance - near) else near + margin
+            at_the_edge = False
+        stalled = at_the_edge
+        trial = evaluate(distance)
+        evaluations, rounds = evaluations + 1, rounds + 1
+        if too_high(trial) or trial.loss >= low.loss:
+            high = trial
+            if not (low.loss <= high.loss if first_is_low else low.loss < high.loss):
+                low, high, first_is_low = high, low, not first_is_low
+            continue
+        if is_flat(trial):
+            return trial, evaluations
+        if trial.slope * (high.distance - low.distance) >= 0:
+            high = low
+        low = trial
+    return low, evaluations
+
+
+def cubic_minimum(first: Trial, second: Trial, bounds: tuple[float, float]) -> float:
+    """Where the cubic through two losses and slopes is least, inside of some bounds; their middle if it has no minimum.
+
+    Source: Nocedal and Wright, equation 3.59.
+    """
+    if first.distance > second.distance:
+        first, second = second, first
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.float64(second.distance - first.distance)
+        mean = first.slope + second.slope - 3 * (second.loss - first.loss) / width
+        square = mean**2 - first.slope * second.slope
+        if not square >= 0:
+            return sum(bounds) / 2
+        root = np.sqrt(square)
+        place = second.distance - width * ((second.slope + root - mean) / (second.slope - first.slope + 2 * root))
+    return float(min(max(place, bounds[0]), bounds[1]))

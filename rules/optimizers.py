@@ -244,8 +244,8 @@ def _float(o: Options, name: str) -> str:
 
 def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
     """One transformation for each parameter group. Raises Unsure."""
-    if o.injected and any("lr" in g.options for g in plan.groups):
-        raise Unsure("its learning rate changes while it runs, and its parameter groups have different ones")
+    if plan.uneven:
+        raise Unsure("its learning rate is set while it runs, and its parameter groups have different ones")
     masked = _masked(o, links, plan)
     if masked is not None:
         return masked

@@ -30,15 +30,23 @@ FACTORS = ("StepLR", "MultiStepLR", "ExponentialLR", "ConstantLR", "LinearLR", "
 def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
     """``LRScheduler(optimizer, learning_rate=schedule)``, or the schedule alone."""
     plan = call.site.optimizer
-    if plan is None or not plan.rate:
+    if plan is None or not (plan.rate or plan.rates):
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_RATE)
     if "last_epoch" in call.arguments and call["last_epoch"].literal != -1:
         return call.refuse("A schedule that goes on from last_epoch: give the optimizer's count instead.")
-    extra = {"base": Piece(plan.rate, precedence(ast.parse(plan.rate, mode="eval").body))}
+    extra = {"base": _rate(plan.rate)} if plan.rate else {}
     text = schedule(call, extra)
     if isinstance(text, Refusal):
         return text
+    if plan.rates:
+        extra |= {f"base_{label}": _rate(rate) for label, rate in plan.rates}
+        each = [f'"{label}": {text.replace("{base}", f"{{base_{label}}}")}' for label, _ in plan.rates]
+        return call.emit(f"GroupLRScheduler({{optimizer}}, {{{', '.join(each)}}})", **extra)
     return call.emit(text if plan.alone else f"LRScheduler({{optimizer}}, learning_rate={text})", **extra)
+
+
+def _rate(text: str) -> Piece:
+    return Piece(text, precedence(ast.parse(text, mode="eval").body))
 
 
 def register(signature: str, schedule: Schedule, jax: str) -> None:

@@ -39,7 +39,7 @@ class LBFGS:
 
     def __init__(
         self,
-        module: Any,
+        model: Any,
         learning_rate: float = 1.0,
         max_iter: int = 20,
         max_eval: int | None = None,
@@ -48,7 +48,7 @@ class LBFGS:
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
-        self.module, self.learning_rate, self.max_iter = module, learning_rate, max_iter
+        self.trained, self.learning_rate, self.max_iter = model, learning_rate, max_iter
         self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
         self.history_size, self.line_search_fn = history_size, line_search_fn
@@ -73,7 +73,7 @@ class LBFGS:
                 loss, grads, evaluated = self.search(closure, here, self.max_eval - evaluations)
                 evaluations += evaluated
             else:
-                self.move(self.parameters(), self.distance)
+                self.move(self.current(), self.distance)
                 if iteration < self.max_iter:
                     value, grads = closure()
                     loss = float(value)
@@ -86,17 +86,17 @@ class LBFGS:
                 break
         return first
 
-    def parameters(self) -> nnx.State:
+    def current(self) -> nnx.State:
         """The parameters as they are now."""
-        return jax.tree.map(jnp.copy, nnx.state(self.module, nnx.Param))
+        return jax.tree.map(jnp.copy, nnx.state(self.trained, nnx.Param))
 
     def move(self, params: nnx.State, distance: float) -> None:
         """Sets the parameters to those that far from `params` along the direction."""
-        nnx.update(self.module, moved(params, distance, self.direction))
+        nnx.update(self.trained, moved(params, distance, self.direction))
 
     def search(self, closure: Callable[[], tuple[jax.Array, Any]], here: Trial, limit: int) -> tuple[float, Any, int]:
         """Moves to where a line search ends: the loss and gradients there, and how often they were evaluated."""
-        params = self.parameters()
+        params = self.current()
 
         def evaluate(distance: float) -> Trial:
             self.move(params, distance)

@@ -99,6 +99,38 @@ class LRScheduler:
         self.step(state_dict["last_epoch"])
 
 
+class GroupLRScheduler:
+    """Sets the learning rate of each parameter group from a schedule of its own, one count further with every `step()`.
+
+    `schedules` has the labels of the groups in the `optax.multi_transform` that the optimizer is made with.
+    """
+
+    def __init__(self, optimizer: nnx.Optimizer, schedules: dict[str, Callable[[float], Any]]):
+        self.optimizer = optimizer
+        self.schedules = schedules
+        self.step(0)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Goes on to the next count, or to `epoch`."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for label, schedule in self.schedules.items():
+            state = self.optimizer.opt_state.inner_states[label]
+            for _, rate in optax.tree.get_all_with_path(state, "learning_rate"):
+                rate.set_value(jnp.asarray(schedule(self.last_epoch), rate[...].dtype))
+
+    def get_last_lr(self) -> list[float]:
+        """The learning rates in use, one for each group."""
+        return [float(schedule(self.last_epoch)) for schedule in self.schedules.values()]
+
+    def state_dict(self) -> dict[str, float]:
+        """What goes into a checkpoint: the count."""
+        return {"last_epoch": self.last_epoch}
+
+    def load_state_dict(self, state_dict: dict[str, float]) -> None:
+        """Goes on to the count of a checkpoint."""
+        self.step(state_dict["last_epoch"])
+
+
 class ReduceLROnPlateau:
     """Multiplies an optimizer's learning rate by `factor` when a metric has stopped improving.
 

@@ -112,8 +112,8 @@ def test_line_searches(loss_of: Callable[[Any], Any], rate: float, options: dict
 
 
 def same_course(loss_of: Callable[[Any], Any], rate: float, options: dict[str, Any]) -> None:
-    losses, params = run_jax(loss_of, 3, {"learning_rate": rate, **options})
-    want, want_params = run_torch(loss_of, 3, {"lr": rate, **options})
+    losses, params = run_jax(loss_of, 2, {"learning_rate": rate, **options})
+    want, want_params = run_torch(loss_of, 2, {"lr": rate, **options})
     assert len(losses) == len(want)
     close(np.array(losses), np.array(want), "losses")
     close(params, want_params, "parameters")

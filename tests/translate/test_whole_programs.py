@@ -22,7 +22,6 @@ GAPS = {
     "ddp_toy": "shard the batch",
     "hooks_features": "carry no hooks",
     "image_by_gradient": "updates bare tensors",
-    "layer_groups": "its parameter groups have different ones",
     "linear_by_hand": "bound outside of the function",
     "quantile": "passed as a value",
     "raw_tensors": "instead of storing them",

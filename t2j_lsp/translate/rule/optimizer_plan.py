@@ -37,6 +37,10 @@ class OptimizerPlan:
     """Parameter groups, the first that applies counts; empty for one group."""
     rate: str = ""
     """For a scheduler: the learning rate that its optimizer starts with."""
+    rates: tuple[tuple[str, str], ...] = ()
+    """For a scheduler: the learning rates that its optimizer's groups start with, by their labels, if they differ."""
+    uneven: bool = False
+    """Whether the program itself sets one learning rate, of groups that have different ones."""
     cycled: str = ""
     """For a scheduler: the option of its optimizer that is a momentum, ``momentum`` or ``betas``."""
     alone: bool = False

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 
+from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
+from .frozen_groups import freezing as freezing_by_name
+from .groups import BARE_TENSORS
 from .objects import Objects, VariableScope, targets
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
+GROUPED = "These parameters are a group of the optimizer whose update is zero."
 MASKED = (
     "Parameters are frozen by requires_grad, which an optimizer skips. In JAX pick the trained ones by a filter: "
     "nnx.Optimizer(..., wrt=trained) and nnx.DiffState(0, trained)."
@@ -24,19 +30,29 @@ class Frozen:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
+        self.groups = FrozenGroups(context, objects)
 
     def plan(self) -> str:
         """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
-        freezing = [n for n in self.ctx.source.nodes if isinstance(n, ast.stmt) and frozen_module(n)]
+        all_frozen = [
+            Freezing(n, module)
+            for n in self.ctx.source.nodes
+            if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
+        ]
+        some_frozen = [found for n in self.ctx.source.nodes if (found := freezing_by_name(n)) is not None]
+        freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
         named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
         inside = {i for n in [*freezing, *named] for i in ast.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
-        kept = len(harmless) < len(freezing) or bool(single)
+        updated = [one for one in (*all_frozen, *some_frozen) if one.node not in harmless]
+        kept = bool(single or updated and (self._thawed() or not self.groups.plan(updated)))
+        grouped = {one.node for one in updated}
         for node in freezing:
             if not kept:
-                self.ctx.plan.on_statement(node, lambda statements, node=node: self._drop(node))  # type: ignore[misc]
+                why = GROUPED if node in grouped else NOT_UPDATED
+                self.ctx.plan.on_statement(node, lambda _, node=node, why=why: self._drop(node, why))  # type: ignore[misc]
             elif isinstance(node, ast.For):
                 self.ctx.plan.on_statement(node, lambda statements, node=node: self._mark(node))  # type: ignore[misc]
         return MASKED if kept else ""
@@ -48,8 +64,23 @@ class Frozen:
     def _mark(self, node: ast.stmt) -> None:
         self.ctx.report.gap(node, "Tensor.requires_grad", "refused", MASKED)
 
-    def _drop(self, node: ast.stmt) -> None:
-        self.ctx.report.note(node, "Tensor.requires_grad", "note", NOT_UPDATED)
+    def _thawed(self) -> bool:
+        """Whether the program makes frozen parameters ones that are trained again."""
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Attribute(attr="requires_grad", value=owner)], value=ast.Constant(True)):
+                    pass
+                case ast.Call(func=ast.Attribute(attr="requires_grad_", value=owner), args=[] | [ast.Constant(True)]):
+                    pass
+                case _:
+                    continue
+            fact = self.ctx.fact(owner)
+            if not isinstance(fact, Tensor) or fact.variable:
+                return True
+        return False
+
+    def _drop(self, node: ast.stmt, why: str) -> None:
+        self.ctx.report.note(node, "Tensor.requires_grad", "note", why)
         around = self.ctx.source.parents.get(node)
         whole = isinstance(around, ast.If) and around.body == [node] and not around.orelse
         if isinstance(around, ast.If) and whole and isinstance(around.test, ast.Name):
@@ -69,10 +100,15 @@ class Frozen:
         """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
         if not self.ctx.plan.optimizers:
             return True
+        owner = scope.function.owner if scope.function is not None else None
+        if owner is not None and owner.is_module and module.partition(".")[0] == "self":
+            return any(self.groups.may_hold(call, plan, owner) for call, plan in optimizer_plans(self.ctx))
         frozen = self._frozen_on_demand(module, scope, node)
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
-        for call, plan in self.ctx.plan.optimizers.items():
+        for call, plan in optimizer_plans(self.ctx):
+            if plan.reason == BARE_TENSORS or _is_left(module, plan):
+                continue
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
                 if local_name is None or local_name == module or module.startswith(f"{local_name}."):
@@ -122,6 +158,20 @@ class Frozen:
             and any(ast.unparse(t) == text for t in s.targets)
             for s in self.objects.statements(scope)
         )
+
+
+def _is_left(module: str, plan: OptimizerPlan) -> bool:
+    """Whether an optimizer of parts of a model gets no parameter of this module, which is another part."""
+    if not plan.groups or not plan.groups[-1].frozen or not module.startswith(f"{plan.target}."):
+        return False
+    rest = module[len(plan.target) + 1 :] + "."
+    given: list[str] = []
+    for group in plan.groups[:-1]:
+        parts = re.fullmatch(r'(name\.startswith\("([^"]+)"\)( or )?)+', group.condition or "")
+        if parts is None:
+            return False
+        given += re.findall(r'"([^"]+)"', parts[0])
+    return "[" not in rest and not any(one.startswith(rest) or rest.startswith(one) for one in given)
 
 
 def _freezes_one(node: ast.AST) -> ast.expr | None:

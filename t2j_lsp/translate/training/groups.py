@@ -125,7 +125,7 @@ class _Reader:
                 element == parameter
             ):
                 module = self.named(generator.iter)
-                conditions = [_condition(c, name, parameter) for c in generator.ifs if not _is_grad(c, parameter)]
+                conditions = [name_condition(c, name, parameter) for c in generator.ifs if not _is_grad(c, parameter)]
                 return [_Picked(module, " and ".join(conditions) if conditions else None)]
         raise UnclearGroups(UNKNOWN_PARAMETERS)
 
@@ -277,7 +277,7 @@ def _is_grad(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and ast.unparse(node.value) == name
 
 
-def _condition(node: ast.expr, name: str, parameter: str) -> str:
+def name_condition(node: ast.expr, name: str, parameter: str) -> str:
     """A condition on ``n, p`` of ``named_parameters()`` as one on a path and an array. Raises UnclearGroups."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=int()) as number]) if _rank(
@@ -296,10 +296,10 @@ def _condition(node: ast.expr, name: str, parameter: str) -> str:
             if ast.unparse(value) == name and _same_name(text):
                 return f'name.{method}("{text}")'
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return f"not {_condition(inner, name, parameter)}"
+            return f"not {name_condition(inner, name, parameter)}"
         case ast.BoolOp(values=values):
             word = " and " if isinstance(node.op, ast.And) else " or "
-            return "(" + word.join(_condition(v, name, parameter) for v in values) + ")"
+            return "(" + word.join(name_condition(v, name, parameter) for v in values) + ")"
     raise UnclearGroups("Its groups are picked by a condition that has no form for Flax's parameter names.")
 
 

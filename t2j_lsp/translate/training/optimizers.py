@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
+from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -21,6 +21,7 @@ LISTS = ("SequentialLR", "ChainedScheduler")
 CYCLES = ("OneCycleLR", "CyclicLR")
 _CLIPS = (names_with(Trait.CLIPS_NORM), names_with(Trait.CLIPS_VALUE))
 SEVERAL = "Several schedulers change the learning rate of one optimizer: join their schedules to one."
+OWN_RATES = "Its optimizer's parameter groups have learning rates of their own."
 NO_OPTIMIZER = "Can't tell which optimizer it changes."
 
 
@@ -60,6 +61,8 @@ class Optimizers:
             plan = self.ctx.plan.optimizers[call]
             if name not in plan.injected:
                 self.ctx.plan.optimizers[call] = replace(plan, injected=(*plan.injected, name))
+        for call in self._set_by_hand():
+            self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = self._schedule(call)
 
@@ -101,6 +104,17 @@ class Optimizers:
                     if not any("lr" in group.options for group in self.ctx.plan.optimizers[made].groups):
                         yield made, "lr"  # the rate is loaded, too
 
+    def _set_by_hand(self) -> Iterator[ast.Call]:
+        """The optimizers with groups of different learning rates whose groups the program looks at or changes."""
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "param_groups":
+                yield from (m for m in self.optimizers_of(node.value, node) if self._has_rates(m))
+
+    def _has_rates(self, made: ast.Call) -> bool:
+        """Whether parameter groups of an optimizer have learning rates of their own."""
+        groups = self.ctx.plan.optimizers[made].groups
+        return len(groups) > 1 and any("lr" in group.options for group in groups)
+
     def _is_optimizer(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
         return isinstance(fact, Object) and fact.kind == "optimizer"
@@ -137,10 +151,11 @@ class Optimizers:
         made = self.objects.constructors(owner, self.objects.scope(call))
         if made is None or any(m not in self.ctx.plan.optimizers for m in made):
             return OptimizerPlan(reason=NO_OPTIMIZER)
-        if any(
-            g.options.keys() & {"lr", "momentum", "betas"} for m in made for g in self.ctx.plan.optimizers[m].groups
-        ):
-            return OptimizerPlan(reason="Its optimizer's parameter groups have learning rates of their own.")
+        if any(g.options.keys() & {"momentum", "betas"} for m in made for g in self.ctx.plan.optimizers[m].groups):
+            return OptimizerPlan(reason=OWN_RATES)
+        if any(map(self._has_rates, made)):
+            alone = outer is None and name not in LISTS and not self._competes(call, made)
+            return OptimizerPlan(reason=OWN_RATES, rates=self._rates(made, call) if alone else ())
         if outer is None and self._competes(call, made):
             return OptimizerPlan(reason=SEVERAL)
         if isinstance(owner, ast.NamedExpr):
@@ -217,8 +232,24 @@ class Optimizers:
             return text
         return f'optax.tree.get({ast.unparse(owner)}.opt_state, "learning_rate").item()'
 
-    def _rate_text(self, made: ast.Call) -> str:
-        given = argument(made, 1, "lr")
+    def _rates(self, made: list[ast.Call], call: ast.Call) -> tuple[tuple[str, str], ...]:
+        """The learning rates of the groups by their labels; empty where they can't be written at the scheduler."""
+        if len(made) != 1:
+            return ()
+        found = []
+        for group in self.ctx.plan.optimizers[made[0]].groups:
+            if not group.frozen:
+                text = self._rate_text(made[0], group)
+                if not text or not self._visible(text, made, call):
+                    return ()
+                found.append((group.label, text))
+        return tuple(found)
+
+    def _rate_text(self, made: ast.Call, group: Group | None = None) -> str:
+        groups = self.ctx.plan.optimizers[made].groups
+        if group is None and len(groups) == 1:
+            group = groups[0]
+        given = argument(made, 1, "lr") if group is None else group.options.get("lr", argument(made, 1, "lr"))
         if given is None:
             fact = self.ctx.fact(made.func)
             rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None

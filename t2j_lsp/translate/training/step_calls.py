@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
-CLOSURE = "optimizer.step(closure) takes a function whose gradients can't be followed: give it the loss and gradients."
+CLOSURE = "optimizer.step(closure) may compute the loss several times for one step, and this closure can't be followed."
 
 
 def clip_of(name: str) -> Literal["norm", "value"] | None:
@@ -83,7 +83,10 @@ class Reader:
             case "backward" if differentiates(self.inference, call):
                 return StepCall("backward", node, call, self._loss(call, func))
             case "step" if kind == "optimizer":
-                return StepCall("step", node, call, func.value) if not call.args and not call.keywords else None
+                given = [*call.args, *(k.value for k in call.keywords)]
+                if not all(isinstance(one, ast.Name) for one in given):
+                    raise Refused(CLOSURE)
+                return None if given else StepCall("step", node, call, func.value)
             case "step" if kind == "scaler" and call.args:
                 return StepCall("step", node, call, call.args[0])
             case "unscale_" if kind == "scaler":

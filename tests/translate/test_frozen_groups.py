@@ -1,0 +1,151 @@
+"""Frozen parameters that an optimizer has train nothing, and groups with rates of their own follow one schedule."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+from .training_sides import trained
+
+HEAD = """\
+import torch
+import torch.nn as nn
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 5)
+        self.second = nn.Linear(5, 4)
+
+    def forward(self, x):
+        return torch.tanh(self.second(torch.tanh(self.first(x))))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = Base(){init}
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(self.base(x))
+
+
+model = Net()
+{made}x, y = torch.linspace(-1, 2, 24).reshape(8, 3), torch.linspace(0, 1, 16).reshape(8, 2) ** 2
+losses, rates = [], []
+
+# train
+"""
+LOOP = """\
+for _ in range(5):
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+"""
+ADAMW = "optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.3)\n"
+FROZEN = {
+    "a part": ("", "for p in model.base.parameters():\n    p.requires_grad = False\n" + ADAMW),
+    "a part of a part, by the method": ("", "model.base.first.requires_grad_(False)\n" + ADAMW),
+    "two parts": (
+        "",
+        "model.base.first.requires_grad_(False)\nmodel.head.requires_grad_(False)\n"
+        "optimizer = torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()), lr=0.05)\n",
+    ),
+    "in the constructor": ("\n        self.base.requires_grad_(False)", ADAMW),
+    "what a name says": (
+        "",
+        "for name, p in model.named_parameters():\n    if 'head' not in name:\n        p.requires_grad = False\n"
+        + ADAMW,
+    ),
+    "all but what a name says": (
+        "",
+        "for n, p in model.named_parameters():\n    p.requires_grad = n.startswith('head.')\n" + ADAMW,
+    ),
+    "a part of a group": (
+        "",
+        "model.base.first.requires_grad_(False)\n"
+        "optimizer = torch.optim.SGD([{'params': model.base.parameters(), 'lr': 0.01}, "
+        "{'params': model.head.parameters()}], lr=0.1, weight_decay=0.2)\n",
+    ),
+    "what no group has": (
+        "",
+        "model.base.first.requires_grad_(False)\n"
+        "optimizer = torch.optim.SGD([{'params': model.base.second.parameters(), 'lr': 0.01}, "
+        "{'params': model.head.parameters()}], lr=0.1, weight_decay=0.2)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_frozen_parameters_stay_as_they_are(name: str) -> None:
+    init, made = FROZEN[name]
+    run = trained(HEAD.format(init=init, made="") + made + LOOP)
+    assert "requires_grad" not in run.translation.code
+
+
+def test_all_is_frozen_but_a_new_part() -> None:
+    made = "for p in model.parameters():\n    p.requires_grad = False\nmodel.head = nn.Linear(4, 2)\n"
+    trained(
+        HEAD.format(init="", made=made).replace("# train\n", "").replace("x, y =", "\n# train\nx, y =") + ADAMW + LOOP
+    )
+
+
+LEFT = {
+    "thawed later": ADAMW + LOOP + "model.base.requires_grad_(True)\n" + LOOP,
+    "clipped by the norm of all": ADAMW
+    + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step"),
+    "only if somebody asks": "if len(x) > 3:\n    model.head.requires_grad_(False)\n" + ADAMW + LOOP,
+    "behind some steps": ADAMW + LOOP + "model.head.requires_grad_(False)\n" + LOOP,
+    "one parameter": "model.head.weight.requires_grad = False\n" + ADAMW + LOOP,
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_not_sure_stays(name: str) -> None:
+    source = HEAD.format(init="", made="model.base.requires_grad_(False)\n") + LEFT[name]
+    reasons = [gap.reason for gap in translate(source).gaps]
+    assert any("frozen by requires_grad" in one for one in reasons), reasons
+
+
+def test_a_class_inside_another_that_freezes_itself_stays() -> None:
+    source = HEAD.format(init="", made="").replace(
+        "        self.second =", "        self.first.requires_grad_(False)\n        self.second ="
+    )
+    assert any("frozen by requires_grad" in gap.reason for gap in translate(source + ADAMW + LOOP).gaps)
+
+
+GROUPS = (
+    "optimizer = torch.optim.SGD([{'params': model.base.parameters(), 'lr': 0.01}, "
+    "{'params': model.head.parameters()}], lr=0.1, momentum=0.9)\n"
+)
+SCHEDULERS = [
+    "StepLR(optimizer, 2, gamma=0.5)",
+    "ExponentialLR(optimizer, 0.8)",
+    "MultiStepLR(optimizer, [1, 3], gamma=0.3)",
+    "CosineAnnealingLR(optimizer, 4, eta_min=0.001)",
+    "LambdaLR(optimizer, lambda epoch: 0.9 ** epoch)",
+]
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_each_group_has_its_own_rate(scheduler: str) -> None:
+    made = GROUPS + f"scheduler = torch.optim.lr_scheduler.{scheduler}\n"
+    loop = LOOP + "    scheduler.step()\n    rates += scheduler.get_last_lr()\n"
+    trained(HEAD.format(init="", made="") + made + loop, lists=("losses", "rates"))
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n", "learning rates of their own"),
+        ("optimizer.param_groups[0]['lr'] = 0.2\n", "groups have different ones"),
+    ],
+)
+def test_rates_that_are_set_otherwise_stay(more: str, reason: str) -> None:
+    reasons = [gap.reason for gap in translate(HEAD.format(init="", made="") + GROUPS + more + LOOP).gaps]
+    assert any(reason in one for one in reasons), reasons

@@ -107,7 +107,6 @@ def checkpoint(call: Call) -> Piece:
 # Packages -------------------------------------------------------------------------------------------------------
 
 PACKAGES = {
-    "distributed": "JAX distributes arrays by sharding: see jax.sharding and jax.distributed.",
     "multiprocessing": "One JAX process drives all devices of a host.",
     "sparse": "JAX keeps sparse arrays in jax.experimental.sparse, with another interface.",
     "profiler": "JAX profiles with jax.profiler.trace.",

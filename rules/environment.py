@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, platform, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, drop, refuse, rule
 
 # Constants ------------------------------------------------------------------------------------------------------
@@ -27,6 +27,8 @@ def device(call: Call) -> Piece:
     return call.emit("jax.devices()[0]")
 
 
+platform("cuda", "gpu")
+platform("cpu", "cpu")
 Row("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', result="bool")
 Row("torch.cuda.device_count()", "jax.local_device_count()", result="int")
 Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["including_emulation"], result="bool")

@@ -48,7 +48,6 @@ for name, reason in {
     "LazyLinear": LAZY,
     "UninitializedParameter": LAZY,
     "UninitializedBuffer": LAZY,
-    "DataParallel": SHARDED,
     "parallel.*": SHARDED,
     "Container": "Deprecated since PyTorch 0.4: derive from nn.Module.",
     "CrossMapLRN2d": "Old; nn.LocalResponseNorm is its successor.",

@@ -26,7 +26,7 @@ from t2j_lsp.migration.coverage import torch_names
         ("x.view", "torch.Tensor.view", "reshape"),
         ("torch.cat()", "torch.cat", "jnp.concatenate"),
         ("Tensor.add_", "torch.Tensor.add_", "other"),
-        ("torch.distributed.all_reduce", "torch.distributed.all_reduce", "manual"),
+        ("torch.distributed.all_to_all", "torch.distributed.all_to_all", "manual"),
     ],
 )
 def test_a_name_is_explained_under_every_spelling(

@@ -69,7 +69,7 @@ def test_a_compiled_model_is_the_model_and_that_is_noted() -> None:
 REFUSED = [
     ("torch.__version__ > '2'", "PyTorch's version", ""),
     ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
-    ("torch.distributed.get_rank()", "sharding", ""),
+    ("torch.distributed.new_group()", "sharding", ""),
     ("torch.distributions.Beta(1, 1)", "distrax", ""),
     ("torch.jit.trace(f, x)", "jax.jit", "x"),
     ("torch.autograd.grad(x.sum(), x)", "jax.grad", "x"),

@@ -18,8 +18,6 @@ GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
     "checkpoint_dict": "order",
-    "compiled_parallel": "shard the batch",
-    "ddp_toy": "shard the batch",
     "hooks_features": "carry no hooks",
     "image_by_gradient": "updates bare tensors",
     "linear_by_hand": "bound outside of the function",

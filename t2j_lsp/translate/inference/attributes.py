@@ -77,7 +77,7 @@ class AttributeFacts:
             case AnyModule():
                 if name in ("weight", "bias", "running_mean", "running_var"):
                     return Tensor(variable=True)
-                return UNKNOWN
+                return owner.wrapped if owner.wrapped is not None and name == "module" else UNKNOWN
             case Object() if name in ("dtype", "device"):
                 return Object(name)
             case _:

@@ -30,9 +30,12 @@ from .helper_place import WrittenCode, first_user
 def loads(tree: ast.AST) -> Counter[str]:
     """Names that a tree reads, in annotations written as strings too."""
     found: Counter[str] = Counter()
+    written = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
             found[node.id] += 1
+        elif node in written:
+            continue  # text between the values of an f-string
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)

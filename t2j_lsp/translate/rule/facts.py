@@ -136,6 +136,8 @@ class AnyModule(Fact):
 
     names: frozenset[str] = frozenset()
     """The torch layers it may be (from ``isinstance``, or because it is one of several), empty if anything."""
+    wrapped: Fact | None = None
+    """What its attribute ``module`` is, for a wrapper of another module."""
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,17 @@ def is_loss(fact: Fact) -> bool:
     return bool(names) and all(name.endswith("Loss") or name in losses for name in names)
 
 
+PLATFORMS: dict[str, str] = {}
+"""Types of devices, and what JAX calls the platform of such a device."""
+
+
+def platform(torch: str, jax: str) -> None:
+    """State what JAX calls a type of devices."""
+    if torch in PLATFORMS:
+        raise RuleError(f"{torch} is stated twice")
+    PLATFORMS[torch] = jax
+
+
 FURTHER_TENSORS: dict[str, int | None] = {}
 """Calls whose arguments behind the first, up to this position, can only be tensors; None where all are."""
 

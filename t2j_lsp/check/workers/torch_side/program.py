@@ -28,6 +28,7 @@ from . import random as torch_random
 from .build import to_array
 from .constructions import reporting
 from .loaders import loading_here
+from .process_group import alone
 from .program_random import ProgramTape, moved
 from .recurrent import layer_by_layer
 
@@ -59,7 +60,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
 
         made_here = reporting(Constructions(streams, on_made))
         leaves = _leaves_moved(request["moved"], rng) if request["moved"] is not None else nullcontext()
-        with made_here, loading_here(), layer_by_layer(), torch_random.drawing(tape), _counted(budget), leaves:
+        with made_here, loading_here(), alone(), layer_by_layer(), torch_random.drawing(tape), _counted(budget), leaves:
             yield
 
     wide, default = request["wide"], torch.get_default_dtype()

@@ -1,0 +1,61 @@
+"""``torch.distributed`` and data-parallel modules: one process that drives all devices of its host.
+
+PyTorch starts a process for each device, each with its part of the data. In JAX one program splits each batch over the
+devices; what processes tell each other goes.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.facts import AnyModule
+from t2j_lsp.translate.rule.record import CLOSE, Row, drop, refuse
+
+D = "torch.distributed."
+SPLIT = "The one process of JAX splits each batch over all its devices; PyTorch splits it over processes or threads."
+ONE_PROCESS = "JAX drives all devices of a host from one process, so that there is nobody to wait for or to send to."
+
+Row(
+    "torch.nn.DataParallel(module, device_ids=None, output_device=None, dim=0)",
+    "DataParallel({module})",
+    fidelity=CLOSE,
+    note=SPLIT,
+    ignore=["device_ids", "output_device"],
+    aliases=["torch.nn.parallel.DataParallel"],
+    result=lambda call: AnyModule(wrapped=call["module"].fact),
+)
+Row(
+    "torch.nn.parallel.DistributedDataParallel(module, device_ids=None, output_device=None, dim=0, "
+    "broadcast_buffers=None, init_sync=True, process_group=None, bucket_cap_mb=None, find_unused_parameters=False, "
+    "check_reduction=False, gradient_as_bucket_view=False, static_graph=False, delay_all_reduce_named_params=None, "
+    "param_to_hook_all_reduce=None, mixed_precision=None, device_mesh=None, skip_all_reduce_unused_params=False, "
+    "bucket_cap_mb_list=None, batched_grad_copy=False, forward_sync_buffers=None)",
+    "DataParallel({module})",
+    fidelity=CLOSE,
+    note=SPLIT,
+    ignore=[
+        "device_ids",
+        "output_device",
+        "broadcast_buffers",
+        "init_sync",
+        "bucket_cap_mb",
+        "find_unused_parameters",
+        "check_reduction",
+        "gradient_as_bucket_view",
+        "static_graph",
+    ],
+    result=lambda call: AnyModule(wrapped=call["module"].fact),
+)
+Row(
+    f"{D}init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, "
+    "group_name='', pg_options=None, device_id=None, _ranks=None)",
+    "check_single_process({world_size?})",
+    fidelity=CLOSE,
+    note=ONE_PROCESS,
+    ignore=["backend", "init_method", "timeout", "rank", "group_name", "device_id"],
+    result="none",
+)
+Row(f"{D}is_available()", "True", result="bool")
+Row(f"{D}get_rank(group=None)", "jax.process_index()", result="int")
+Row(f"{D}get_world_size(group=None)", "jax.process_count()", result="int")
+for name in ("destroy_process_group", "barrier", "all_reduce", "broadcast", "reduce", "monitored_barrier"):
+    drop(f"{D}{name}", ONE_PROCESS)
+refuse(f"{D}*", "JAX distributes arrays by sharding: see jax.sharding and jax.distributed.")

@@ -1,0 +1,72 @@
+"""Data-parallel modules, process groups, and what a program asks of its devices."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+NET = """\
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+net = nn.Linear(3, 2)
+"""
+
+
+def converted(text: str) -> str:
+    translation = translate(NET + text)
+    assert translation.gaps == (), [gap.reason for gap in translation.gaps]
+    return translation.code
+
+
+@pytest.mark.parametrize(
+    "wrapped", ["nn.DataParallel(net)", "nn.DataParallel(net, device_ids=[0, 1])", "DDP(net, device_ids=[0])"]
+)
+def test_a_wrapper_has_the_module_under_the_same_name(wrapped: str) -> None:
+    code = converted(f"net = {wrapped}\ntorch.save(net.module.state_dict(), 'net.pt')\n")
+    assert "net = DataParallel(net)" in code
+    assert "StateDict(net.module)" in code
+
+
+def test_one_process_has_nobody_to_wait_for() -> None:
+    code = converted(
+        "dist.init_process_group('gloo', rank=0, world_size=1)\nloss = net(torch.ones(2, 3)).mean()\n"
+        "dist.all_reduce(loss)\nif dist.get_rank() == 0:\n    print(loss / dist.get_world_size())\n"
+        "dist.barrier()\ndist.destroy_process_group()\n"
+    )
+    assert "check_single_process(1)" in code
+    assert "jax.process_index() == 0" in code and "loss / jax.process_count()" in code
+    assert "barrier" not in code and "all_reduce" not in code
+
+
+@pytest.mark.parametrize("call", ["dist.all_gather(parts, x)", "dist.send(x, 1)"])
+def test_what_processes_exchange_stays(call: str) -> None:
+    translation = translate(NET + f"x = torch.ones(3)\nparts = [torch.ones(3)]\n{call}\n")
+    assert any("sharding" in gap.reason for gap in translation.gaps)
+
+
+def test_a_name_in_the_text_of_an_f_string_keeps_no_import() -> None:
+    code = converted("rank = 0\nprint(f'DDP on rank {rank}')\nnet = DDP(net)\n")
+    assert "torch" not in {a.name for n in ast.walk(ast.parse(code)) if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert "DistributedDataParallel" not in code
+
+
+@pytest.mark.parametrize(
+    ("test", "wanted"),
+    [
+        ('device.type == "cuda"', 'device.platform == "gpu"'),
+        ("device.type != 'cpu'", 'device.platform != "cpu"'),
+    ],
+)
+def test_platforms_have_other_names(test: str, wanted: str) -> None:
+    assert f"if {wanted}:" in converted(f"device = torch.device('cpu')\nif {test}:\n    print('there')\n")
+
+
+def test_a_platform_that_jax_has_not_stays() -> None:
+    translation = translate(NET + "device = torch.device('cpu')\nif device.type == 'mps':\n    print('there')\n")
+    assert any("platform" in gap.reason for gap in translation.gaps)

@@ -11,10 +11,11 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
+from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece, precedence
-from t2j_lsp.translate.rule.record import Argument, Call, Refusal, refuse, rule
+from t2j_lsp.translate.rule.record import Argument, Call, Refusal, rule
 
 INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
 """Options that a program may change while it runs, and their names in optax."""
@@ -212,7 +213,13 @@ def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[st
     injected = tuple(n for n in INJECTED if n in plan.injected and n in call.arguments)
     group = plan.groups[0] if len(plan.groups) == 1 else None
     everything = Options(call, extra, injected, group, rate=plan.schedule)
-    return grouped(everything, links, plan) if len(plan.groups) > 1 else chain(everything, links)
+    made = grouped(everything, links, plan) if len(plan.groups) > 1 else chain(everything, links)
+    if not plan.made_by:
+        return made
+    head = transformation_of(Qual(call.signature.name))
+    if not made.startswith(f"{head}(") or made.endswith("))"):
+        raise Unsure("its class is a value, for which no function of optax with the same arguments stands")
+    return plan.made_by + made.removeprefix(head)
 
 
 def chain(o: Options, links: Links) -> str:
@@ -389,14 +396,3 @@ def _register(name: str, signature: str, links: Links, shown: str) -> None:
 
 for name, (signature, links, shown) in SIGNATURES.items():
     _register(name, signature, links, shown)
-
-refuse(
-    "torch.optim.SparseAdam",
-    "It updates the rows that were looked up, which JAX's dense gradients don't tell: use Adam, which updates all.",
-)
-refuse(
-    "torch.optim.Muon",
-    "PyTorch orthogonalises in bfloat16, optax.contrib.muon in the parameters' dtype: the updates are others.",
-)
-refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
-refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

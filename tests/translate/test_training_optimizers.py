@@ -243,3 +243,50 @@ def test_an_optimizer_that_is_named_inside_its_scheduler_is_followed() -> None:
     assert not result.gaps
     code = " ".join(result.code.split())
     assert "optimizer := nnx.Optimizer(" in code and "train_step(model, optimizer, x)" in code
+
+
+PASSED = """\
+import torch
+import torch.nn as nn
+
+
+class Trainer:
+    def __init__(self, model, optimizer_class, rate):
+        self.model = model
+        self.optimizer = optimizer_class(self.model.parameters(), lr=rate, weight_decay=0.1)
+
+    def fit(self, x, y):
+        for _ in range(3):
+            loss = ((self.model(x) - y) ** 2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            losses.append(loss.item())
+
+
+model = nn.Linear(3, 2)
+x, y = torch.linspace(-1, 2, 24).reshape(8, 3), torch.linspace(0, 1, 16).reshape(8, 2) ** 2
+losses = []
+
+# train
+trainer = Trainer(model, torch.optim.{optimizer}, 0.05)
+trainer.fit(x, y)
+"""
+
+
+def test_a_class_of_optimizers_that_is_passed_is_a_function_of_optax() -> None:
+    code = trained(PASSED.format(optimizer="AdamW")).translation.code
+    assert "Trainer(model, optax.adamw, 0.05)" in code
+    assert "optimizer_class(rate, weight_decay=0.1)" in code
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "more"),
+    [
+        ("Adam", ""),  # decay that is added to the gradient is a link of its own
+        ("Adagrad", ""),
+        ("AdamW", "Trainer(nn.Linear(3, 2), torch.optim.SGD, 0.1)\n"),
+    ],
+)
+def test_a_class_without_a_function_of_the_same_arguments_stays(optimizer: str, more: str) -> None:
+    assert translate(PASSED.format(optimizer=optimizer) + more).gaps

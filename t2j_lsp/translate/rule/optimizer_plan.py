@@ -27,6 +27,8 @@ class OptimizerPlan:
 
     target: str = ""
     """The module, or tuple of modules, whose parameters it updates; empty where that isn't known."""
+    made_by: str = ""
+    """The parameter that the optimizer's class is passed for, where it is made by such a value."""
     reason: str = ""
     """Why the target isn't known."""
     injected: tuple[str, ...] = ()

@@ -6,11 +6,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
+from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -50,7 +54,8 @@ class Optimizers:
             if parameters is None:
                 continue
             found = updated(parameters, self.objects.scope(call), self.objects)
-            plans[call] = OptimizerPlan(found.target, found.reason, groups=found.groups)
+            made_by = self._passed_class(call)
+            plans[call] = OptimizerPlan(found.target, reason=found.reason, groups=found.groups, made_by=made_by)
             if found.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
@@ -65,6 +70,29 @@ class Optimizers:
             self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = self._schedule(call)
+
+    def _passed_class(self, call: ast.Call) -> str:
+        """The parameter that an optimizer's class is passed for; the class becomes optax's function at each call."""
+        function = self.objects.scope(call).function
+        if function is None or not isinstance(call.func, ast.Name):
+            return ""
+        name, source = call.func.id, self.ctx.source
+        parameter = next((p for p in named_parameters(function.node) if p.arg == name), None)
+        if parameter is None:
+            return ""
+        reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+        if all(isinstance(p := source.parents.get(n), ast.Call) and p.func is n for n in reads):
+            for place in self.objects.calls(function):
+                for given, value in bound_arguments(place, function):
+                    if given is parameter:
+                        self.ctx.plan.on_expression(value, lambda renderer, node=value: self._function(renderer, node))  # type: ignore[misc]
+        return name
+
+    def _function(self, renderer: ExpressionRenderer, node: ast.expr) -> Piece:
+        """``optax.adam`` for ``torch.optim.Adam``."""
+        library, _, function = transformation_of(self.ctx.fact(node)).partition(".")
+        self.ctx.report.converted += not self.ctx.report.quiet
+        return Piece(f"{renderer.need(library)}.{function}")
 
     def _drop_list(self, name: ast.Name) -> None:
         """``params = list(a.parameters()) + list(b.parameters())`` goes where only optimizers and clipping read it."""

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.symbols import named_parameters, nearest
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
@@ -33,6 +33,7 @@ from t2j_lsp.translate.rule.facts import (
     is_tensor,
 )
 from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.optimizer_values import transformation_of
 
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
@@ -98,6 +99,8 @@ class _Roles:
                 if parameter.annotation is not None:
                     continue
                 fact = self.fact(value)
+                if isinstance(fact, Qual) and parameter in dict(defaults(info)):
+                    continue  # calls without it have another class
                 if isinstance(fact, Scalar):
                     fact = Scalar(fact.kind)
                 seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
@@ -311,6 +314,8 @@ def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:
 def _useful(fact: Fact) -> bool:
     if isinstance(fact, Scalar):
         return fact.kind != "none"
+    if isinstance(fact, Qual):
+        return bool(transformation_of(fact))
     if isinstance(fact, ListOf | Tuple):
         return _useful(element(fact))
     return is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function)

@@ -20,7 +20,6 @@ from .step_calls import Item, Reader, Refused, StepCall
 
 Mode = Literal["fused", "conditional", "accumulated", "stored"]
 """``stored``: the step only gives the gradients, which other code of the program reads."""
-
 NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
@@ -265,9 +264,9 @@ class Updates:
         """The optimizer that an expression names, with its modules. Raises Refused."""
         text = ast.unparse(node)
         modules = self.objects.modules(node, self.scope)
+        if modules is not None and any("[" in module for module in modules):
+            raise Refused(ITEM)
         if modules is not None:
-            if any("[" in module for module in modules):
-                raise Refused(ITEM)
             return Optimized(text, modules)
         made = self.objects.constructors(node, self.scope)
         if made is not None:

@@ -1,11 +1,14 @@
-"""``torch.optim.LBFGS``: a helper with PyTorch's steps and line search, whose closure gives loss and gradients."""
+"""Optimizers of ``torch.optim`` that are no ``optax`` transformation.
+
+``LBFGS`` is a helper with PyTorch's steps and line search, whose closure gives the loss and its gradients.
+"""
 
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import Call, Refusal, rule
+from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
 from .optimizers import NO_TARGET
 
@@ -34,3 +37,14 @@ def lbfgs(call: Call) -> Piece | Refusal:
 
 
 trait(Trait.EVALUATES_CLOSURE, "torch.optim.LBFGS")
+
+refuse(
+    "torch.optim.SparseAdam",
+    "It updates the rows that were looked up, which JAX's dense gradients don't tell: use Adam, which updates all.",
+)
+refuse(
+    "torch.optim.Muon",
+    "PyTorch orthogonalises in bfloat16, optax.contrib.muon in the parameters' dtype: the updates are others.",
+)
+refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
+refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

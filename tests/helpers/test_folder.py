@@ -12,7 +12,7 @@ IMPORTS = {"import itertools", "import pickle", "import zipfile", "from os impor
     "import functools", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
     "from flax import nnx", "from jax import lax",
 }  # fmt: skip
-MODULES = {"collections.abc", "typing"}
+MODULES = {"collections.abc", "jax.sharding", "typing"}
 
 
 def definitions(path: Path) -> list[ast.stmt]:

@@ -99,6 +99,41 @@ def test_parameters_that_are_changed_by_hand() -> None:
     np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
 
 
+FUNCTION = """
+def step():
+    \"""One step.\"""
+    loss = ((x @ w + b - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w.sub_(0.1 * w.grad); b.sub_(0.2 * b.grad)
+        w.grad.zero_(); b.grad.zero_()
+    return loss.item()
+
+
+for i in range(5):
+    losses.append(step())
+"""
+
+
+def test_tensors_of_the_module_level_that_a_function_changes() -> None:
+    found = sides(HEAD.replace("params = [w, b]\n", "") + FUNCTION, "function_by_hand")
+    assert not found.gaps()
+    assert '    """One step."""\n    global b, w\n' in found.translation.code
+    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    np.testing.assert_allclose(found.jax.w, found.torch.w.detach().numpy(), rtol=1e-5)
+
+
+def test_what_is_declared_global_is_declared_once() -> None:
+    source = HEAD.replace("params = [w, b]\n", "") + FUNCTION.replace('"""One step."""', "global w, b")
+    assert translate(source).code.count("global") == 1
+
+
+@pytest.mark.parametrize("more", ["held = [w]\n", "other = w\n", "class Held:\n    pass\n\n\nheld = Held(w)\n"])
+def test_a_tensor_that_something_else_holds_stays(more: str) -> None:
+    reasons = [gap.reason for gap in translate(HEAD.replace("params = [w, b]\n", "") + more + FUNCTION).gaps]
+    assert any("bound outside of the function" in reason for reason in reasons), reasons
+
+
 def test_a_tensor_of_the_module_level_stays_in_a_function() -> None:
     step = """
 def step():

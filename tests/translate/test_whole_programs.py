@@ -20,7 +20,6 @@ GAPS = {
     "checkpoint_dict": "order",
     "hooks_features": "carry no hooks",
     "image_by_gradient": "updates bare tensors",
-    "linear_by_hand": "bound outside of the function",
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
     "simple_pg": "The loss doesn't depend on the modules",

@@ -43,6 +43,8 @@ class Plan:
     """What is known of the optimizer that a constructor call makes."""
     train_steps: dict[ast.stmt, str] = field(default_factory=dict)
     """The statements that moved into a compiled function, and its name."""
+    rebound: dict[ast.AST, set[str]] = field(default_factory=dict)
+    """Variables of the module level that a function gives new values, where PyTorch's writes into them."""
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
     frozen: bool = False

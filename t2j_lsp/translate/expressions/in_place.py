@@ -63,7 +63,7 @@ class InPlace:
             return done if done is not None else Piece(self.ctx.source.segment(node))
         if _stands_for(statement, node, receiver):
             return piece
-        if is_free(self.ctx.source, receiver):
+        if self._is_outside(receiver):
             self._unseen(node, FREE.format(ast.unparse(receiver)))
             return self.copier.copy_arguments(node)
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
@@ -105,7 +105,7 @@ class InPlace:
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
         holder = target.value if isinstance(target, ast.Subscript) else target
-        if is_free(self.ctx.source, holder):
+        if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
         match target:
@@ -128,7 +128,7 @@ class InPlace:
 
     def _unpack(self, names: Sequence[ast.expr], piece: Piece, node: ast.expr) -> Piece | None:
         """``out=(values, indices)`` of a call with several results: what is unpacked into these names."""
-        free = next((name for name in names if is_free(self.ctx.source, name)), None)
+        free = next((name for name in names if self._is_outside(name)), None)
         if free is not None:
             self._unseen(node, FREE.format(ast.unparse(free)))
             return None
@@ -147,6 +147,12 @@ class InPlace:
         if isinstance(base, Tensor) and not base.variable:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
         return Piece(f"{holder}[{index}] = {assigned(piece)}", ANY)
+
+    def _is_outside(self, holder: ast.expr) -> bool:
+        """Whether what holds an array has a name from outside, which the function isn't to give a new value."""
+        around = scopes_around(holder, self.ctx.source.parents)
+        rebound = any(getattr(holder, "id", "") in self.ctx.plan.rebound.get(scope, ()) for scope in around)
+        return not rebound and is_free(self.ctx.source, holder)
 
     def _unseen(self, node: ast.expr, reason: str) -> None:
         self.ctx.report.gap(node, "in-place", "in-place", reason)

@@ -63,6 +63,8 @@ class Functions:
         if owner is not None and node.name == "forward" and owner.calls_forward:
             self._rename(node, "__call__")
         self._signature(node, info)
+        if rebound := self.ctx.plan.rebound.get(node):
+            self._first_line(node, f"global {', '.join(sorted(rebound))}")
         self.ctx.scope.functions.append(info)
         try:
             if in_module and owner is not None and node.name == "__init__":
@@ -101,10 +103,13 @@ class Functions:
 
     def _make_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """A generator for a function that nobody passes one."""
-        line = start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)")
+        self._first_line(node, start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)"))
+
+    def _first_line(self, node: ast.FunctionDef | ast.AsyncFunctionDef, line: str) -> None:
+        """A line in front of a function's body, behind its docstring."""
         first = node.body[0]
         if first.lineno == node.lineno:
-            self.ctx.report.gap(node, node.name, "refused", "It needs an nnx.Rngs, and has no line for it")
+            self.ctx.report.gap(node, node.name, "refused", f"It needs {line}, and has no line for it")
         elif isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             self.ctx.edits.insert_after(first, [line])
         else:

@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.facts import Tensor, is_module
+from t2j_lsp.translate.rule.facts import Class, Partial, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
 from .accumulated import STORED, AccumulatedTraining, clipped
@@ -94,11 +95,28 @@ class StoredGradients:
         fact = self.ctx.fact(node)
         if not isinstance(node, ast.Name) or not isinstance(fact, Tensor) or fact.variable:
             raise Refused(STORED)
-        if self.scope.function is not None and node.id not in self.ctx.source.symbols.bound(self.scope.function.node):
-            raise Refused(f"It changes {node.id}, which is bound outside of the function: pass it and return it.")
         if not self._asks_gradients(node.id):
             raise Refused(STORED)
+        function = self.scope.function
+        if function is not None and node.id not in self.ctx.source.symbols.bound(function.node):
+            if not self._is_alone(node.id):
+                raise Refused(f"It changes {node.id}, which is bound outside of the function: pass it and return it.")
+            if self.ctx.source.symbols.is_free(node.id, scopes_around(node, self.ctx.source.parents)):
+                self.ctx.plan.rebound.setdefault(function.node, set()).add(node.id)
         return node.id
+
+    def _is_alone(self, name: str) -> bool:
+        """Whether a tensor of the module level has no other name, and is in no container."""
+        if self.objects.home(name, self.scope).function is not None:
+            return False
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                parent = self.ctx.source.parents.get(node)
+                if not isinstance(parent, ast.BinOp | ast.Attribute | ast.Compare | ast.Subscript | ast.Call):
+                    return False
+                if isinstance(parent, ast.Call) and isinstance(self.ctx.fact(parent.func), Class | Partial):
+                    return False  # an object may keep it
+        return True
 
     def _asks_gradients(self, name: str) -> bool:
         """Whether a tensor is made with ``requires_grad``, or gets it, itself or as an element of a list."""

@@ -52,9 +52,9 @@ def saved_places(module: nnx.Pytree, prefix: str = "") -> Iterator[tuple[str, Pl
     """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts."""
     held = {str(key): value for key, value in vars(module).items() if not str(key).startswith("_pytree__")}
     own = {key: value for key, value in held.items() if isinstance(value, nnx.Variable)}
-    for key in sorted(own, key=lambda key: not isinstance(own[key], nnx.Param)):
+    renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
+    for key in sorted(own, key=lambda key: (not isinstance(own[key], nnx.Param), not (renamed and key in TORCH_NAMES))):
         if not isinstance(own[key], nnx.RngState) and own[key].get_metadata("persistent", True):
-            renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
             yield prefix + (TORCH_NAMES.get(key, key) if renamed else key), Place(module, key)
     for key, part in held.items():
         if isinstance(part, nnx.Pytree) and not isinstance(part, nnx.Variable | nnx.Rngs | nnx.RngStream):

@@ -123,8 +123,8 @@ def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected:
     [
         pytest.param("torch.save(a, 'a.pt')", id="a whole module"),
         pytest.param("a.load_state_dict(b.state_dict(), assign=True)", id="other dtypes"),
-        pytest.param("for name in a.state_dict():\n    print(name)", id="names in their order"),
-        pytest.param("names = [k for k, v in a.state_dict().items()]", id="a list of them"),
+        pytest.param("for name in c.state_dict():\n    print(name)", id="names in their order"),
+        pytest.param("names = [k for k, v in c.state_dict().items()]", id="a list of them"),
         pytest.param("for k, v in a.state_dict().items():\n    v.copy_(b.state_dict()[k])", id="written to in place"),
         pytest.param("a.state_dict()['fc.bias'].zero_()", id="one of them written to"),
         pytest.param("best = a.state_dict().copy()\na.load_state_dict(best)", id="a copy that follows the module"),

@@ -262,3 +262,35 @@ def test_nothing_is_detached_that_no_gradient_reaches() -> None:
 def test_assignments_that_only_moved_something_go() -> None:
     assert "model = model\n" not in converted("gpt").code
     assert "x, y = x, y" not in converted("gpt").code
+
+
+FLAT = """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 2)
+x = torch.ones(2, 3)
+losses = []
+# train
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+# the loss
+loss = net(x).sum()  # a sum
+
+optimizer.zero_grad()
+loss.backward()
+# go
+optimizer.step()
+losses.append(loss.item())
+loss = (net(x) ** 2).mean()
+optimizer.zero_grad()
+loss.backward()
+optimizer.step()
+losses.append(loss.item())
+"""
+
+
+def test_steps_at_the_module_level_stand_in_front_of_what_calls_them() -> None:
+    code = trained(FLAT, modules=("net",)).translation.code
+    assert code.index("import optax") < code.index("def net_step(") < code.index("def update_net(") < code.index("# go")
+    assert "    return loss\n\n\n@nnx.jit\ndef update_net(" in code and "    return loss\n\n\n# go\n" in code

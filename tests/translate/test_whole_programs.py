@@ -17,7 +17,6 @@ PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
-    "checkpoint_dict": "order",
     "hooks_features": "carry no hooks",
     "image_by_gradient": "updates bare tensors",
     "raw_tensors": "instead of storing them",

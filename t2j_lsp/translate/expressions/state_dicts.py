@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 
+from .state_order import in_torch_order
 from .walk_order import order_matters, reads_of
 
 _ORDER = "what is done here depends on PyTorch's order of the names, and Flax forgets it under jit"
@@ -20,20 +21,21 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
     parents = inference.source.parents
     parent = parents.get(call)
     reads = reads_of(inference, parent) or [] if isinstance(parent, ast.Assign | ast.NamedExpr) else []
+    ordered = isinstance(call.func, ast.Attribute) and in_torch_order(inference, inference.fact(call.func.value))
     for use in (call, *reads):
         match parents.get(use):
             case ast.Attribute(attr=name) as method if name in _WALKS and isinstance(parents.get(method), ast.Call):
                 walk = parents[method]
-                if order_matters(inference, walk):
+                if not ordered and order_matters(inference, walk):
                     return _ORDER
                 if (reason := _of_walk(inference, walk)) is not None:
                     return reason
             case ast.Attribute(attr="copy") as method:
                 return _FOLLOWS
             case ast.For() | ast.comprehension() as loop if loop.iter is use:
-                if order_matters(inference, use):
+                if not ordered and order_matters(inference, use):
                     return _ORDER
-            case ast.Call(func=ast.Name(id="list" | "tuple" | "iter" | "print" | "enumerate")):
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "iter" | "print" | "enumerate")) if not ordered:
                 return _ORDER
             case ast.Call(func=ast.Name(id="dict")) as copied if not _is_used_at_once(inference, copied):
                 return _FOLLOWS

@@ -238,9 +238,15 @@ def without_zeroing(lines: Sequence[str]) -> list[str]:
     return [c for block in blocks for c in block if not any(map(ABOUT_ZEROING.search, block))]
 
 
-def insert_function(edits: Edits, place: ast.AST, lines: list[str], count: int) -> None:
-    """Put a compiled function in front of the top-level statement around ``place``."""
+def insert_function(edits: Edits, place: ast.AST, lines: list[str], count: int, behind: ast.stmt | None = None) -> None:
+    """Put a compiled function in front of the top-level statement around ``place``, or ``behind`` another one."""
     source = edits.source
+    if behind is not None and behind.end_lineno is not None:
+        at = source.starts[behind.end_lineno]
+        spaced = not source.line_text(behind.end_lineno + 1).strip()
+        lead = source.newline * (2 if not count else int(spaced))
+        edits.add(at, at, lead + source.newline.join(lines) + source.newline * (2 if spaced else 3), count - 1000)
+        return
     node = statement_of_the_file(place, source.parents)
     at, above = edits.in_front_of(node)
     lead = "" if count or at == 0 else source.newline * max(0, 2 - above)

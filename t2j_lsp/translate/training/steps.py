@@ -89,11 +89,12 @@ class Steps:
         around = ancestors(node, self.ctx.source.parents)
         return any(one in self.marked for one in (*ast.walk(node), *around))
 
-    def insert(self, place: ast.AST, lines: list[str]) -> None:
-        node = statement_of_the_file(place, self.ctx.source.parents)
+    def insert(self, place: ast.AST, lines: list[str], behind: ast.stmt | None = None) -> None:
+        """Put a compiled function in front of the top-level statement around ``place``, or ``behind`` another one."""
+        node = behind or statement_of_the_file(place, self.ctx.source.parents)
         count = self._inserted.get(node, 0)
         self._inserted[node] = count + 1
-        insert_function(self.ctx.edits, place, lines, count)
+        insert_function(self.ctx.edits, place, lines, count, behind)
 
 
 class _ScopePlan:
@@ -230,7 +231,7 @@ class _ScopePlan:
                 self._notes(update)
                 steps.append(self.writer.write(update, statements))
             for step in steps:
-                self.steps.insert(one.block[0], step.function)
+                self.steps.insert(one.block[0], step.function, self._in_front(one.block, changed[0]))
             region.write(statements, steps)
             self.ctx.report.converted += 1
 
@@ -240,6 +241,11 @@ class _ScopePlan:
         self.steps.converted = True
         self.steps.hosts.add(self.scope.node)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
+
+    def _in_front(self, block: Sequence[ast.stmt], first: ast.stmt) -> ast.stmt | None:
+        """The statement of the module level in front of the first that an update replaces; None inside others."""
+        at = list(block).index(first)
+        return block[at - 1] if block is self.ctx.source.tree.body and at else None
 
     def _name(self, one: AccumulatedTraining) -> None:
         for update in one.updates:

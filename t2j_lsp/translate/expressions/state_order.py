@@ -1,0 +1,67 @@
+"""Whether a module's state has the same order under Flax as in PyTorch.
+
+PyTorch has the parts of a module in the order of their assignment. Flax has them in alphabetical order once the module
+was an argument of a compiled function. ``conv1``, ``conv2``, ``fc`` are in the same order in both.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.layer import LAYERS
+
+ADDING = frozenset({"setattr", "add_module", "register_module", "register_buffer", "register_parameter"})
+"""Functions and methods that give a module parts under names of any kind."""
+
+
+def in_torch_order(inference: Inference, fact: Fact) -> bool:
+    """Whether what a module saves is sure to come in PyTorch's order, and under all of PyTorch's names."""
+    match fact:
+        case Layer(items=items) if items is not None:
+            return len(items) <= 10 and all(in_torch_order(inference, item) for item in items)
+        case Layer():
+            rule = LAYERS.get(fact.name)
+            counts_batches = rule is not None and "running_mean" in rule.attributes
+            return rule is not None and not counts_batches and (bool(rule.attributes) or not rule.random)
+        case Instance():
+            return _class_in_order(inference, fact.cls.info)
+    return False
+
+
+def _class_in_order(inference: Inference, info: ClassInfo) -> bool:
+    names = _assigned(info)
+    if names is None or not info.is_module or len(info.ancestry()) > 1 or info.layer_base is not None:
+        return False
+    parts, own = [], []
+    for name in names:
+        held = info.attributes.get(name)
+        if isinstance(held, Tensor) and held.variable:
+            own.append(name)
+        elif held is not None and is_module(held):
+            if not in_torch_order(inference, held):
+                return False
+            parts.append(name)
+        elif not isinstance(held, Scalar | Tensor):
+            return False
+    return own == sorted(own) and parts == sorted(parts)
+
+
+def _assigned(info: ClassInfo) -> list[str] | None:
+    """The attributes of a class in the order of their assignment; None where that isn't plain."""
+    init = info.methods.get("__init__")
+    if init is None:
+        return None
+    plain: list[str] = []
+    for statement in init.node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
+                plain.append(name)
+    for node in ast.walk(info.node):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()) if name not in plain:
+                return None
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in ADDING:
+                return None
+    return list(dict.fromkeys(plain))

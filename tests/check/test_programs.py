@@ -161,10 +161,52 @@ def test_what_a_program_draws_is_the_same_on_both_sides(run: Run) -> None:
     assert report.values["parameters"].count == 4
 
 
+DISTRIBUTED = (
+    LINEAR.replace("import torch.nn as nn\n", "import torch.distributed as dist\nimport torch.nn as nn\n")
+    .replace("x = torch", 'dist.init_process_group("gloo", rank=0, world_size=1)\nx = torch', 1)
+    .replace("model = nn.Linear(2, 1)", "model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))")
+) + "dist.all_reduce(loss)\nprint(loss / dist.get_world_size())\ndist.barrier()\ndist.destroy_process_group()\n"
+
+
+def test_a_process_group_of_one_process_needs_no_network(run: Run) -> None:
+    report = run(DISTRIBUTED)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.values["printed"].numbers == 7
+
+
+LBFGS = """\
+import torch
+import torch.nn as nn
+
+x = torch.linspace(-1, 1, 40).reshape(20, 2)
+y = x @ torch.tensor([[2.0], [-1.0]]) + 0.5 * x[:, :1] ** 2
+model = nn.Linear(2, 1)
+optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=3, line_search_fn="strong_wolfe")
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = ((model(x) - y) ** 2).mean()
+    loss.backward()
+    return loss
+
+
+for epoch in range(3):
+    print(f"epoch {epoch}: loss {optimizer.step(closure).item():.6f}")
+"""
+
+
+def test_lbfgs_evaluates_its_closure_as_often(run: Run) -> None:
+    assert run(LBFGS).verdict is VerdictKind.EQUIVALENT
+
+
 ZEROED = "    optimizer.zero_grad()\n", "    if epoch % 2 == 0:\n        optimizer.zero_grad()\n"
 MISTAKES = {
     "another learning rate": (LINEAR, ("lr=0.1", "lr=0.11")),
     "gradients that add up": (LINEAR, ZEROED),
+    "another rate in a group of processes": (DISTRIBUTED, ("lr=0.1", "lr=0.11")),
+    "a loss that is scaled in a closure": (LBFGS, (".mean()\n", ".mean() * 1.01\n")),
+    "one iteration more": (LBFGS, ("max_iter=3", "max_iter=4")),
     "a sum for a mean": (LINEAR, ("nn.MSELoss()", 'nn.MSELoss(reduction="sum")')),
     "an optimizer with momentum": (LINEAR, ("lr=0.1", "lr=0.1, momentum=0.1")),
     "no bias": (LINEAR, ("nn.Linear(2, 1)", "nn.Linear(2, 1, bias=False)")),

@@ -76,6 +76,30 @@ def test_a_loop_walks_the_nnx_module(lines: list[str], expected: str) -> None:
     assert one_line(expected) in one_line(converted(*lines))
 
 
+@pytest.mark.parametrize("walk", ["self.layers.children()", "self.layers"])
+def test_the_items_of_a_sequential_are_walked_in_their_order(walk: str) -> None:
+    code = converted(
+        "self.layers = nn.Sequential(nn.Linear(d, d), nn.ReLU())", f"for m in {walk}:", "    self.last = m"
+    )
+    assert "for m in self.layers:" in code
+    assert "class Sequential(nnx.Sequential):" in code  # nnx.Sequential can't be iterated
+
+
+def test_the_children_of_a_module_list_are_its_items() -> None:
+    code = converted(
+        "self.layers = nn.ModuleList([nn.Linear(d, d)])",
+        "for m in self.layers.children():",
+        "    nn.init.ones_(m.bias)",
+    )
+    assert "for m in self.layers:" in code
+
+
+def test_named_children_of_a_list_are_marked() -> None:
+    loop = "for n, m in nn.Sequential(nn.Linear(d, d)).named_children():\n            print(n, m)"
+    gaps = translate(SOURCE.format(loop=loop), Options()).gaps
+    assert [gap.name for gap in gaps] == ["torch.nn.Module.named_children"]
+
+
 def test_every_parameter_counts_as_trained_in_a_file_that_freezes_none() -> None:
     assert "sum(p.size for p in jax.tree.leaves(nnx.state(model, nnx.Param)))" in converted("pass")
 

@@ -72,6 +72,8 @@ class Bindings:
                     self.state.note_indexed(container)
                 elif container == UNKNOWN or isinstance(container, UnknownParameter):
                     self._written(target, container, fact, env)
+                elif isinstance(container, Shape) and isinstance(target.value, ast.Name) and _is_minus_one(value):
+                    env[target.value.id] = ListOf(INT)  # Sizes to be expanded to, not those of an array.
                 self.state.facts[target] = element(container)
 
     def _written(self, target: ast.Subscript, container: Fact, value: Fact, env: Env) -> None:
@@ -124,6 +126,10 @@ class Bindings:
         if isinstance(left, Tensor) and left.variable:
             self.state.facts[node.target] = left  # a parameter stays one
         return True
+
+
+def _is_minus_one(value: ast.expr | None) -> bool:
+    return value is not None and ast.unparse(value) == "-1"
 
 
 def _is_empty(fact: Fact) -> bool:

@@ -49,7 +49,9 @@ class Branches:
             if isinstance(node, ast.While):
                 self.infer.expr(node.test, inner)
             else:
-                self.bindings.bind(node.target, element(self.infer.expr(node.iter, inner)), inner, None)
+                held = self.infer.expr(node.iter, inner)
+                self.bindings.state.note_indexed(held)
+                self.bindings.bind(node.target, element(held), inner, None)
             self.flow.block(node.body, inner)
             merge(env, env, inner)
         self.flow.block(node.orelse, env)

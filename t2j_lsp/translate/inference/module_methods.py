@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.facts import NONE, STR, UNKNOWN, AnyModule, Fact, Instance, Layer, ListOf, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import (
+    NONE,
+    STR,
+    UNKNOWN,
+    AnyModule,
+    Fact,
+    Instance,
+    Layer,
+    ListOf,
+    Tensor,
+    Tuple,
+    layer_names,
+)
 from t2j_lsp.translate.rule.join import assign
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
@@ -28,6 +40,8 @@ class ModuleMethodFacts:
             return ListOf(Tensor(variable=True, any_layout=True))
         if name in ("named_parameters", "named_buffers"):
             return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
+        if name == "children" and layer_names(owner):
+            self.state.note_indexed(owner)
         if name in ("modules", "children"):
             return ListOf(AnyModule())
         if name in ("named_modules", "named_children"):

@@ -7,8 +7,12 @@ import ast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.walk_order import order_matters
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS
+from t2j_lsp.translate.rule.facts import Layer, is_module, layer_names
 from t2j_lsp.translate.rule.values import WALKS
+
+_LISTS = frozenset(CONTAINERS[:2])
+"""Modules that are iterated as their children are."""
 
 
 class ModuleLoops:
@@ -25,8 +29,11 @@ class ModuleLoops:
             return False
         kind = call.func.attr.removeprefix("named_")
         named = kind != call.func.attr
-        if kind not in WALKS or not is_module(self.ctx.fact(call.func.value)):
+        owner_fact = self.ctx.fact(call.func.value)
+        if kind not in WALKS or not is_module(owner_fact):
             return False
+        if kind == "children" and (names := layer_names(owner_fact)) & _LISTS:
+            return not named and isinstance(owner_fact, Layer) and names <= _LISTS and self._items(call)
         if node.body[0].lineno == node.lineno:
             return False
         targets = node.target.elts if named and isinstance(node.target, ast.Tuple) else [node.target]
@@ -38,6 +45,13 @@ class ModuleLoops:
         owner = self.renderer.render(call.func.value).text
         self.ctx.edits.replace(call, WALKS[kind].format(owner, nnx=self.renderer.need("nnx")))
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
+        self.ctx.report.converted += 1
+        return True
+
+    def _items(self, call: ast.Call) -> bool:
+        """The children of a list are its items, in their order; Flax's walk would give the list that holds them."""
+        assert isinstance(call.func, ast.Attribute)
+        self.ctx.edits.replace(call, self.renderer.render(call.func.value).text)
         self.ctx.report.converted += 1
         return True
 

@@ -35,6 +35,11 @@ os.environ["COLUMNS"] = "120"  # pytest-xdist says 80.
 
 KINDS = (
     ("tests", "unit"),
+    ("tests/test_fuzz", "corpus"),
+    ("tests/test_installed_names", "corpus"),
+    ("tests/test_metamorphic", "corpus"),
+    ("tests/test_promise", "corpus"),
+    ("tests/translate/test_idempotence", "corpus"),
     ("tests/helpers", "jax"),
     ("tests/rules", "jax"),
     ("tests/test_torchvision_benchmark", "jax"),

@@ -12,7 +12,6 @@ from t2j_lsp.contract import (
     SourceError,
     SourceMapEntry,
     T2JError,
-    VerdictKind,
 )
 from t2j_lsp.files.sources import read_source
 
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace) -> ProgramReport:
     # Imported here so that the command line's other commands don't load numpy.
-    from t2j_lsp.check.programs.run import RunSettings, run_program
+    from t2j_lsp.check.programs.run import RunSettings, not_converted, run_program
 
     options = Options(init=arguments.init)
     converted: Path | str
@@ -88,9 +87,7 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
         gaps = conversion.translation.gaps
         if gaps:
             print_findings(conversion, notes=False)
-            lines = tuple(sorted({gap.span.line for gap in gaps}))
-            reason = f"{counted(len(gaps), 'place')} of it left as PyTorch: nothing was run"
-            return ProgramReport(VerdictKind.UNCHECKED, reason, gaps=lines)
+            return not_converted(gaps)
         converted, source_map = conversion.translation.code, conversion.translation.source_map
     else:
         read_source(arguments.converted)

@@ -48,6 +48,12 @@ class Settings:
     """Seconds that idle workers are kept."""
     check_on_battery: bool = False
     """Whether checks in the background run while the machine is on its battery."""
+    run_steps: int = 50
+    """Optimizer steps after which both programs are stopped."""
+    run_timeout: float = 600.0
+    """Seconds for each of the runs that a verdict takes."""
+    run_arguments: tuple[str, ...] = ()
+    """The command line of programs that are run."""
     keep_fixes: bool = False
     """Whether the user's own fixes are kept as fixed bugs, on this machine."""
     docs_url: str = ""
@@ -88,6 +94,9 @@ CLIENT_NAMES: dict[str, str] = {
     "check.readable": "readable",
     "check.torchPython": "torch_python",
     "check.jaxPython": "jax_python",
+    "run.steps": "run_steps",
+    "run.timeout": "run_timeout",
+    "run.arguments": "run_arguments",
     "fixes.keep": "keep_fixes",
     "docsUrl": "docs_url",
     "model.names": "model_names",

@@ -60,6 +60,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       tellVerdict(checked);
     }
   };
+  const runActive = async () => {
+    const uri = activeUri();
+    const ran = uri && (await running.runBoth(uri.toString()));
+    if (ran) {
+      tellVerdict(ran);
+    }
+  };
   const convertAndCheck = (uri?: vscode.Uri) => withUri(uri, (one) => running.convertAndCheck(one.toString()));
   const commands: Record<string, (...args: never[]) => unknown> = {
     "t2j.previewConversion": (uri?: vscode.Uri | string, name?: unknown) =>
@@ -69,6 +76,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "t2j.discardPreview": (uri?: vscode.Uri) => previews.discard(uri),
     "t2j.checkActiveFile": checkActive,
     "t2j.convertAndCheckFile": convertAndCheck,
+    "t2j.runActiveFile": runActive,
     "t2j.stopCheck": () => running.command("t2j.cancelCheck"),
     "t2j.pauseBackgroundChecks": () => running.command("t2j.pauseChecks"),
     "t2j.resumeBackgroundChecks": () => running.command("t2j.resumeChecks"),

@@ -68,6 +68,14 @@ export interface Checked {
   objects: ObjectVerdict[];
 }
 
+/** The answer to `t2j.run`. */
+export interface Ran {
+  uri: string;
+  verdict: Verdict;
+  /** The verdict in a line. */
+  message: string;
+}
+
 /** The answer to `t2j.previewFile`. */
 export interface Preview {
   uri: string;

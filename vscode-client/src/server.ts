@@ -15,7 +15,7 @@ import {
 import { readBundle } from "./bundle";
 import type { Consent } from "./consent";
 import { chooseLaunch, type ImportStrategy, missingForChecks } from "./launch";
-import type { AppliedAndChecked, Checked, Containment, Status } from "./protocol";
+import type { AppliedAndChecked, Checked, Containment, Ran, Status } from "./protocol";
 import { type Environment, expand, findInterpreter, probe, pythonEnvironment } from "./python";
 import { confirmed, confirmedArguments, type Question } from "./rewriting";
 import { tellVerdict } from "./verdict";
@@ -258,6 +258,11 @@ export class Server implements vscode.Disposable {
     return this.command<Checked>("t2j.check", ...(name === undefined ? [uri] : [uri, name]));
   }
 
+  /** Run a program and its conversion as wholes. Asks for permission first; the status item shows how far it is. */
+  async runBoth(uri: string): Promise<Ran | undefined> {
+    return (await this.consent.ensure()) ? this.command<Ran>("t2j.run", uri) : undefined;
+  }
+
   /** Convert a file beside itself, check both, and say the verdict. Asks for permission first. */
   async convertAndCheck(uri: string): Promise<void> {
     if (!(await this.consent.ensure())) {
@@ -293,6 +298,9 @@ export class Server implements vscode.Disposable {
     try {
       if (command === "t2j.check") {
         return await this.check(...(args as [string, string?]));
+      }
+      if (command === "t2j.run") {
+        return await this.runBoth(String(args[0]));
       }
       if (command === "t2j.ask") {
         return await this.ask(...(args as [string, string, string]));

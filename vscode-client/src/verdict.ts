@@ -1,9 +1,9 @@
 /** A verdict that was asked for, as a message. */
 
 import * as vscode from "vscode";
-import type { Checked } from "./protocol";
+import type { Checked, Ran } from "./protocol";
 
-export function tellVerdict(checked: Checked): void {
+export function tellVerdict(checked: Checked | Ran): void {
   if (checked.verdict === "different") {
     void vscode.window.showWarningMessage(checked.message);
   } else {

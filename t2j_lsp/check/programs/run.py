@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from t2j_lsp.check.program.workspace import read_text
 from t2j_lsp.check.verdict.refusals import refusal, refused
 from t2j_lsp.contract import (
     Divergence,
+    Finding,
     Location,
     ProgramReport,
     SideTimes,
@@ -59,15 +60,21 @@ def run_program(
     source_map: Sequence[SourceMapEntry] | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
     cancelled: Callable[[], bool] = lambda: False,
+    source_text: str | None = None,
+    converted_text: str | None = None,
 ) -> ProgramReport:
     """Runs a program and its conversion from the same start, and compares all that comes out.
 
     ``converted`` is the converted file or its text; ``neighbour`` gives the converted text of other files that it
-    imports, and ``source_map`` which of its lines are which of the source's. Raises SourceError where a file can't be
-    read or parsed. Whatever goes wrong later is a verdict ``unchecked``.
+    imports, and ``source_map`` which of its lines are which of the source's. ``source_text`` and ``converted_text`` are
+    the contents of the two files where they are not those on disk. Raises SourceError where a file can't be read or
+    parsed. Whatever goes wrong later is a verdict ``unchecked``.
     """
-    torch_side = Slicer(source)
-    jax_side = Slicer(converted) if isinstance(converted, Path) else Slicer(source, converted, neighbour or read_text)
+    torch_side = Slicer(source, source_text)
+    if isinstance(converted, Path):
+        jax_side = Slicer(converted, converted_text)
+    else:
+        jax_side = Slicer(source, converted, neighbour or read_text)
     files = [source, *([converted] if isinstance(converted, Path) else [])]
     with contextlib.ExitStack() as stack:
         if pool is None:
@@ -79,6 +86,14 @@ def run_program(
         report = run.report()
         report.device, report.containment = pool.device_name, pool.containment
     return report
+
+
+def not_converted(gaps: Iterable[Finding]) -> ProgramReport:
+    """The report on a conversion with gaps: it is not run."""
+    gaps = list(gaps)
+    places = "1 place" if len(gaps) == 1 else f"{len(gaps)} places"
+    reason = f"{places} of it left as PyTorch: nothing was run"
+    return ProgramReport(VerdictKind.UNCHECKED, reason, gaps=tuple(sorted({gap.span.line for gap in gaps})))
 
 
 class _Run:

@@ -33,6 +33,7 @@ from t2j_lsp.translate import Neighbours
 
 from .intact import BOM, Intact, LeftOut, intact, translated, tree_of
 from .model import IGNORE_FILE, AnalysedDefinition, Analysis, ConversionSettings, shifted
+from .scripts import runs
 from .units import Unit, closure, cut, only
 
 MAX_PROGRAMS = 64
@@ -197,6 +198,10 @@ class Analyst:
         aliases = dict(pair for unit in state.units for pair in unit.about.aliases)
         converted = sum(r.jax is not None for r in rewrites)
         helpers = dict(pair for written in {piece.helpers for piece in state.pieces} for pair in written)
+        abouts = [unit.about for unit in state.units]
+        is_program, run_by = runs(
+            (name for about in abouts for name in about.trains), (name for about in abouts for name in about.starts)
+        )
         return Analysis(
             tuple(kept),
             tuple(rewrites),
@@ -208,6 +213,8 @@ class Analyst:
             tuple(outcomes),
             helpers,
             broken=state.made.problem is not None,
+            is_program=is_program,
+            run_by=run_by,
         )
 
 

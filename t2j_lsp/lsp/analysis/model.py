@@ -64,6 +64,10 @@ class Analysis:
     """The helpers of the conversion, by the names that they have in it."""
     broken: bool = False
     """Whether the text does not parse: what is said is about the definitions that do."""
+    is_program: bool = False
+    """Whether the file does something when it is run: it trains at its top level, or has a main program."""
+    run_by: tuple[str, ...] = ()
+    """The functions that are run then: ``main``, and those that train."""
 
     @cached_property
     def by_line(self) -> dict[int, list[Rewrite]]:

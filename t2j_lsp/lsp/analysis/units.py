@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from t2j_lsp.contract import Span
 
 from .model import DefinitionKind
+from .scripts import starts, training_functions
 
 Skeleton = tuple[DefinitionKind, str, int, int, Span, int]
 """Kind, name, first and last line, place of the name, depth; lines count from 0 at the unit's first line."""
@@ -35,6 +36,10 @@ class About:
     skeletons: tuple[Skeleton, ...]
     aliases: tuple[tuple[str, str], ...]
     """Imported names and the qualified name that each stands for."""
+    trains: frozenset[str] = frozenset()
+    """The functions that train."""
+    starts: frozenset[str] = frozenset()
+    """What it does of a program, as `scripts.starts` has it."""
 
 
 def cut(lines: list[str], tree: ast.Module, known: dict[str, About]) -> list[Unit]:
@@ -67,7 +72,8 @@ def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
     skeletons = [s for node in nodes for s in _skeletons(node, first, lines, "", 0)]
     only_imports = all(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
     aliases = [pair for node in nodes for pair in _aliases(node)]
-    return About(frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases))
+    found = frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases)
+    return About(*found, frozenset(training_functions(nodes)), frozenset(starts(nodes)))
 
 
 class _Names(ast.NodeVisitor):

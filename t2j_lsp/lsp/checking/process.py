@@ -25,6 +25,7 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.programs.run import RunSettings, not_converted, run_program
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
@@ -73,6 +74,29 @@ class Checker:
             self.pool = RecordingPool(*wanted, project=project, readable=readable)
             self.pool.start()
         return self.pool
+
+    def run(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
+        """The report on both programs as wholes. Raises T2JError where a text can't be read."""
+        source = Path(request["source"])
+        converted = Path(request["converted"]) if request["converted"] else None
+        text = _plain(request["source_text"])
+        fresh = convert(text, init=request["init"], path=str(source), resolve=neighbours(source))
+        code = fresh.code if converted is None else _plain(request["converted_text"])
+        if code == fresh.code and fresh.gaps:
+            return not_converted(fresh.gaps).to_json()
+        report = run_program(
+            source,
+            converted if converted is not None else code,
+            RunSettings(request["arguments"], request["steps"], request["timeout"]),
+            pool=self.workers(request),
+            neighbour=_converted_neighbour,
+            source_map=fresh.source_map if code == fresh.code else None,
+            on_progress=progress,
+            cancelled=self.cancelled,
+            source_text=text,
+            converted_text=code if converted is not None else None,
+        )
+        return report.to_json()
 
     def close(self) -> None:
         if self.pool is not None:
@@ -238,8 +262,11 @@ def main() -> None:
     def check(request: dict[str, Any]) -> dict[str, Any]:
         return checker.check(request, requests.progress)
 
+    def run(request: dict[str, Any]) -> dict[str, Any]:
+        return checker.run(request, requests.progress)
+
     try:
-        requests.answer({"check": check})
+        requests.answer({"check": check, "run": run})
     finally:
         checker.close()
 

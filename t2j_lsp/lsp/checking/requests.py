@@ -21,15 +21,24 @@ class CheckRequest:
     done: list[asyncio.Future[Checked]] = field(default_factory=list)
     explained: asyncio.Future[dict[str, Any]] | None = None
     """Gets the check process's answer with the values of both sides, where these are asked for."""
+    ran: asyncio.Future[dict[str, Any]] | None = None
+    """Gets the report on both programs as wholes, where they are to be run."""
 
     @property
     def in_background(self) -> bool:
         """Whether nobody waits for it."""
-        return not self.done and self.explained is None
+        return not self.done and self.special is None
+
+    @property
+    def special(self) -> asyncio.Future[dict[str, Any]] | None:
+        """What the one who waits gets, where it is no verdict on classes and functions."""
+        return self.explained or self.ran
 
     @property
     def key(self) -> tuple[str, ...]:
         """Requests of one key stand for each other, the last one for all."""
+        if self.ran is not None:
+            return self.uri, ""
         return (self.uri,) if self.explained is None else (self.uri, *(self.objects or ()))
 
     def answer(self, state: Checked) -> None:
@@ -37,5 +46,5 @@ class CheckRequest:
         for done in self.done:
             if not done.done():
                 done.set_result(state)
-        if self.explained is not None and not self.explained.done():
-            self.explained.set_exception(T2JError(state.problem or "the check gave no values"))
+        if self.special is not None and not self.special.done():
+            self.special.set_exception(T2JError(state.problem or "the check gave no values"))

@@ -32,14 +32,16 @@ class CheckProcess(Child):
     def __init__(self, keep_warm: Callable[[], float]) -> None:
         super().__init__("t2j_lsp.lsp.checking.process", keep_warm=keep_warm)
 
-    async def run(self, request: dict[str, Any], progress: Callable[[str], None]) -> dict[str, Any] | None:
+    async def run(
+        self, request: dict[str, Any], progress: Callable[[str], None], operation: str = "check"
+    ) -> dict[str, Any] | None:
         """The answer to a request; None where it was stopped. Raises T2JError with what went wrong."""
         python = interpreter(request["jax_python"])
         # An interpreter that is not set is the server's, wherever the check process runs.
         sides = {name: request[name] or sys.executable for name in ("torch_python", "jax_python")}
         try:
             answer: dict[str, Any] = await self.ask(
-                "check", {"request": {**request, "run_by": sides}}, progress, python
+                operation, {"request": {**request, "run_by": sides}}, progress, python
             )
         except Cancelled:
             return None

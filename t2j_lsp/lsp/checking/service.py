@@ -29,7 +29,8 @@ from .battery import plugged_in
 from .pausing import LOOK, Pause
 from .requests import CheckRequest
 from .runner import CheckProcess
-from .verdicts import Checked, FoundDifference, diagnostics_of, found_of, message, overall, restored
+from .verdicts import Checked, FoundDifference, diagnostics_of, found_of, merged_with, restored, summary_of
+from .whole_programs import WholePrograms
 
 log = logging.getLogger("t2j.lsp")
 
@@ -52,6 +53,7 @@ class CheckService:
         """Called with each document whose differences are others than before."""
         self.process = CheckProcess(lambda: session.settings_for(None).check_keep_warm)
         self.states: dict[str, Checked] = {}
+        self.programs = WholePrograms(session, self.process)
         self._queue: dict[tuple[str, ...], CheckRequest] = {}
         self._running: CheckRequest | None = None
         self.pausing = Pause(self.battery)
@@ -99,7 +101,7 @@ class CheckService:
             lacking = None
         if lacking == [] or not self._checks_in_background(source):
             return
-        if self._running is not None and self._running.uri == source:
+        if self._running is not None and self._running.uri == source and self._running.ran is None:
             self._stop()
         waiting = self._queue.get((source,))
         self._enqueue(source, settings.check_delay, lacking if waiting is None else None)
@@ -128,9 +130,7 @@ class CheckService:
 
     def _make_stale(self, source: str) -> None:
         state = self.states.get(source)
-        if state is not None and not state.stale:
-            state.stale = True
-            state.found, state.shapes = [], {}
+        if (state is not None and state.make_stale()) | self.programs.make_stale(source):
             self._publish(source)
             self.session.refresh_views()
         if self._running is not None and self._running.uri == source:
@@ -148,12 +148,7 @@ class CheckService:
 
     async def check(self, uri: str, objects: Sequence[str] | None = None) -> Checked:
         """Check now and wait for the verdict. Raises T2JError where that may not or can't be done."""
-        if not self.session.trusted:
-            raise T2JError("the workspace is not trusted, and a check runs its code")
-        source = self.pairs.source_of(uri)
-        if source is None:
-            raise T2JError("only .py files are checked")
-        request = self._enqueue(source, 0.0, list(objects) if objects else None)
+        request = self._enqueue(self._runnable(uri, "a check"), 0.0, list(objects) if objects else None)
         done: asyncio.Future[Checked] = asyncio.get_running_loop().create_future()
         request.done.append(done)
         return await done
@@ -163,21 +158,39 @@ class CheckService:
 
         Raises T2JError where that may not or can't be done.
         """
+        loop = asyncio.get_running_loop()
+        request = CheckRequest(self._runnable(uri, "comparing values"), loop.time(), [name])
+        request.explained = loop.create_future()
+        return await self._answered(request)
+
+    async def run(self, uri: str) -> dict[str, Any]:
+        """Run a program and its conversion as wholes, and answer with the report; a cancelled wait stops the run.
+
+        Raises T2JError where that may not or can't be done.
+        """
+        loop = asyncio.get_running_loop()
+        request = CheckRequest(self._runnable(uri, "a run"), loop.time(), ran=loop.create_future())
+        return await self._answered(request)
+
+    def _runnable(self, uri: str, what: str) -> str:
+        """The source of a pair whose code may run. Raises T2JError."""
         if not self.session.trusted:
-            raise T2JError("the workspace is not trusted, and comparing values runs its code")
+            raise T2JError(f"the workspace is not trusted, and {what} runs its code")
         source = self.pairs.source_of(uri)
         if source is None:
             raise T2JError("only .py files are checked")
-        loop = asyncio.get_running_loop()
-        request = CheckRequest(source, loop.time(), [name], explained=loop.create_future())
+        return source
+
+    async def _answered(self, request: CheckRequest) -> dict[str, Any]:
+        """What the one who waits for a special request gets."""
         replaced = self._queue.pop(request.key, None)
         if replaced is not None:
             replaced.answer(Checked(problem="it was asked for once more"))
         self._queue[request.key] = request
         self._wake.set()
-        assert request.explained is not None
+        assert request.special is not None
         try:
-            return await request.explained
+            return await request.special
         except asyncio.CancelledError:
             self._queue.pop(request.key, None)
             if self._running is request:
@@ -264,11 +277,18 @@ class CheckService:
         title = f"Checking {Path(to_path(source) or source).name}"
         if request.explained is not None:
             title = f"Comparing the values of {', '.join(request.objects or ())}"
+        elif request.ran is not None:
+            title = f"Running {Path(to_path(source) or source).name} and its conversion"
         shown = self.session.client.shows_checks
         progress = StatusProgress(self.session, source) if shown else Progress(self.session, title, self.cancel)
         self.session.status.announce("checking", source)
+        state: Checked | None = None
         try:
-            state = await self._ask(request, progress)
+            if request.ran is None:
+                state = await self._ask(request, progress)
+            elif await self.programs.ask(request, progress) is not None:
+                self._publish(source)
+                self.session.refresh_views()
         except T2JError as error:
             state = Checked(problem=str(error))
         except Exception as error:  # the outermost guard of a check: the next one shall run
@@ -278,7 +298,7 @@ class CheckService:
             self._running = None
             progress.end()
             self.session.status.announce("idle", source)
-        if state is not None:
+        if state is not None and request.ran is None:
             self._set(source, state)
         request.answer(state or Checked(problem="the check was cancelled"))
 
@@ -317,7 +337,7 @@ class CheckService:
         self.device = answer["device"]
         if pair is not None and converted_text is not None:
             self.on_ran(source, pair, (source_text, converted_text), answer["objects"])
-        merged = self._merged(source, answer, objects)
+        merged = merged_with(self.states.get(source), answer["objects"], objects)
         converted_uri = pair[0] if pair is not None else source
         shapes = {int(line): found for line, found in answer["shapes"].items()}
         found = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
@@ -326,20 +346,12 @@ class CheckService:
         about["coverage"] = Coverage.from_json(answer["coverage"])
         return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
 
-    def _merged(self, source: str, answer: dict[str, Any], objects: list[str] | None) -> list[dict[str, Any]]:
-        """The new verdicts, among those on other objects of the file that still hold."""
-        before = self.states.get(source)
-        if objects is None or before is None or before.stale:
-            return list(answer["objects"])
-        new = {v["name"]: v for v in answer["objects"]}
-        kept = [new.pop(v["name"], v) for v in before.verdicts]
-        return [*kept, *new.values()]
-
     # --- results --------------------------------------------------------------------------------------------------
 
     def found_in(self, uri: str) -> list[FoundDifference]:
         """The differences that are shown in a document."""
-        return [f for state in self.states.values() for f in state.found if f.uri == uri]
+        known = (state.found for states in (self.states, self.programs.states) for state in states.values())
+        return [f for found in known for f in found if f.uri == uri]
 
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
         """The differences in a document, which may be one on disk, as diagnostics."""
@@ -361,21 +373,9 @@ class CheckService:
 
     def summary(self, source: str, name: str | None = None) -> dict[str, Any]:
         """What is known of a pair, for the client; verdict and message are on one of its objects where it is named."""
-        state = self.states.get(source, Checked())
         pair = self.pairs.converted_of(source)
-        return {
-            "uri": source,
-            "converted": pair[0] if pair is not None else None,
-            "verdict": overall(state, name),
-            "message": message(state, Path(to_path(source) or source).name, name),
-            "coverage": state.coverage.to_json() if state.coverage is not None else None,
-            "stale": state.stale,
-            "problem": state.problem,
-            "device": state.device,
-            "deviceReason": state.device_reason,
-            "containment": state.containment,
-            "objects": state.verdicts,
-        }
+        converted = pair[0] if pair is not None else None
+        return summary_of(self.states.get(source, Checked()), source, converted, name)
 
     async def close(self) -> None:
         if self._task is not None:

@@ -59,6 +59,13 @@ class Checked:
     containment: dict[str, Any] | None = None
     """How the code was shut in, as in the report; None where none ran in this session."""
 
+    def make_stale(self) -> bool:
+        """A text was edited. Answers whether that is news."""
+        if self.stale:
+            return False
+        self.stale, self.found, self.shapes = True, [], {}
+        return True
+
 
 def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
     """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
@@ -66,6 +73,17 @@ def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
     found = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
     return Checked(verdicts, reports[-1].device, found=found, coverage=kept.coverage)
+
+
+def merged_with(
+    before: Checked | None, verdicts: list[dict[str, Any]], objects: list[str] | None
+) -> list[dict[str, Any]]:
+    """New verdicts, those on ``objects`` or on the whole file, among what else was known of it and still holds."""
+    if objects is None or before is None or before.stale:
+        return list(verdicts)
+    new = {v["name"]: v for v in verdicts}
+    kept = [new.pop(v["name"], v) for v in before.verdicts]
+    return [*kept, *new.values()]
 
 
 def overall(state: Checked, name: str | None = None) -> str:
@@ -91,6 +109,23 @@ def message(state: Checked, file: str, name: str | None = None) -> str:
         covered = state.coverage.text if state.coverage is not None else None
         parts = [file, kind, *([] if kind == VerdictKind.DIFFERENT else [covered]), *reasons[:1]]
     return ": ".join(filter(None, parts))
+
+
+def summary_of(state: Checked, source: str, converted: str | None, name: str | None) -> dict[str, Any]:
+    """What is known of a pair, for the client; verdict and message are on one of its objects where it is named."""
+    return {
+        "uri": source,
+        "converted": converted,
+        "verdict": overall(state, name),
+        "message": message(state, Path(to_path(source) or source).name, name),
+        "coverage": state.coverage.to_json() if state.coverage is not None else None,
+        "stale": state.stale,
+        "problem": state.problem,
+        "device": state.device,
+        "deviceReason": state.device_reason,
+        "containment": state.containment,
+        "objects": state.verdicts,
+    }
 
 
 def _reason(verdict: dict[str, Any]) -> str | None:

@@ -154,3 +154,49 @@ def _not_checked(verdict: Mapping[str, Any]) -> list[str]:
     if reason.startswith(NO_INPUTS):
         return ["not checked: no inputs (tell them)"]
     return [f"not checked: {clipped(reason)}"]
+
+
+_PARTS = {"printed": "printed text", "collected": "list", "saved": "saved file", "parameters": "parameter"}
+
+
+def program_line(report: Mapping[str, Any], stale: bool = False, converted: str | None = None) -> str:
+    """The verdict on two whole programs in a line: what came out of both, or what differs, and at which line.
+
+    ``converted`` is the name of the conversion's file; without one, the place is the source's.
+    """
+    kind = VerdictKind(report["verdict"])
+    if kind is VerdictKind.DIFFERENT:
+        place = report["divergence"]["jax" if converted else "torch"]
+        parts = [f"programs differ: {clipped(report['reason'])}"]
+        parts += [f"{Path(place['file']).name}:{place['line']}"] if place else []
+    elif kind is VerdictKind.UNCHECKED:
+        parts = [f"programs not compared: {clipped(report['reason'])}"]
+    else:
+        parts = [_ran(report)]
+        errors = [one["max_rel_err"] for one in report["values"].values() if one["numbers"]]
+        if errors:
+            parts.append(f"worst error {max(errors):.0e}" if max(errors) else "no error at all")
+    if report["device"] and kind is not VerdictKind.UNCHECKED:
+        parts.append(device_word(report["device"]))
+    return f"{MARKS[kind]} " + " · ".join([*parts, *([EDITED] if stale else [])])
+
+
+def _ran(report: Mapping[str, Any]) -> str:
+    """What ran, and what came out of it."""
+    if report["failed"] is not None:
+        return clipped(f"both fail the same way: {report['failed']}")
+    found = [counted(one["count"], _PARTS[what]) for what, one in report["values"].items() if one["count"]]
+    steps = f" for {counted(report['steps'], 'step')}" if report["stopped"] else ""
+    return f"ran both{steps}: {', '.join(found)}"
+
+
+def program_tooltip(report: Mapping[str, Any]) -> str:
+    """All that a report on two programs says in words."""
+    lines = [report["reason"], *report["notes"]]
+    for what, one in report["values"].items():
+        if one["count"]:
+            worst = f"{counted(one['numbers'], 'number')}, largest relative difference {one['max_rel_err']:.1e}"
+            lines.append(f"{counted(one['count'], _PARTS[what])}: {worst}")
+    for side, times in report["times"].items():
+        lines.append(f"{side}: {times['seconds']:.2f} s")
+    return "\n".join(dict.fromkeys(line for line in lines if line))

@@ -90,6 +90,16 @@ def _checks(server: Server) -> None:
             raise RequestFailed(message=str(error)) from None
         return server.checks.summary(server.pairs.source_of(str(uri)) or str(uri), str(name) if name else None)
 
+    @server.command("t2j.run")
+    async def run(*arguments: Any) -> dict[str, Any]:
+        """``[uri]``: run a program and its conversion as wholes, and answer with the report."""
+        uri = str((*arguments, "")[0])
+        try:
+            await server.checks.run(uri)
+        except T2JError as error:
+            raise RequestFailed(message=str(error)) from None
+        return server.checks.programs.summary(server.pairs.source_of(uri) or uri) or {}
+
     @server.command("t2j.cancelCheck")
     def cancel(*_: Any) -> None:
         """Stop the running check."""
@@ -208,4 +218,5 @@ def migration_state(server: Server, program: Program) -> dict[str, Any]:
             "stale": known.stale if known is not None else False,
             "problem": known.problem if known is not None else None,
         },
+        "run": server.checks.programs.summary(source or ""),
     }

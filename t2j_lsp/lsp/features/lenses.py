@@ -20,6 +20,8 @@ from t2j_lsp.lsp.checking.wording import (
     coverage_details,
     coverage_line,
     left_as_pytorch,
+    program_line,
+    program_tooltip,
     verdict_line,
     verdict_tooltip,
 )
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 PREVIEW_COMMAND = "t2j.previewConversion"
 """The client's own command, in clients that have one: ``[uri, name?]`` shows the conversion beside the file."""
 TELL_COMMAND = "t2j.tellInputs"
+RUN_COMMAND = "t2j.run"
 NO_COMMAND = ""
 TRAINING_STAYS = "This training code isn't converted: "
 
@@ -93,6 +96,7 @@ class Lenses:
         top = types.Range(types.Position(0, 0), types.Position(0, 0))
         if self.program.place(0)[0] != self.uri:
             return
+        yield from self._run(top)
         covered = self._coverage(top)
         if self.conversion.state is not StandingState.IS_CONVERSION:
             yield from self._whole(top)
@@ -155,6 +159,8 @@ class Lenses:
             yield from self._conversion(definition, where)
         if definition.gaps and (definition.edits or self._is_converted(definition)):
             yield _label(where, left_as_pytorch(len(definition.gaps)), _listed(definition.gaps))
+        if definition.name in self.analysis.run_by:
+            yield from self._run(where)
         if definition.kind != "loop" and self.source is not None:
             yield from self._verdict(definition, self.source, where)
 
@@ -202,6 +208,24 @@ class Lenses:
         if verdict["verdict"] == VerdictKind.DIFFERENT and not state.stale and is_offered(self.server, source):
             asked = "Asks the model that is set, and checks what it answers"
             yield _lens(where, REPAIR, ASK_COMMAND, asking(self.server, source, definition.name, DIFFERENT), asked)
+
+    def _run(self, where: types.Range) -> Iterator[types.CodeLens]:
+        """Running the file as a program beside its conversion, or what came out of that."""
+        if not self.analysis.is_program or self.source != self.program.uri:
+            return
+        if not (self.server.trusted or self.server.client.asks_before_checks):
+            return
+        state, arguments = self.server.checks.programs.states.get(self.source), [self.source]
+        if state is None:
+            steps = self.server.settings_for(self.uri).run_steps
+            tooltip = (
+                f"Runs this program and its conversion, {steps} training steps at most, and compares all they put out"
+            )
+            yield _lens(where, "Run both", RUN_COMMAND, arguments, tooltip)
+            return
+        title = program_line(state.report, state.stale, self._name_of_conversion(self.source))
+        tooltip = program_tooltip(state.report)
+        yield _lens(where, title, RUN_COMMAND, arguments, f"{tooltip}\nClick to run both again".lstrip())
 
     def _name_of_conversion(self, source: str) -> str | None:
         pair = self.server.pairs.converted_of(source)

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece, precedence
-from t2j_lsp.translate.rule.record import Argument, Call, Refusal, rule
+from t2j_lsp.translate.rule.record import CLOSE, EXACT, Argument, Call, Refusal, rule
 
 INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
 """Options that a program may change while it runs, and their names in optax."""
@@ -384,10 +384,14 @@ SIGNATURES: dict[str, tuple[str, Links, str]] = {
 }
 
 
-def _register(name: str, signature: str, links: Links, shown: str) -> None:
+def register(name: str, signature: str, links: Links, shown: str, note: str | None = None) -> None:
+    """The rule of an optimizer that is an optax transformation; ``note`` says how its updates differ."""
+
     @rule(
         f"torch.optim.{name}({signature})",
         jax=f"nnx.Optimizer(model, {shown}, wrt=nnx.Param)",
+        fidelity=CLOSE if note else EXACT,
+        note=note,
         result=lambda call: Object("optimizer", f"torch.optim.{name}"),
     )
     def emit(call: Call) -> Piece | Refusal:
@@ -395,4 +399,4 @@ def _register(name: str, signature: str, links: Links, shown: str) -> None:
 
 
 for name, (signature, links, shown) in SIGNATURES.items():
-    _register(name, signature, links, shown)
+    register(name, signature, links, shown)

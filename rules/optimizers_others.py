@@ -1,6 +1,7 @@
-"""Optimizers of ``torch.optim`` that are no ``optax`` transformation.
+"""Optimizers of ``torch.optim`` for some parameters only, and those that are no ``optax`` transformation.
 
-``LBFGS`` is a helper with PyTorch's steps and line search, whose closure gives the loss and its gradients.
+``LBFGS`` is a helper with PyTorch's steps and line search, whose closure gives the loss and its gradients. ``Muon`` is
+for matrices, ``SparseAdam`` for tables that rows are looked up in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
-from .optimizers import NO_TARGET
+from .optimizers import NO_TARGET, Options, arguments, before, rated, register
 
 GROUPS = "It has no parameter groups, and updates all parameters of a module."
 CHANGED = "Its learning rate changes while it runs, which no optax state holds: set learning_rate of the helper."
@@ -38,13 +39,37 @@ def lbfgs(call: Call) -> Piece | Refusal:
 
 trait(Trait.EVALUATES_CLOSURE, "torch.optim.LBFGS")
 
-refuse(
-    "torch.optim.SparseAdam",
-    "It updates the rows that were looked up, which JAX's dense gradients don't tell: use Adam, which updates all.",
+
+def muon(o: Options) -> list[str]:
+    names = ("momentum", "nesterov", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")
+    scale = f"scale_by_muon({arguments([f'{n}={o.hole(n)}' for n in names if o.given(n)])})"
+    decay = "" if o.zero("weight_decay") else f"optax.add_decayed_weights({o.hole('weight_decay')})"
+    return rated(o, scale, *([decay] if decay else []))
+
+
+register(
+    "Muon",
+    "params, lr=0.001, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), "
+    "eps=1e-07, ns_steps=5, adjust_lr_fn=None",
+    muon,
+    "optax.chain(scale_by_muon(), optax.add_decayed_weights(0.1), optax.scale_by_learning_rate(lr))",
+    note="The update is orthogonalised in bfloat16, as PyTorch does: of large matrices sums in another order round "
+    "otherwise.",
 )
-refuse(
-    "torch.optim.Muon",
-    "PyTorch orthogonalises in bfloat16, optax.contrib.muon in the parameters' dtype: the updates are others.",
+
+
+def sparse_adam(o: Options) -> list[str]:
+    return before(o, False) + rated(o, f"scale_by_sparse_adam({arguments(o.moments())})")
+
+
+register(
+    "SparseAdam",
+    "params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, maximize=False",
+    sparse_adam,
+    "optax.chain(scale_by_sparse_adam(), optax.scale_by_learning_rate(lr))",
+    note="Rows whose gradient is zero are left alone: in JAX these are the rows that were not looked up, and those that "
+    "were and made no difference to the loss.",
 )
+
 refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
 refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

@@ -96,12 +96,75 @@ GROUPS = [
     "Adam(list(model.features.parameters()) + list(model.classifier.parameters()), lr=0.05)",
     "SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)",
     "SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)",
+    "Adam([p for p in model.parameters() if p.requires_grad and p.ndim < 2], lr=0.05)",
+    "Muon([p for p in model.parameters() if p.ndim == 2])",
+    "Muon([p for n, p in model.named_parameters() if p.ndim >= 2], lr=0.02, momentum=0.9, adjust_lr_fn='match_rms_adamw')",
+    "Muon([p for p in model.parameters() if p.ndim == 2], weight_decay=0, nesterov=False, ns_steps=3)",
 ]
 
 
 @pytest.mark.parametrize("call", [*OPTIMIZERS, *GROUPS])
 def test_parameters_after_several_updates(call: str) -> None:
     trained(f"{MODEL}\n# train\noptimizer = torch.optim.{call}\n{LOOP.format(steps=6)}")
+
+
+TWO = """
+# train
+first = torch.optim.{first}
+second = torch.optim.{second}
+for step in range(6):
+    first.zero_grad()
+    second.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+    first.step()
+    second.step()
+    losses.append(loss.item())
+"""
+
+
+def test_two_optimizers_share_a_module_where_their_parameters_are_apart() -> None:
+    matrices, others = ("[p for p in model.parameters() if p.ndim %s 2]" % sign for sign in (">=", "<"))
+    apart = TWO.format(first=f"Muon({matrices}, lr=0.02)", second=f"AdamW({others}, lr=0.05)")
+    trained(MODEL + apart)
+    overlapping = TWO.format(first=f"Muon({matrices}, lr=0.02)", second="AdamW(model.parameters(), lr=0.05)")
+    reasons = [gap.message for gap in translate(MODEL + overlapping).gaps]
+    assert any("Two optimizers update the same parameters" in reason for reason in reasons), reasons
+
+
+LOOKED_UP = """
+import torch
+import torch.nn as nn
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3, sparse=True)
+
+    def forward(self, x):
+        return self.table(x)
+
+
+model = Table()
+losses = []
+
+# train
+optimizer = torch.optim.SparseAdam(model.parameters(), lr=0.05, betas=(0.8, 0.99){options})
+for rows in ([0, 1, 1], [3, 1, 0], [3, 3, 3], [0, 2, 1], [1, 1, 1]):
+    optimizer.zero_grad()
+    loss = torch.tanh(model(torch.tensor(rows))).square().mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+"""
+
+
+@pytest.mark.parametrize("options", ["", ", maximize=True, eps=1e-3"])
+def test_sparse_adam_leaves_the_rows_that_are_not_looked_up(options: str) -> None:
+    run = trained(LOOKED_UP.format(options=options))
+    assert [note.name for note in run.translation.notes] == ["torch.optim.SparseAdam"]
 
 
 SCHEDULERS = [
@@ -170,8 +233,6 @@ def test_plateau() -> None:
 
 
 REFUSED = [
-    ("torch.optim.SparseAdam(model.parameters())", "dense"),
-    ("torch.optim.Muon(model.parameters())", "bfloat16"),
     ("torch.optim.SGD([x], lr=0.1)", "bare tensors"),
     ("torch.optim.Adam(model.parameters(), amsgrad=flag)", "amsgrad"),
     ("torch.optim.Adam(parameters_of(model))", "module"),

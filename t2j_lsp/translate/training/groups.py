@@ -7,6 +7,7 @@ a condition on names or ranks picks from ``named_parameters()``.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t2j_lsp.translate.rule.facts import Instance, Tensor, is_module
@@ -119,14 +120,15 @@ class _Reader:
         generator = node.generators[0]
         match node.elt, generator.target:
             case ast.Name(id=element), ast.Name(id=target) if element == target:
-                if all(_is_grad(c, target) for c in generator.ifs):
-                    return self.picked(generator.iter, depth + 1)
+                picked = self.picked(generator.iter, depth + 1)
+                conditions = [name_condition(c, "", target) for c in _asked(generator.ifs, target)]
+                return [_Picked(p.module, _both(p.condition, *conditions)) for p in picked]
             case ast.Name(id=element), ast.Tuple(elts=[ast.Name(id=name), ast.Name(id=parameter)]) if (
                 element == parameter
             ):
                 module = self.named(generator.iter)
-                conditions = [name_condition(c, name, parameter) for c in generator.ifs if not _is_grad(c, parameter)]
-                return [_Picked(module, " and ".join(conditions) if conditions else None)]
+                conditions = [name_condition(c, name, parameter) for c in _asked(generator.ifs, parameter)]
+                return [_Picked(module, _both(*conditions))]
         raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     def named(self, node: ast.expr, depth: int = 0) -> str:
@@ -277,6 +279,12 @@ def _is_grad(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and ast.unparse(node.value) == name
 
 
+def _asked(conditions: list[ast.expr], parameter: str) -> list[ast.expr]:
+    """What all has to hold besides that the parameter requires a gradient."""
+    parts = [p for c in conditions for p in (c.values if isinstance(c, ast.BoolOp) and isinstance(c.op, ast.And) else [c])]
+    return [p for p in parts if not _is_grad(p, parameter)]
+
+
 def name_condition(node: ast.expr, name: str, parameter: str) -> str:
     """A condition on ``n, p`` of ``named_parameters()`` as one on a path and an array. Raises UnclearGroups."""
     match node:
@@ -301,6 +309,11 @@ def name_condition(node: ast.expr, name: str, parameter: str) -> str:
             word = " and " if isinstance(node.op, ast.And) else " or "
             return "(" + word.join(name_condition(v, name, parameter) for v in values) + ")"
     raise UnclearGroups("Its groups are picked by a condition that has no form for Flax's parameter names.")
+
+
+def _both(*conditions: str | None) -> str | None:
+    """All conditions in one; None where there is none."""
+    return " and ".join(c for c in conditions if c) or None
 
 
 def _same_name(text: str) -> bool:
@@ -334,3 +347,9 @@ def _opposite(a: str | None, b: str | None) -> bool:
         if found and " and " not in a and " or " not in a and f"{left} {other} {right}" == b:
             return True
     return False
+
+
+def apart(one: Sequence[Group], other: Sequence[Group]) -> bool:
+    """Whether the groups of two optimizers of one module are known to share no parameter."""
+    conditions = [[g.condition for g in groups if not g.frozen] for groups in (one, other)]
+    return all(conditions) and all(_opposite(a, b) for a in conditions[0] for b in conditions[1])

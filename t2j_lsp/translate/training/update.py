@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .called_modules import called_modules
 from .flow import DataFlow, Liveness
-from .groups import updated
+from .groups import apart, updated
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
 from .slice import UpdateSlice, UpdateSlicer
@@ -33,6 +35,7 @@ class Optimized:
     modules: tuple[str, ...]
     sure: bool = True
     """Whether the file shows that these are its modules."""
+    groups: tuple[Group, ...] = ()
 
 
 @dataclass
@@ -238,12 +241,8 @@ class Updates:
         return out
 
     def _clips(self, items: Sequence[Item], phase: Phase) -> list[StepCall]:
-        found = []
-        for index in range(phase.backs[-1], max(phase.steps)):
-            step_call = items[index].step_call
-            if step_call is not None and step_call.kind == "clip":
-                found.append(step_call)
-        return found
+        calls = [item.step_call for item in items[phase.backs[-1] : max(phase.steps)]]
+        return [call for call in calls if call is not None and call.kind == "clip"]
 
     # --- optimizers -----------------------------------------------------------------------------------------------
 
@@ -255,9 +254,9 @@ class Updates:
             step_call = items[index].step_call
             assert step_call is not None
             out.append(self.optimized(step_call.subject, slicer, losses))
-        names = [m for o in out for m in o.modules]
-        if len(set(names)) != len(names):
-            raise Refused("Two optimizers update the same module in one step.")
+        for one, other in itertools.combinations(out, 2):
+            if set(one.modules) & set(other.modules) and not apart(one.groups, other.groups):
+                raise Refused("Two optimizers update the same parameters in one step, as far as the file shows.")
         return out
 
     def optimized(self, node: ast.expr, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]) -> Optimized:
@@ -266,11 +265,12 @@ class Updates:
         modules = self.objects.modules(node, self.scope)
         if modules is not None and any("[" in module for module in modules):
             raise Refused(ITEM)
-        if modules is not None:
-            return Optimized(text, modules)
         made = self.objects.constructors(node, self.scope)
+        plans = [self.ctx.plan.optimizers[m] for m in made or () if m in self.ctx.plan.optimizers]
+        if modules is not None:
+            return Optimized(text, modules, groups=plans[0].groups if len(plans) == 1 else ())
         if made is not None:
-            reasons = [self.ctx.plan.optimizers[m].reason for m in made if m in self.ctx.plan.optimizers]
+            reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
         candidates = called_modules(self.ctx, slicer, losses)
         if len(candidates) != 1:
@@ -338,11 +338,8 @@ class Updates:
                 raise Refused("Code between the backward pass and the step uses the module or the optimizer.")
 
     def _changes_rate(self, node: ast.AST) -> bool:
-        for inner in ast.walk(node):
-            fact = self.ctx.fact(inner) if isinstance(inner, ast.expr) else None
-            if isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer"):
-                return True
-        return False
+        facts = [self.ctx.fact(inner) for inner in ast.walk(node) if isinstance(inner, ast.expr)]
+        return any(isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer") for fact in facts)
 
     def check_trace(self, update: Update) -> None:
         """Raises Refused if moved code can't run under jit."""

@@ -16,9 +16,7 @@ class MuonState(NamedTuple):
     momentum: Any
 
 
-def orthogonalized(
-    matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float
-) -> jax.Array:
+def orthogonalized(matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> jax.Array:
     """About `U @ V.T` of a matrix `U @ S @ V.T`, by Newton-Schulz iterations in bfloat16."""
 
     def rounded(x: jax.Array) -> jax.Array:

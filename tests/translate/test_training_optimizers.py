@@ -98,7 +98,7 @@ GROUPS = [
     "SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)",
     "Adam([p for p in model.parameters() if p.requires_grad and p.ndim < 2], lr=0.05)",
     "Muon([p for p in model.parameters() if p.ndim == 2])",
-    "Muon([p for n, p in model.named_parameters() if p.ndim >= 2], lr=0.02, momentum=0.9, adjust_lr_fn='match_rms_adamw')",
+    "Muon([p for n, p in model.named_parameters() if p.ndim >= 2], lr=0.02, adjust_lr_fn='match_rms_adamw')",
     "Muon([p for p in model.parameters() if p.ndim == 2], weight_decay=0, nesterov=False, ns_steps=3)",
 ]
 
@@ -125,7 +125,7 @@ for step in range(6):
 
 
 def test_two_optimizers_share_a_module_where_their_parameters_are_apart() -> None:
-    matrices, others = ("[p for p in model.parameters() if p.ndim %s 2]" % sign for sign in (">=", "<"))
+    matrices, others = (f"[p for p in model.parameters() if p.ndim {sign} 2]" for sign in (">=", "<"))
     apart = TWO.format(first=f"Muon({matrices}, lr=0.02)", second=f"AdamW({others}, lr=0.05)")
     trained(MODEL + apart)
     overlapping = TWO.format(first=f"Muon({matrices}, lr=0.02)", second="AdamW(model.parameters(), lr=0.05)")

@@ -281,7 +281,9 @@ def _is_grad(node: ast.expr, name: str) -> bool:
 
 def _asked(conditions: list[ast.expr], parameter: str) -> list[ast.expr]:
     """What all has to hold besides that the parameter requires a gradient."""
-    parts = [p for c in conditions for p in (c.values if isinstance(c, ast.BoolOp) and isinstance(c.op, ast.And) else [c])]
+    parts = [
+        p for c in conditions for p in (c.values if isinstance(c, ast.BoolOp) and isinstance(c.op, ast.And) else [c])
+    ]
     return [p for p in parts if not _is_grad(p, parameter)]
 
 

@@ -67,8 +67,8 @@ register(
     "params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, maximize=False",
     sparse_adam,
     "optax.chain(scale_by_sparse_adam(), optax.scale_by_learning_rate(lr))",
-    note="Rows whose gradient is zero are left alone: those that were not looked up, and in JAX also those that were and "
-    "made no difference to the loss.",
+    note="Rows whose gradient is zero are left alone: those that were not looked up, and in JAX also those that were, "
+    "without making a difference to the loss.",
 )
 
 refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
@@ -10,6 +11,9 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .handlers import ExpressionRenderer
+
+TYPES = {("torch.Tensor", "Tensor"): "jax.Array", ("nn.Module",): "nnx.Module"}
+"""What stands for a type in a string, by the names that people write."""
 
 
 class Annotations:
@@ -36,14 +40,15 @@ class Annotations:
         return self.renderer.render(node.slice) if plain else None
 
     def _string(self, node: ast.Constant, text: str) -> Piece | None:
-        """``"torch.Tensor"``: a type that is written as a string."""
-        for name, new in (("torch.Tensor", "jax.Array"), ("nn.Module", "nnx.Module")):
-            if text in (name, f"Optional[{name}]"):
-                root = new.partition(".")[0]
-                self.renderer.need(new)
-                segment = self.inference.source.segment(node)
-                return Piece(segment.replace(name, new)) if root else None
-        if text == "Tensor":
-            self.renderer.need("jax.Array")
-            return Piece(self.inference.source.segment(node).replace("Tensor", "jax.Array"))
-        return None
+        """``"torch.Tensor"``, ``"dict[str, Tensor]"``: a type that is written as a string."""
+        try:
+            named = {ast.unparse(n) for n in ast.walk(ast.parse(text.strip(), mode="eval"))}
+        except SyntaxError:
+            return None
+        segment = self.inference.source.segment(node)
+        for names, new in TYPES.items():
+            for name in names:
+                if name in named:
+                    self.renderer.need(new)
+                    segment = re.sub(rf"(?<![\w.]){re.escape(name)}\b", new, segment)
+        return Piece(segment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
     BOOL,
@@ -20,6 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     ModuleClass,
     Object,
     Qual,
+    Tensor,
     Tuple,
     is_module,
 )
@@ -31,6 +33,10 @@ from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 _PLAIN = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE}
 _SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "frozenset", "deque", "Collection"}
 _MAPPINGS = {"dict", "Dict", "Mapping", "OrderedDict", "MutableMapping", "DefaultDict", "defaultdict"}
+
+
+_JAXTYPING = "jaxtyping."
+_DTYPES = {"float": "float", "int": "int", "integer": "int", "uint": "int", "bool": "bool"}
 
 
 def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) -> Fact:
@@ -77,6 +83,9 @@ def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) 
 
 
 def _generic(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact:
+    shaped = _shaped(node, look_up)
+    if shaped is not None:
+        return shaped
     name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
@@ -105,3 +114,18 @@ def _generic(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact:
     if name in ("Final", "ClassVar", "Annotated"):
         return inner(0)
     return UNKNOWN
+
+
+def _shaped(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact | None:
+    """What jaxtyping says of a tensor: ``Float[Tensor, "batch 3"]`` has floats and two axes; None for other types."""
+    match node.slice, look_up(node.value):
+        case ast.Tuple(elts=[inner, ast.Constant(value=str() as axes)]), Qual(name=name) if name.startswith(_JAXTYPING):
+            fact = annotation_fact(inner, look_up)
+        case _:
+            return None
+    if not isinstance(fact, Tensor) or fact.rank is not None:
+        return fact
+    kind, names = name.removeprefix(_JAXTYPING).lower(), axes.split()
+    many = any("*" in axis or "..." in axis for axis in names)
+    dtype = _DTYPES.get(kind) or (f"torch.{kind}" if kind.rstrip("0123456789") in ("float", "int", "uint") else None)
+    return replace(fact, rank=None if many else len(names), dtype=dtype)

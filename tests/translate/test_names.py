@@ -68,6 +68,34 @@ def test_an_annotation_says_what_a_parameter_is() -> None:
     assert expression("x.size(-1)", "x: Tensor | None = None") == "x.shape[-1]"
 
 
+JAXTYPED = """
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+
+def f(x: {annotation}):
+    return {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "wanted"),
+    [
+        ('Float[Tensor, ""]', "x.softmax(0)", "jax.nn.softmax(jnp.atleast_1d(x), axis=0).squeeze()"),
+        ('Float[torch.Tensor, "batch"]', "x.softmax(0)", "jax.nn.softmax(x, axis=0)"),
+        ('Float[Tensor, "*batch 3"]', "x.softmax(0)", "jax.nn.softmax(x, axis=0)"),
+        ("\"Shaped[Tensor, '']\"", "x.sum(0)", "jnp.atleast_1d(x).sum(axis=0)"),
+        ('Int[Tensor, "n"]', "x.rsqrt()", "1 / jnp.sqrt(x)"),
+        ('Float[Tensor, "n"]', "x.rsqrt()", "jax.lax.rsqrt(x)"),
+    ],
+)
+def test_jaxtyping_says_the_axes_and_the_dtype(annotation: str, value: str, wanted: str) -> None:
+    code = translate(JAXTYPED.format(annotation=annotation, value=value)).code
+    assert f"return {wanted}" in code
+    assert annotation.replace("torch.Tensor", "jax.Array").replace("Tensor", "jax.Array") in code
+
+
 def test_text_without_torch_comes_back_unchanged() -> None:
     source = "import os\r\n\r\nprint(os.name)  # torch\r\n"
     assert translate(source).code == source

@@ -36,7 +36,6 @@ _MAPPINGS = {"dict", "Dict", "Mapping", "OrderedDict", "MutableMapping", "Defaul
 
 
 _JAXTYPING = "jaxtyping."
-_DTYPES = {"float": "float", "int": "int", "integer": "int", "uint": "int", "bool": "bool"}
 
 
 def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) -> Fact:
@@ -127,5 +126,6 @@ def _shaped(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact | 
         return fact
     kind, names = name.removeprefix(_JAXTYPING).lower(), axes.split()
     many = any("*" in axis or "..." in axis for axis in names)
-    dtype = _DTYPES.get(kind) or (f"torch.{kind}" if kind.rstrip("0123456789") in ("float", "int", "uint") else None)
+    dtype = f"torch.{kind}" if kind.rstrip("0123456789") in ("float", "int", "uint") else None
+    dtype = kind if kind in _PLAIN else "int" if kind in ("integer", "uint") else dtype
     return replace(fact, rank=None if many else len(names), dtype=dtype)

@@ -110,7 +110,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
             info.draws, info.seeds = True, False
     if inference.draws:
         plan_rngs(inference)
-    plan = Plan(factory_dicts=inference.factory_dicts)
+    plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
     if inference.has(layout.NEEDS):
         plan.layout = layout.plan_layout(inference)
     if inference.has(shared_storage.NEEDS):

@@ -47,6 +47,8 @@ class Plan:
     """Variables of the module level that a function gives new values, where PyTorch's writes into them."""
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
+    left: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements whose train step could not be written, and why: it grows while the file is written."""
     frozen: bool = False
 
     def keeps(self, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

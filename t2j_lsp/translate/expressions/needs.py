@@ -47,10 +47,12 @@ class Known:
     """Names of the output that the user's code has taken, and what they are called instead."""
     drawing: set[ast.AST] = field(default_factory=set)
     """Functions that turned out to need ``rngs``."""
+    left: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements whose train step turned out not to be one, and why."""
 
     @property
     def size(self) -> int:
-        return len(self.renames) + len(self.drawing)
+        return len(self.renames) + len(self.drawing) + len(self.left)
 
 
 @dataclass

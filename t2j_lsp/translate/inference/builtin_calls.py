@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, Instance, ListOf, Scalar, Shape, Tuple
+from t2j_lsp.translate.rule.facts import (
+    BOOL,
+    FLOAT,
+    INT,
+    STR,
+    UNKNOWN,
+    Fact,
+    Instance,
+    ListOf,
+    Object,
+    Scalar,
+    Shape,
+    Tuple,
+)
 from t2j_lsp.translate.rule.join import element
 
 from .forward_pass import State, class_names, join_all
@@ -44,6 +57,8 @@ class BuiltinCalls:
                 for fact in arguments:
                     self.state.note_indexed(fact)
                 return ListOf(Tuple(tuple(map(element, arguments))))
+            case "iter" if isinstance(first, Object) and first.kind in ("loader", "batches"):
+                return Object("batches", first.name)
             case "list" | "tuple" | "sorted" | "set" | "iter":
                 self.state.note_indexed(first)
                 return (

@@ -142,8 +142,8 @@ class AnyModule(Fact):
 
 @dataclass(frozen=True)
 class Object(Fact):
-    """An object of the training world: ``optimizer``, ``scheduler``, ``loader``, ``dataset``, ``device``,
-    ``generator``, ``dtype``, ``scaler``."""
+    """An object of the training world: ``optimizer``, ``scheduler``, ``loader``, ``batches`` (an iterator over a
+    loader), ``dataset``, ``device``, ``generator``, ``dtype``, ``scaler``."""
 
     kind: str
     name: str = ""

@@ -287,24 +287,17 @@ class Data:
         return isinstance(fact, Qual) and is_jax(fact.name)
 
     def _first_batch(self, node: ast.Call) -> None:
-        """``images, labels = next(iter(loader))``, and ``next(batches)`` of a name for such an iterator."""
+        """``images, labels = next(iter(loader))``, and ``next(batches)`` of a variable for such an iterator."""
         match node:
-            case ast.Call(func=ast.Name(id="next"), args=[ast.Name() as iterator]):
-                made = [value for value, _ in self.objects.sources(iterator, self.objects.scope(node))]
-                iterator_of = made[0] if len(made) == 1 else None
-            case ast.Call(func=ast.Name(id="next"), args=[iterator_of]):
-                pass
+            case ast.Call(func=ast.Name(id="next"), args=[batches, *_]):
+                fact = self.ctx.fact(batches)
             case _:
                 return
-        match iterator_of:
-            case ast.Call(func=ast.Name(id="iter"), args=[loader]):
-                fact = self.ctx.fact(loader)
-                around = self.ctx.source.parents.get(node)
-                converted = isinstance(around, ast.Call) and self._is_jax(around.func)
-                if isinstance(fact, Object) and fact.kind == "loader" and not converted:
-                    text = self.ctx.source.segment(node)
-                    report = self.ctx.report
-                    self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
+        around = self.ctx.source.parents.get(node)
+        converted = isinstance(around, ast.Call) and self._is_jax(around.func)
+        if isinstance(fact, Object) and fact.kind == "batches" and not converted:
+            text, report = self.ctx.source.segment(node), self.ctx.report
+            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
 
 
 def _holds_tensors(fact: Fact) -> bool:

@@ -14,6 +14,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
     STR,
     UNKNOWN,
+    AnyModule,
     Class,
     Fact,
     Function,
@@ -29,8 +30,8 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 
 from .flow import DataFlow
-from .jittable import must_be_static
 from .objects import Objects, VariableScope
+from .static_values import must_be_static
 from .step_calls import Refused
 
 Kind = Literal["module", "optimizer", "function", "array", "limit", "static"]
@@ -271,7 +272,7 @@ class Inputs:
     def _kind(self, place: ast.expr, fact: Fact) -> Kind:
         known = self.ctx.fact(place)
         if is_module(known):
-            return "module" if not is_loss(known) else "function"
+            return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
         if isinstance(known, Object):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, a {known.kind}")
         if isinstance(known, Function):
@@ -297,6 +298,12 @@ class Inputs:
 
     def _parents(self, one: Input) -> list[ast.AST]:
         return [p for p in (self.ctx.source.parents.get(place) for place in one.places) if p is not None]
+
+
+def names_loss(node: ast.expr) -> bool:
+    """Whether a name says that it is a loss, of which ``loss_fn: nn.Module`` says only that it may be called."""
+    name = ast.unparse(node).rpartition(".")[2].lower()
+    return any(part in name for part in ("loss", "crit"))
 
 
 def _position(node: ast.expr) -> tuple[int, int]:

@@ -84,8 +84,6 @@ PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.null
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 
-_OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
-"""Functions that say of an array what its values don't decide."""
 _GROWING = frozenset({"append", "extend", "insert"})
 
 
@@ -276,34 +274,3 @@ def _is_builtin(name: str) -> bool:
     import builtins
 
     return hasattr(builtins, name)
-
-
-def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
-    """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
-    return any(_static_place(place, inference) for place in places)
-
-
-def _static_place(node: ast.expr, inference: Inference) -> bool:
-    child: ast.AST = node
-    parent = inference.source.parents.get(node)
-    while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Starred | ast.Attribute):
-        if isinstance(parent, ast.BinOp):
-            other = parent.right if parent.left is child else parent.left
-            if isinstance(inference.fact(other), Tensor) or isinstance(inference.fact(parent), Tensor):
-                return False
-        child, parent = parent, inference.source.parents.get(parent)
-    match parent:
-        case ast.If() | ast.IfExp() | ast.While():
-            return parent.test is child
-        case ast.Compare():
-            return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
-        case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
-            return True
-        case ast.keyword():
-            call = inference.source.parents.get(parent)
-            return isinstance(call, ast.Call) and not is_module(inference.fact(call.func))
-        case ast.Call(func=ast.Name(id=name)) if name in _OF_NO_VALUE:
-            return False
-        case ast.Call() if parent.func is not child:
-            return not is_module(inference.fact(parent.func)) and not isinstance(inference.fact(parent.func), Function)
-    return False

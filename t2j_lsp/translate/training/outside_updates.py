@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .batches import Batches
+from .inputs import names_loss
 from .objects import Objects
 from .optimizers import Optimizers
 from .region import AUTOCAST
@@ -298,7 +299,7 @@ class OutsideUpdates:
         facts = [self.ctx.fact(a) for a in node.args]
         if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
             return
-        if self._defined_in_module(node) or self._is_criterion(node):
+        if self._defined_in_module(node) or names_loss(node.func):
             return
 
         def handler(renderer: ExpressionRenderer) -> Piece:
@@ -307,10 +308,6 @@ class OutsideUpdates:
             return Piece(f"{renderer.need('forward')}({given})")
 
         self.ctx.plan.on_expression(node, handler)
-
-    def _is_criterion(self, node: ast.Call) -> bool:
-        name = ast.unparse(node.func).rpartition(".")[2].lower()
-        return any(part in name for part in ("loss", "crit"))
 
     def _defined_in_module(self, node: ast.AST) -> bool:
         owner = self.objects.owner(self.objects.scope(node))

@@ -77,6 +77,8 @@ class _Roles:
         for loop in self.inference.source.nodes:
             if isinstance(loop, ast.For):
                 self._batch(loop)
+            elif isinstance(loop, ast.Assign):
+                self._next_batch(loop)
         self._losses()
         return self.found
 
@@ -181,11 +183,29 @@ class _Roles:
             if is_loader(fact) or self._used_as_tensor(loop, target.id):
                 self._assume(target, TENSOR)
 
+    def _next_batch(self, node: ast.Assign) -> None:
+        """``x, y = next(batches)``, and ``batch = next(batches)``, of an iterator over a loader."""
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id="next"), args=[taken, *_])):
+                fact = self.fact(taken)
+            case _:
+                return
+        if not isinstance(fact, Object) or fact.kind != "batches":
+            return
+        if isinstance(target, ast.Tuple | ast.List):
+            for one in target.elts:
+                if isinstance(one, ast.Name):
+                    self._assume(one, TENSOR)
+        elif isinstance(target, ast.Name):
+            scope = nearest(ast.FunctionDef, node, self._parents) or self.inference.source.tree
+            whole = self._whole(scope, target.id)
+            self._assume(target, TENSOR if whole else self._structure(scope, target.id))
+
     def _assume(self, node: ast.AST, fact: Fact) -> None:
         if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf):
             self.found[node] = fact
 
-    def _whole(self, loop: ast.For, name: str) -> bool:
+    def _whole(self, loop: ast.AST, name: str) -> bool:
         """Whether the loop's only variable is one tensor, and not a tuple or dict of them."""
         for node in ast.walk(loop):
             match node:
@@ -201,7 +221,7 @@ class _Roles:
                     return False
         return self._used_as_tensor(loop, name)
 
-    def _structure(self, loop: ast.For, name: str) -> Fact:
+    def _structure(self, loop: ast.AST, name: str) -> Fact:
         for node in ast.walk(loop):
             match node:
                 case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str())) if source == name:
@@ -212,7 +232,7 @@ class _Roles:
                     return ListOf(TENSOR, STR)
         return ListOf(TENSOR)
 
-    def _used_as_tensor(self, loop: ast.For, name: str) -> bool:
+    def _used_as_tensor(self, loop: ast.AST, name: str) -> bool:
         """Whether a variable is moved to a device or passed to a module."""
         for node in ast.walk(loop):
             if not isinstance(node, ast.Call):
@@ -263,7 +283,7 @@ def loader_of(node: ast.expr) -> ast.expr:
 
 def is_loader(fact: Fact) -> bool:
     """Whether iterating the value yields batches or items of a torch data pipeline."""
-    return isinstance(fact, Object) and fact.kind in ("loader", "dataset")
+    return isinstance(fact, Object) and fact.kind in ("loader", "batches", "dataset")
 
 
 def batch_targets(loop: ast.For) -> list[ast.Name]:

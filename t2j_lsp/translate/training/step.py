@@ -216,11 +216,11 @@ class _Composer:
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
         static = [i.name for i in self.others if i.kind == "static"]
-        decorator = f"@{need('nnx')}.jit"
-        if static:
-            decorator += f"(static_argnames=({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''}))"
+        known = f"({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''})"
+        options = f"static_argnames={known}" if static else ""
+        decorator = f"@{need('nnx')}.jit" + (f"({options})" if static else "")
         if self.update.mode == "conditional":
-            return self._conditional(name, decorator, static)
+            return self._conditional(name, decorator, f", {options}" if static else "")
         taken = [i.name for i in self._taken()]
         lines = [decorator, f"def {name}({', '.join(taken)}):"]
         loss_lines = [
@@ -333,12 +333,8 @@ class _Composer:
 
     # --- with and without an update -------------------------------------------------------------------------------
 
-    def _conditional(self, name: str, decorator: str, static: list[str]) -> UpdateStep:
+    def _conditional(self, name: str, decorator: str, options: str) -> UpdateStep:
         """A loss function at the top level, which the training step and the evaluation share."""
-        if static:
-            raise Refused(
-                "The loss needs values that are known when it is compiled, in a step that is made conditionally."
-            )
         need, ctx = self.writer.need, self.writer.ctx
         limits = [i for i in self.others if i.kind == "limit"]
         shared = [*self.modules, *(i for i in self.others if i.kind != "limit")]
@@ -354,7 +350,7 @@ class _Composer:
         lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
         lines += indented([*self._gradient(shared), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
-        lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn})"]
+        lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
         partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
         given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in shared)
         loss = self.loss if self.loss in self.update.live else "_"

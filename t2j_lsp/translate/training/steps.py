@@ -219,6 +219,8 @@ class _ScopePlan:
         """Put handlers on the statements that the updates of a block replace."""
         region = Region(self.ctx, one.block, one.items, one.updates)
         changed = region.changed()
+        if changed[0] in self.ctx.plan.left:
+            raise Refused(self.ctx.plan.left[changed[0]])
         for update in one.updates:
             self.writer.check(update)
         self._name(one)
@@ -229,7 +231,11 @@ class _ScopePlan:
             steps = []
             for update in one.updates:
                 self._notes(update)
-                steps.append(self.writer.write(update, statements))
+                try:
+                    steps.append(self.writer.write(update, statements))
+                except Refused as problem:
+                    self.ctx.plan.left[changed[0]] = str(problem)  # the file is written again, without this step
+                    return
             for step in steps:
                 self.steps.insert(one.block[0], step.function, self._in_front(one.block, changed[0]))
             region.write(statements, steps)

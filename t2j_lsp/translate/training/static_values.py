@@ -1,0 +1,71 @@
+"""Which values that a compiled function is given have to be known when it is traced, by where they are used."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.record import REGISTRY
+
+_ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "tensors"})
+"""Parameters of PyTorch's functions that are tensors."""
+_OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
+"""Functions that say of an array what its values don't decide."""
+
+
+def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
+    """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
+    return any(_static_place(place, inference) for place in places)
+
+
+def _static_place(node: ast.expr, inference: Inference) -> bool:
+    child: ast.AST = node
+    parent = inference.source.parents.get(node)
+    while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Starred | ast.Attribute):
+        if isinstance(parent, ast.BinOp):
+            other = parent.right if parent.left is child else parent.left
+            if isinstance(inference.fact(other), Tensor) or isinstance(inference.fact(parent), Tensor):
+                return False
+        child, parent = parent, inference.source.parents.get(parent)
+    match parent:
+        case ast.If() | ast.IfExp() | ast.While():
+            return parent.test is child
+        case ast.Compare():
+            return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
+        case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
+            return True
+        case ast.keyword():
+            call = inference.source.parents.get(parent)
+            return isinstance(call, ast.Call) and not _takes_array(call, parent, inference)
+        case ast.Call(func=ast.Name(id=name)) if name in _OF_NO_VALUE:
+            return False
+        case ast.Call() if parent.func is not child:
+            return not _takes_array(parent, child, inference)
+    return False
+
+
+def _takes_array(call: ast.Call, given: ast.AST, inference: Inference) -> bool:
+    """Whether what is given to a call, of which nothing else is known, is surely no setting of it.
+
+    A module and a function of the file compute with what they are given, and so does what the program was given
+    itself, which is a loss function. PyTorch's functions say by a parameter's name that it is a tensor.
+    """
+    fact, keyword = inference.fact(call.func), given.arg if isinstance(given, ast.keyword) else None
+    if is_module(fact):
+        return True
+    if keyword is not None and keyword not in _ARRAYS:
+        return False
+    if isinstance(fact, Function):
+        return keyword is None
+    value = inference.fact(given.value if isinstance(given, ast.keyword) else given)
+    if value != UNKNOWN and not isinstance(value, UnknownParameter):
+        return False
+    if isinstance(fact, UnknownParameter):
+        return True
+    rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+    if rule is None or keyword is not None:
+        return rule is not None
+    place = call.args.index(given) if given in call.args else len(call.args)
+    return any(p.name in _ARRAYS for p in (rule.signatures[0].parameters or ())[place : place + 1])

@@ -1,0 +1,125 @@
+"""Train steps whose model, loss and batches come from elsewhere: callers, settings, iterators of loaders."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
+STEP = """\
+def step(model{annotated}, x, y, optimizer, loss_fn{loss}, k=2):
+    {computed}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+"""
+
+
+def stepped(computed: str, annotated: str = "", loss: str = "") -> str:
+    done = convert(HEAD + STEP.format(computed=computed, annotated=annotated, loss=loss))
+    assert not done.gaps
+    return done.code
+
+
+@pytest.mark.parametrize("computed", ["loss = F.cross_entropy(model(x), y)", "loss = F.mse_loss(model(x), target=y)"])
+def test_what_a_loss_compares_with_is_an_array_whatever_is_known_of_it(computed: str) -> None:
+    assert "static_argnames" not in stepped(computed)
+
+
+def test_what_shapes_are_made_of_is_known_when_it_is_traced() -> None:
+    assert "static_argnames=('k',)" in stepped("loss = F.cross_entropy(model(x)[:, :k], y)")
+
+
+@pytest.mark.parametrize("loss", ["", ": nn.Module", ": torch.nn.Module"])
+def test_a_loss_that_is_called_a_module_may_be_a_function(loss: str) -> None:
+    code = stepped("loss = loss_fn(model(x), y)", ": nn.Module", loss)
+    assert "train_step(model, optimizer, jax.tree_util.Partial(loss_fn), x, y)" in code
+    assert "value_and_grad(compute_loss)(model)" in code
+
+
+CONDITIONAL = """\
+def on_batch(model, loss_fn, x, y, optimizer=None, reduction="mean"):
+    loss = loss_fn(model(x), y, reduction=reduction)
+
+    if optimizer is not None:
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return loss.item(), len(x)
+"""
+
+
+def test_a_step_that_is_made_where_there_is_an_optimizer_keeps_its_settings() -> None:
+    done = convert(HEAD + CONDITIONAL)
+    assert not done.gaps
+    assert "@nnx.jit(static_argnames=('reduction',))\ndef train_step(" in done.code
+    assert "eval_step = nnx.jit(compute_loss, static_argnames=('reduction',))" in done.code
+
+
+def test_a_step_that_turns_out_not_to_be_one_when_it_is_written_is_left() -> None:
+    text = stepped("loss = F.cross_entropy(model(x), y)")
+    assert "value_and_grad" in text
+    clipped = STEP.replace(
+        "    optimizer.step()", "    nn.utils.clip_grad_norm_(model.parameters())\n    optimizer.step()"
+    )
+    done = convert(HEAD + clipped.format(computed="loss = F.cross_entropy(model(x), y)", annotated="", loss=""))
+    assert any("what the gradients are clipped to" in gap.reason for gap in done.gaps)
+    assert "loss.backward()" in done.code
+
+
+ITERATORS = """\
+from torch.utils.data import DataLoader
+
+
+class Endless:
+    def __init__(self, data):
+        self.loader = DataLoader(data, batch_size=4)
+        self.batches = iter(self.loader)
+
+    def next(self):
+        try:
+            batch = next(self.batches)
+        except StopIteration:
+            self.batches = iter(self.loader)
+            batch = next(self.batches)
+        return batch
+
+
+def train(model, data, optimizer, steps):
+    endless = Endless(data)
+    for _ in range(steps):
+        batch = [t.to("cpu") for t in endless.next()]
+        x, y = batch
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_batches_that_an_object_takes_from_an_iterator_are_arrays() -> None:
+    done = convert(HEAD + ITERATORS)
+    assert not done.gaps
+    assert done.code.count("batch = jax.tree.map(jnp.asarray, next(self.batches))") == 2
+    assert "batch = [t for t in endless.next()]" in done.code
+
+
+@pytest.mark.parametrize("taken", ["x, y = next(batches)", "x, y = next(batches, None)"])
+def test_an_iterator_that_is_made_again_gives_arrays(taken: str) -> None:
+    text = f"""\
+from torch.utils.data import DataLoader
+
+loader = DataLoader(torch.zeros(8, 3))
+batches = iter(loader)
+for step in range(9):
+    if step == 5:
+        batches = iter(loader)
+    {taken}
+    print(x.view(-1).mean(), y.size(0))
+"""
+    code = convert(HEAD + text).code
+    assert f"x, y = jax.tree.map(jnp.asarray, {taken.partition(' = ')[2]})" in code
+    assert "print(x.reshape(-1).mean(), y.shape[0])" in code

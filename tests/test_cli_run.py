@@ -66,6 +66,14 @@ def test_a_difference_is_shown_with_its_places(capsys: pytest.CaptureFixture[str
     ]
 
 
+def test_synthetic_data_is_said_with_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    show(ProgramReport(VerdictKind.EQUIVALENT, synthetic=("MNIST: 60000 made-up images",)))
+    assert capsys.readouterr().out.splitlines() == [
+        "synthetic: MNIST: 60000 made-up images",
+        "equivalent (synthetic data)",
+    ]
+
+
 def test_a_program_runs_with_its_arguments_and_writes_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

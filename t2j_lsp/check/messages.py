@@ -346,6 +346,8 @@ class ProgramRun(Message):
     saved: dict[str, Any] = field(default_factory=dict)
     """Arrays and texts by the name of the file that the program wrote."""
     problems: list[str] = field(default_factory=list)
+    stood_in: list[str] = field(default_factory=list)
+    """What of its data was made up or left out."""
     draws: dict[str, int] = field(default_factory=dict)
     """How many draws it made outside of constructors, by their kind and shape."""
     ran: list[Any] = field(default_factory=list)

@@ -41,6 +41,13 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("--converted", metavar="FILE", type=Path, help="the same")
     parser.add_argument("--steps", metavar="N", type=_count, help="stop both after N optimizer steps")
+    parser.add_argument(
+        "--data",
+        choices=("own", "synthetic"),
+        default="own",
+        help="synthetic: make up data sets of torchvision and texts that are not there, and end each pass over a "
+        "loader after a few batches",
+    )
     parser.add_argument("--float64", action="store_true", help="run both in float64")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each run (600)")
     add_init(parser)
@@ -96,7 +103,13 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
         return run_program(
             arguments.source,
             converted,
-            RunSettings(arguments.of_program, arguments.steps, arguments.timeout, arguments.float64),
+            RunSettings(
+                arguments.of_program,
+                arguments.steps,
+                arguments.timeout,
+                arguments.float64,
+                arguments.data == "synthetic",
+            ),
             device=arguments.device,
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
@@ -118,6 +131,8 @@ def show(report: ProgramReport) -> None:
         print_table(("compared", "count", "numbers", "max rel error", "tolerance"), rows, numeric=(1, 2, 3, 4))
     for line in report.notes:
         print(f"note: {line}")
+    for line in report.synthetic:
+        print(f"synthetic: {line}")
     chaotic = sum(one.chaotic for one in report.values.values())
     if chaotic:
         print(f"note: {counted(chaotic, 'number')} left out, which PyTorch itself does not settle")
@@ -129,7 +144,7 @@ def show(report: ProgramReport) -> None:
     if report.reason:
         places = _places(report)
         print(f"{report.precision}: {report.reason}{places}" if report.divergence else report.reason)
-    print(report.verdict)
+    print(f"{report.verdict} (synthetic data)" if report.synthetic else report.verdict)
 
 
 def _places(report: ProgramReport) -> str:

@@ -58,6 +58,8 @@ class ProgramReport:
     """By side, ``torch`` and ``jax``, in the precision of the program."""
     gaps: tuple[int, ...] = ()
     """Lines of the PyTorch file that were not converted: then nothing was run."""
+    synthetic: tuple[str, ...] = ()
+    """What of the data was made up or left out, where that was asked for."""
     notes: list[str] = field(default_factory=list)
     containment: Containment | None = None
 
@@ -75,6 +77,7 @@ class ProgramReport:
             "divergence": asdict(self.divergence) if self.divergence else None,
             "times": {side: asdict(one) for side, one in self.times.items()},
             "gaps": list(self.gaps),
+            "synthetic": list(self.synthetic),
             "notes": self.notes,
             **({"containment": self.containment.to_json()} if self.containment else {}),
         }

@@ -54,6 +54,8 @@ class Settings:
     """Seconds for each of the runs that a verdict takes."""
     run_arguments: tuple[str, ...] = ()
     """The command line of programs that are run."""
+    run_data: str = "own"
+    """Whether data sets that are not there are made up for programs that are run."""
     keep_fixes: bool = False
     """Whether the user's own fixes are kept as fixed bugs, on this machine."""
     docs_url: str = ""
@@ -97,6 +99,7 @@ CLIENT_NAMES: dict[str, str] = {
     "run.steps": "run_steps",
     "run.timeout": "run_timeout",
     "run.arguments": "run_arguments",
+    "run.data": "run_data",
     "fixes.keep": "keep_fixes",
     "docsUrl": "docs_url",
     "model.names": "model_names",
@@ -114,6 +117,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "initial_values": ("torch", "flax"),
     "check_stage": STAGES,
     "check_device": ("auto", "cpu", "gpu"),
+    "run_data": ("own", "synthetic"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -121,6 +121,19 @@ def test_a_program_without_a_conversion_is_converted_and_one_with_gaps_is_not_ru
     trusted.change(path.as_uri(), 2, {"text": gaps})
     answer = trusted.command("t2j.run", path.as_uri(), timeout=TIMEOUT)
     assert answer["message"] == "script.py: ? programs not compared: 1 place of it left as PyTorch: nothing was run"
+
+
+def test_a_lens_says_that_data_was_made_up(start: Callable[..., Client], tmp_path: Path) -> None:
+    client = start(options={"trusted": True, "settings": {"run": {"data": "synthetic"}}})
+    client.settings = {"run": {"data": "synthetic"}}
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT + "print(len(open('missing.txt').read()))\n")
+    client.open(path.as_uri(), path.read_text())
+    assert client.command("t2j.run", path.as_uri(), timeout=TIMEOUT)["synthetic"] == [
+        "missing.txt: a text of made-up words"
+    ]
+    (_, title), *_ = runs(client, path.as_uri())
+    assert title.startswith("✓ ran both: ") and "synthetic data" in title
 
 
 def test_a_run_is_stopped_and_the_next_one_goes_on(trusted: Client, tmp_path: Path) -> None:

@@ -38,12 +38,16 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How programs are run: their arguments, the optimizer steps they make at most, and seconds for each run."""
+    """How programs are run: their arguments, the optimizer steps they make at most, and seconds for each run.
+
+    ``synthetic``: data sets that are not there are made up, and loaders end after a few batches.
+    """
 
     arguments: Sequence[str] = ()
     steps: int | None = None
     timeout: float = 600.0
     wide: bool = False
+    synthetic: bool = False
 
 
 def run_program(
@@ -131,6 +135,7 @@ class _Run:
         }
         report = ProgramReport(VerdictKind.EQUIVALENT, steps=torch.steps, stopped=torch.stopped, times=times)
         report.notes = [*dict.fromkeys(jax.problems), *_draws(torch, jax)]
+        report.synthetic = tuple(dict.fromkeys((*torch.stood_in, *jax.stood_in)))
         if torch.failure is not None or torch.exit_code:
             report.failed = _end(torch)
         comparison = self._compared(report, torch, jax, wide)
@@ -213,6 +218,7 @@ class _Run:
                 folder=str(self.sides["torch"].path.parent),
                 arguments=list(self.settings.arguments),
                 seed=_SEED,
+                synthetic=self.settings.synthetic,
                 wide=wide,
                 budget=budget,
                 **message,
@@ -227,10 +233,16 @@ class _Run:
         assert failure is not None
         met = self.pool.refused[kind]
         if refused(failure) or met and not set(failure.bases) & _OWN_FAULTS:
-            raise NotRunError(refusal(kind, met[0] if met else str(failure)))
+            raise NotRunError(refusal(kind, met[0] if met else str(failure)) + self._hint())
         if {"ModuleNotFoundError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases):
             side = "PyTorch program" if kind == "torch" else "conversion"
-            raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}")
+            raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}{self._hint()}")
+
+    def _hint(self) -> str:
+        """What may help where a program lacks something."""
+        data = "torchvision" in self.sides["torch"].text or ".txt" in self.sides["torch"].text
+        hint = "; --data synthetic makes up data sets of torchvision and texts"
+        return hint if data and not self.settings.synthetic else ""
 
     def _ends(self, torch: ProgramRun, jax: ProgramRun) -> ProgramDifference | None:
         """Where one of the two fails and the other does not fail in the same way and place."""

@@ -87,7 +87,7 @@ class Checker:
         report = run_program(
             source,
             converted if converted is not None else code,
-            RunSettings(request["arguments"], request["steps"], request["timeout"]),
+            RunSettings(request["arguments"], request["steps"], request["timeout"], synthetic=request["synthetic"]),
             pool=self.workers(request),
             neighbour=_converted_neighbour,
             source_map=fresh.source_map if code == fresh.code else None,

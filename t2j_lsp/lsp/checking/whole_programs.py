@@ -66,6 +66,7 @@ class WholePrograms:
                 "arguments": settings.run_arguments,
                 "steps": settings.run_steps,
                 "timeout": settings.run_timeout,
+                "synthetic": settings.run_data == "synthetic",
                 "device": settings.check_device,
                 "init": settings.initial_values,
                 "torch_python": settings.torch_python,

@@ -176,6 +176,7 @@ def program_line(report: Mapping[str, Any], stale: bool = False, converted: str 
         errors = [one["max_rel_err"] for one in report["values"].values() if one["numbers"]]
         if errors:
             parts.append(f"worst error {max(errors):.0e}" if max(errors) else "no error at all")
+    parts += ["synthetic data"] if report["synthetic"] else []
     if report["device"] and kind is not VerdictKind.UNCHECKED:
         parts.append(device_word(report["device"]))
     return f"{MARKS[kind]} " + " · ".join([*parts, *([EDITED] if stale else [])])
@@ -192,7 +193,7 @@ def _ran(report: Mapping[str, Any]) -> str:
 
 def program_tooltip(report: Mapping[str, Any]) -> str:
     """All that a report on two programs says in words."""
-    lines = [report["reason"], *report["notes"]]
+    lines = [report["reason"], *report["notes"], *(f"synthetic: {one}" for one in report["synthetic"])]
     for what, one in report["values"].items():
         if one["count"]:
             worst = f"{counted(one['numbers'], 'number')}, largest relative difference {one['max_rel_err']:.1e}"

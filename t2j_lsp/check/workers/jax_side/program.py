@@ -24,6 +24,7 @@ from t2j_lsp.check.workers.programs.files import listed, written
 from t2j_lsp.check.workers.programs.made import Constructions, collected
 from t2j_lsp.check.workers.programs.recorder import OutputRecorder
 from t2j_lsp.check.workers.programs.running import copy_folder, run
+from t2j_lsp.check.workers.programs.stand_in_texts import texts_stood_in
 from t2j_lsp.check.workers.programs.streams import Streams
 from t2j_lsp.check.workers.widen import enables_x64, widen
 from t2j_lsp.weights import load_torch_state, torch_names, torch_state
@@ -61,6 +62,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     texts = [m["text"] for m in request["slice"]["modules"]]
     pairs: dict[int, nnx.Module] = {}
     problems: list[str] = []
+    made_up: dict[str, None] | None = {} if request["synthetic"] else None
     copy_folder(request["folder"], os.getcwd())
     before = listed(os.getcwd())
 
@@ -76,7 +78,9 @@ def program(request: dict[str, Any]) -> ProgramRun:
             stack.enter_context(program_random.initializing(streams))
             stack.enter_context(_reporting(_Run(Constructions(streams, on_made), budget)))
             if any("torch" in text for text in texts):
-                stack.enter_context(_kept_torch(streams, wide))
+                stack.enter_context(_kept_torch(streams, wide, texts, made_up))
+            if made_up is not None:
+                stack.enter_context(texts_stood_in(recorder.files, made_up.setdefault))
             yield
 
     x64 = wide or any(enables_x64(text) for text in texts)
@@ -88,6 +92,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     result.saved = written(os.getcwd(), before, _checkpoint)
     result.problems = problems
     result.draws = streams.made
+    result.stood_in = list(made_up or ())
     result.ran = RAN.to_plain()
     return result
 
@@ -140,8 +145,11 @@ def _start_as_torch(module: nnx.Module, made: list[MadeModule], pairs: dict[int,
 
 
 @contextmanager
-def _kept_torch(streams: Streams, wide: bool) -> Iterator[None]:
-    """Torch's part in the program, its loaders, draws the same numbers and loads in this process."""
+def _kept_torch(streams: Streams, wide: bool, texts: list[str], made_up: dict[str, None] | None) -> Iterator[None]:
+    """Torch's part in the program, its loaders, draws the same numbers and loads in this process.
+
+    ``made_up`` gets what of its data is made up; None where nothing is to be.
+    """
     side = "t2j_lsp.check.workers.torch_side"
     try:
         torch = importlib.import_module("torch")
@@ -157,7 +165,12 @@ def _kept_torch(streams: Streams, wide: bool) -> Iterator[None]:
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
     try:
         tape = importlib.import_module(f"{side}.program_random").ProgramTape(streams)
-        with torch_random.drawing(tape), importlib.import_module(f"{side}.loaders").loading_here():
+        with ExitStack() as stack:
+            stack.enter_context(torch_random.drawing(tape))
+            stack.enter_context(importlib.import_module(f"{side}.loaders").loading_here())
+            if made_up is not None:
+                stand_ins = importlib.import_module(f"{side}.stand_ins")
+                stack.enter_context(stand_ins.data_stood_in(texts, made_up.setdefault))
             yield
     finally:
         torch.set_default_dtype(default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -20,6 +20,7 @@ from t2j_lsp.check.workers.programs.files import listed, written
 from t2j_lsp.check.workers.programs.made import Constructions, assigned_names, collected
 from t2j_lsp.check.workers.programs.recorder import OutputRecorder
 from t2j_lsp.check.workers.programs.running import copy_folder, run
+from t2j_lsp.check.workers.programs.stand_in_texts import texts_stood_in
 from t2j_lsp.check.workers.programs.streams import Streams
 from t2j_lsp.check.workers.widen import widen
 
@@ -31,6 +32,7 @@ from .loaders import loading_here
 from .process_group import alone
 from .program_random import ProgramTape, moved
 from .recurrent import layer_by_layer
+from .stand_ins import data_stood_in
 
 
 def program(request: dict[str, Any]) -> ProgramRun:
@@ -42,6 +44,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     names = assigned_names(main["text"])
     rng = np.random.default_rng(2)
     held: list[tuple[nn.Module, MadeModule]] = []
+    made_up: dict[str, None] = {}
     copy_folder(request["folder"], os.getcwd())
     before = listed(os.getcwd())
 
@@ -60,8 +63,15 @@ def program(request: dict[str, Any]) -> ProgramRun:
 
         made_here = reporting(Constructions(streams, on_made))
         leaves = _leaves_moved(request["moved"], rng) if request["moved"] is not None else nullcontext()
-        with made_here, loading_here(), alone(), layer_by_layer(), torch_random.drawing(tape), _counted(budget), leaves:
-            yield
+        with ExitStack() as stack:
+            if request["synthetic"]:
+                texts = [m["text"] for m in request["slice"]["modules"]]
+                stack.enter_context(data_stood_in(texts, made_up.setdefault))
+                stack.enter_context(texts_stood_in(recorder.files, made_up.setdefault))
+            for context in (made_here, loading_here(), alone(), layer_by_layer(), torch_random.drawing(tape)):
+                stack.enter_context(context)
+            with _counted(budget), leaves:
+                yield
 
     wide, default = request["wide"], torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
@@ -77,6 +87,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     result.collected = collected(vars(module), number)
     result.saved = written(os.getcwd(), before, _checkpoint)
     result.draws = streams.made
+    result.stood_in = list(made_up)
     result.ran = RAN.to_plain()
     return result
 

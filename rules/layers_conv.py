@@ -54,19 +54,27 @@ def _tuple_text(sizes: tuple[str, ...]) -> str:
 
 def conv_channels_last(rank: int) -> Build:
     """nnx.Conv with its channels on the last axis, where every size is surely known to be an int or a literal tuple."""
+    return _conv(rank, "nnx.Conv", lambda call, text: call.site.init(text))
+
+
+def conv_channels_first(rank: int) -> Build:
+    """A subclass of it that takes PyTorch's axes and has PyTorch's initial values."""
+    return _conv(rank, "ChannelsFirstConv", lambda call, text: "")
+
+
+def _conv(rank: int, head: str, init_text: Callable[[Call, str], str]) -> Build:
 
     def build(call: Call) -> Piece | None:
         if call.given("dtype") or call.given("padding_mode"):
             return None
         kernel, stride = _size_texts(call["kernel_size"], rank), _size_texts(call["stride"], rank)
-        dilation, padding = _sizes(call["dilation"], rank), call.literal("padding")
+        dilation, padding = _size_texts(call["dilation"], rank), call.literal("padding")
         pads = _sizes(call["padding"], rank)
         pad_is_int = isinstance(call["padding"].fact, Scalar) and call["padding"].fact.kind == "int"
         if kernel is None or stride is None or dilation is None:
             return None
-        text = f"nnx.Conv({{in_channels}}, {{out_channels}}, {_tuple_text(kernel)}"
-        if set(stride) != {"1"}:
-            text += ", strides=" + (stride[0] if len(set(stride)) == 1 else _tuple_text(stride))
+        text = f"{head}({{in_channels}}, {{out_channels}}, {_tuple_text(kernel)}"
+        text += f", strides={_alike(stride)}" if set(stride) != {"1"} else ""
         if pads is not None:
             text += f", padding={_pad_pairs(pads)}"
         elif padding == "valid" or (padding == "same" and set(kernel) <= {"1", "3", "5", "7", "9", "11"}):
@@ -75,23 +83,34 @@ def conv_channels_last(rank: int) -> Build:
             text += ", padding={padding}"
         else:
             return None
-        if set(dilation) != {1}:
-            text += f", kernel_dilation={_shown(dilation)}"
+        text += f", kernel_dilation={_alike(dilation)}" if set(dilation) != {"1"} else ""
         text += ", feature_group_count={groups?}"
         bias = call.literal("bias")
         text += "" if bias is True else ", use_bias={bias}"
         init = ", kernel_init=uniform_fan_in" if bias is False else f", **uniform_init({_fan_in(call, kernel)})"
-        text += call.site.init(init)
+        text += init_text(call, init)
         return call.emit(text + ", rngs={rngs})", rngs=call.site.rngs())
 
     return build
 
 
-def conv_transpose_channels_last(rank: int) -> Build:
-    """nnx.ConvTranspose, the gradient of a convolution, where every size is a literal.
+def _alike(sizes: tuple[str, ...]) -> str:
+    """Sizes as Flax takes them: one number stands for all axes."""
+    return sizes[0] if len(set(sizes)) == 1 else _tuple_text(sizes)
 
-    It is padded by what the kernel reaches over the border without PyTorch's padding, which crops.
-    """
+
+def conv_transpose_channels_last(rank: int) -> Build:
+    """nnx.ConvTranspose, the gradient of a convolution, where every size is a literal."""
+    return _conv_transpose(rank, "nnx.ConvTranspose", _transpose_options)
+
+
+def conv_transpose_channels_first(rank: int) -> Build:
+    """A subclass of it that takes PyTorch's axes and has PyTorch's initial values."""
+    return _conv_transpose(rank, "ChannelsFirstConvTranspose", lambda call, area: "")
+
+
+def _conv_transpose(rank: int, head: str, options: Callable[[Call, int], str]) -> Build:
+    """It is padded by what the kernel reaches over the border without PyTorch's padding, which crops."""
 
     def build(call: Call) -> Piece | None:
         names = ("kernel_size", "stride", "padding", "output_padding", "dilation")
@@ -103,19 +122,24 @@ def conv_transpose_channels_last(rank: int) -> Build:
         reach = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
         pairs = ", ".join(f"({one}, {one + more})" for one, more in zip(reach, extra, strict=True))
         alike = len(set(reach)) == 1 and not any(extra)
-        text = f"nnx.ConvTranspose({{in_channels}}, {{out_channels}}, {_shown(kernel)}"
+        text = f"{head}({{in_channels}}, {{out_channels}}, {_shown(kernel)}"
         text += f", strides={stride[0] if len(set(stride)) == 1 else _shown(stride)}" if set(stride) != {1} else ""
         text += f", padding={reach[0] if alike else f'({pairs},)' if rank == 1 else f'({pairs})'}"
         text += f", kernel_dilation={_shown(dilation)}" if set(dilation) != {1} else ""
-        bias = call.literal("bias")
-        text += "" if bias is True else ", use_bias={bias}"
-        fan_in = f"{{out_channels}} * {math.prod(kernel)}" if math.prod(kernel) != 1 else "{out_channels}"
-        if isinstance(channels := call.literal("out_channels"), int):
-            fan_in = str(channels * math.prod(kernel))
-        text += call.site.init(", kernel_init=uniform_fan_in" if bias is False else f", **uniform_init({fan_in})")
-        return call.emit(text + ", transpose_kernel=True, rngs={rngs})", rngs=call.site.rngs())
+        text += "" if call.literal("bias") is True else ", use_bias={bias}"
+        return call.emit(text + options(call, math.prod(kernel)) + ", rngs={rngs})", rngs=call.site.rngs())
 
     return build
+
+
+def _transpose_options(call: Call, area: int) -> str:
+    """The initial values of a transposed convolution whose kernel has so many places."""
+    fan_in = f"{{out_channels}} * {area}" if area != 1 else "{out_channels}"
+    if isinstance(channels := call.literal("out_channels"), int):
+        fan_in = str(channels * area)
+    no_bias = call.literal("bias") is False
+    init = call.site.init(", kernel_init=uniform_fan_in" if no_bias else f", **uniform_init({fan_in})")
+    return init + ", transpose_kernel=True"
 
 
 def _fan_in(call: Call, kernel: tuple[str, ...]) -> str:
@@ -206,6 +230,7 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.Conv{rank}d{CONV}",
         channels_last=conv_channels_last(rank),
+        channels_first=conv_channels_first(rank),
         spatial=rank,
         flax="nnx.Conv",
         attributes={"weight": "kernel"},
@@ -215,6 +240,7 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}",
         channels_last=conv_transpose_channels_last(rank),
+        channels_first=conv_transpose_channels_first(rank),
         spatial=rank,
         flax="nnx.ConvTranspose",
         attributes={"weight": "kernel"},

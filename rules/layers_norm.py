@@ -11,7 +11,7 @@ SAME = Tensor(dtype="same")
 BATCH = {"weight": "scale", "running_mean": "mean", "running_var": "var"}
 
 
-def _batch_channels_last(call: Call) -> Piece | None:
+def _batch_channels_last(call: Call, axis: str = "") -> Piece | None:
     """BatchNorm (nnx's, with PyTorch's unbiased running variance) on the last axis."""
     momentum = call.literal("momentum")
     if call.given("dtype") or any(map(call.given, ("track_running_stats", "affine", "bias"))):
@@ -22,7 +22,7 @@ def _batch_channels_last(call: Call) -> Piece | None:
         kept = f", momentum={round(1 - momentum, 12)}"
     else:
         kept = ""
-    return call.emit("BatchNorm({num_features}" + kept + ", epsilon={eps?}, rngs={rngs})", rngs=call.site.rngs())
+    return call.emit("BatchNorm({num_features}" + axis + kept + ", epsilon={eps?}, rngs={rngs})", rngs=call.site.rngs())
 
 
 for rank in (1, 2, 3):
@@ -30,6 +30,7 @@ for rank in (1, 2, 3):
         f"torch.nn.BatchNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
         " device=None, dtype=None, *, bias=True)",
         channels_last=_batch_channels_last,
+        channels_first=lambda call: _batch_channels_last(call, ", axis=1"),
         spatial=rank,
         flax="nnx.BatchNorm",
         attributes=BATCH,

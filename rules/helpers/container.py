@@ -30,10 +30,11 @@ class Sequential(nnx.Sequential):
     """
 
     def __init__(self, *modules: Any, rngs: nnx.Rngs | None = None):
-        self._names: tuple[str, ...] = ()
         named = len(modules) == 1 and isinstance(modules[0], Mapping)
-        for name, module in modules[0].items() if named else enumerate(modules):
-            self.add_module(str(name), module)
+        children = dict(modules[0] if named else enumerate(modules))
+        self._names = tuple(map(str, children))
+        for name, module in children.items():
+            setattr(self, str(name), module)
 
     def add_module(self, name: str, module: Callable[..., Any]) -> None:
         """Adds a module under a name of its own, or replaces the one of that name."""
@@ -45,7 +46,7 @@ class Sequential(nnx.Sequential):
 
     def append(self, module: Callable[..., Any]) -> "Sequential":
         """Adds a module under its position."""
-        self.add_module(str(len(self)), module)
+        self.add_module(str(len(self._names)), module)
         return self
 
     def extend(self, modules: Iterable[Callable[..., Any]]) -> "Sequential":
@@ -87,8 +88,8 @@ class Sequential(nnx.Sequential):
 
     def __call__(self, x: Any) -> Any:
         """Applies the modules one after the other."""
-        for module in self:
-            x = module(x)
+        for name in self._names:
+            x = getattr(self, name)(x)
         return x
 
 

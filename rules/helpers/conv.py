@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#convolution-layers and `tor
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -152,6 +153,19 @@ class ConvNd(nnx.Conv):
         return jnp.moveaxis(super().__call__(x), -1, -self.rank - 1)
 
 
+class ChannelsFirstConv(nnx.Conv):
+    """`nnx.Conv` with PyTorch's axes, (N, C, *spatial) or (C, *spatial), and PyTorch's initial values."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
+        fan_in = inputs // options.get("feature_group_count", 1) * math.prod(kernel)
+        super().__init__(inputs, outputs, kernel, **options, **uniform_init(fan_in))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Convolves `x`."""
+        axis = -len(self.kernel_size) - 1
+        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, axis, -1)), -1, axis)
+
+
 class Conv1d(ConvNd):
     """PyTorch's `nn.Conv1d`: (N, in, L) or (in, L)."""
 
@@ -241,6 +255,19 @@ class ConvTransposeNd(nnx.ConvTranspose):
         if self.bias is not None:
             y += self.bias[...]
         return jnp.moveaxis(y.reshape(*x.shape[: -self.rank - 1], *y.shape[1:]), -1, -self.rank - 1)
+
+
+class ChannelsFirstConvTranspose(nnx.ConvTranspose):
+    """`nnx.ConvTranspose` with PyTorch's axes, (N, C, *spatial) or (C, *spatial), and PyTorch's initial values."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
+        options |= uniform_init(outputs * math.prod(kernel))
+        super().__init__(inputs, outputs, kernel, transpose_kernel=True, **options)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Applies the layer to `x`."""
+        axis = -len(self.kernel_size) - 1
+        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, axis, -1)), -1, axis)
 
 
 class ConvTranspose1d(ConvTransposeNd):

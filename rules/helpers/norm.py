@@ -26,16 +26,15 @@ class BatchNorm(nnx.BatchNorm):
     def __init__(self, num_features: int, *, momentum: float = 0.9, **options: Any):
         super().__init__(num_features, momentum=momentum, use_fast_variance=False, **options)
 
-    def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
-        """Normalizes `x` and, unless `use_running_average`, updates `mean` and `var`."""
-        frozen = self.use_running_average if use_running_average is None else use_running_average
-        if frozen or x.size == 0:
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Normalizes `x` and, in training, updates `mean` and `var`."""
+        if self.use_running_average or x.size == 0:
             return super().__call__(x, use_running_average=True)
         count = x.size // self.num_features
         if count == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
+            raise ValueError(f"Expected more than 1 value per channel, got {x.shape}")
         kept = self.momentum * self.var[...]
-        y = super().__call__(x, use_running_average=False)
+        y = super().__call__(x)
         # What was added to `kept` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
         self.var[...] += (self.var[...] - kept) / (count - 1)
         return y
@@ -78,14 +77,14 @@ class ChannelsFirstBatchNorm(BatchNorm):
     running_mean = property(lambda self: self.mean)
     running_var = property(lambda self: self.var)
 
-    def __call__(self, x: jax.Array, use_running_average: bool | None = None) -> jax.Array:
+    def __call__(self, x: jax.Array) -> jax.Array:
         """Normalizes `x`, (N, C, *spatial), and updates the running statistics in training."""
         if not self.track_running_stats:
             return batch_norm(x, None, None, self.scale, self.bias, training=True, eps=self.eps)
-        if not self.cumulative or (self.use_running_average if use_running_average is None else use_running_average):
-            return super().__call__(x, use_running_average)
+        if not self.cumulative or self.use_running_average:
+            return super().__call__(x)
         mean, var = self.mean[...], self.var[...]
-        y = super().__call__(x, use_running_average)  # with momentum 0: leaves the statistics of this batch
+        y = super().__call__(x)  # with momentum 0: leaves the statistics of this batch
         self.num_batches_tracked[...] += 1
         self.mean[...] = mean + (self.mean[...] - mean) / self.num_batches_tracked[...]
         self.var[...] = var + (self.var[...] - var) / self.num_batches_tracked[...]

@@ -123,3 +123,23 @@ def test_attributes_that_torch_code_reads() -> None:
     assert module.weight.shape == tuple(reference.weight.shape)
     np.testing.assert_array_equal(module.weight[5, 1, 2, 0], module.kernel[2, 0, 1, 5])
     assert isinstance(module, nnx.Conv)
+
+
+FIRST: dict[str, tuple[nnx.Module, torch.nn.Module]] = {
+    "a convolution in groups": (
+        conv.ChannelsFirstConv(4, 6, (3, 2), strides=(2, 1), padding=1, feature_group_count=2, rngs=nnx.Rngs(0)),
+        torch.nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=1, groups=2),
+    ),
+    "a transposed convolution": (
+        conv.ChannelsFirstConvTranspose(4, 6, (3, 2), strides=2, padding=((2, 2), (1, 1)), rngs=nnx.Rngs(0)),
+        torch.nn.ConvTranspose2d(4, 6, (3, 2), stride=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_flaxs_convolution_with_pytorchs_axes_agrees_with_torch(name: str) -> None:
+    module, reference = FIRST[name]
+    same_distribution(module, reference)
+    same_module(module, reference, array(2, 4, 9, 7), jit=True)
+    same_module(module, reference, array(4, 9, 7))

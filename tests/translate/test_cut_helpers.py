@@ -151,7 +151,7 @@ def test_an_attribute_that_the_program_sets_is_no_constant(change: str) -> None:
 
 def test_modes_are_not_constants() -> None:
     source = LIBRARY.format("norm = nn.BatchNorm1d(3)", "self.norm(x)") + PROGRAM
-    text = ast.unparse(definitions(source)["BatchNorm1d"])
+    text = ast.unparse(definitions(source)["BatchNorm"])
     assert "self.use_running_average" in text
 
 
@@ -159,6 +159,42 @@ def test_a_class_that_is_handed_around_stays_whole() -> None:
     source = "def block(norm):\n    return norm(4)\n\n\nlayers = [block(n) for n in (nn.BatchNorm1d, nn.BatchNorm2d)]\n"
     whole = helpers()["ChannelsFirstBatchNorm"].text
     assert parameters(definitions(source)["ChannelsFirstBatchNorm"]) == parameters(ast.parse(whole).body[0])
+
+
+FACTORIES = {
+    "a default": "class Block(nn.Module):\n    def __init__(self, norm=nn.BatchNorm2d):\n        self.norm = norm(4)\n",
+    "a partial, or what is given": "from functools import partial\n\n\n"
+    "class Block(nn.Module):\n    def __init__(self, norm=None):\n"
+    "        norm = norm or partial(nn.BatchNorm2d, eps=1e-3)\n        self.norm = norm(4)\n",
+    "a choice": "def make(norm, last):\n    if norm is None:\n"
+    "        norm = nn.BatchNorm2d if last else nn.BatchNorm1d\n    return norm(4)\n",
+    "a block that is one of the file's": "class Block(nn.Module):\n    def __init__(self, width, norm):\n"
+    "        self.norm = norm(width)\n\n\nclass Net(nn.Module):\n    def __init__(self, block):\n"
+    "        self.one = self.make(block, nn.BatchNorm2d)\n\n"
+    "    def make(self, block, norm):\n        return block(4, norm)\n\n\nnet = Net(Block)\n",
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_a_class_that_is_handed_around_is_followed_by_name(name: str) -> None:
+    found = definitions(FACTORIES[name])
+    norm = next(n for n in ("ChannelsFirstBatchNorm", "BatchNorm2d") if n in found)
+    eps = ["eps"] if "partial" in name else []
+    assert parameters(found[norm]) == ["self", "num_features", *eps, "rngs"]
+
+
+LOST = {
+    "a block of which nothing is known": "def make(block):\n    return block(4, nn.BatchNorm2d)\n",
+    "another block that passes more": FACTORIES["a block that is one of the file's"]
+    + "\n\nclass Other(nn.Module):\n    def __init__(self, width, norm):\n"
+    "        self.norm = norm(width, affine=False)\n\n\nother = Net(Other)\n",
+    "arguments of which nothing is known": "def make(*args, norm=nn.BatchNorm2d):\n    return norm(*args)\n",
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_class_keeps_what_may_be_passed_where_it_gets_to(name: str) -> None:
+    assert "affine" in parameters(definitions(LOST[name])["BatchNorm2d"])
 
 
 def test_a_class_that_the_user_derives_from_stays_whole() -> None:
@@ -389,6 +425,12 @@ def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
         s.name for s in definitions(source.replace("{0}", ""))["Sequential"].body if isinstance(s, ast.FunctionDef)
     }
     assert "__getitem__" in found and not found & {"insert", "__delitem__", "_assign"}
+    unread = definitions(
+        "class Net(nn.Sequential):\n    def __init__(self):\n        layers = []\n        layers.append(nn.ReLU())\n"
+        "        super().__init__(*layers)\n"
+    )["Sequential"]
+    assert isinstance(unread, ast.ClassDef)
+    assert {s.name for s in unread.body if isinstance(s, ast.FunctionDef)} == {"__init__", "__call__"}
     again = source.replace(
         "{0}", "\n\n    def cut(self):\n        del self.layers[1]\n        self.layers.insert(0, nn.ReLU())"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -64,7 +66,7 @@ def test_a_layer_that_is_not_only_called_keeps_pytorchs_axes() -> None:
         def forward(self, x):
             return F.conv2d(x, self.conv.weight)
     """)
-    assert "self.conv = Conv2d(3, 6, 3, rngs=rngs)" in code
+    assert "self.conv = ChannelsFirstConv(3, 6, (3, 3), padding=0, rngs=rngs)" in code
 
 
 def test_a_subclass_of_sequential_keeps_pytorchs_axes() -> None:
@@ -75,7 +77,8 @@ def test_a_subclass_of_sequential_keeps_pytorchs_axes() -> None:
             self.conv = nn.Conv2d(3, 6, 3)
             self.norm = nn.BatchNorm2d(6)
     """)
-    assert 'self.add_module("conv", Conv2d(3, 6, 3, rngs=rngs))' in code
+    assert 'self.add_module("conv", ChannelsFirstConv(3, 6, (3, 3), padding=0, rngs=rngs))' in code
+    assert 'self.add_module("norm", BatchNorm(6, axis=1, rngs=rngs))' in code
     assert "moveaxis" not in code
 
 
@@ -212,7 +215,7 @@ def test_what_has_no_sure_form_keeps_pytorchs_axes(name: str) -> None:
         def forward(self, x):
             return self.net(x)
     """)
-    assert "moveaxis" not in code and ("Conv2d(" in code or "ConvTranspose2d(" in code)
+    assert "moveaxis" not in code and re.search(r"ChannelsFirstConv(Transpose)?\(|Conv2d\(|ConvTranspose2d\(", code)
 
 
 def test_a_list_that_is_used_otherwise_keeps_pytorchs_axes() -> None:

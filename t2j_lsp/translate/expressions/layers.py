@@ -77,6 +77,8 @@ class Layers:
         build = layer.direct
         if node in self.ctx.plan.layout.channels_last and layer.channels_last is not None:
             build = layer.channels_last
+        elif node in self.ctx.plan.layout.channels_first and layer.channels_first is not None:
+            build = layer.channels_first
         if layer.border is not None and (spatial := self.ctx.plan.layout.borders.get(node)):
             build = layer.border.form(spatial)
         if layer.on_linear is not None and self.is_linears_table(node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.layout.plan import shared_base
+from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.facts import Function, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass

@@ -115,6 +115,8 @@ class State:
     """Constructor calls of containers that are indexed, measured or iterated."""
     indexes_any: bool = False
     """Whether a module of unknown class is indexed somewhere."""
+    indexes_own: bool = False
+    """Whether a container of a class of the file is, or something of which nothing is known."""
     calls_unknown: bool = False
     """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
     hands_modules: bool = False
@@ -169,6 +171,8 @@ class State:
                 self.indexes_any = True
         elif isinstance(fact, AnyModule):
             self.indexes_any = True
+        elif isinstance(fact, Instance) and fact.cls.info.layer_base is not None:
+            self.indexes_own = True
 
     def note_random(self, name: str, rule: Rule) -> None:
         """A torch function was called that may draw random numbers."""

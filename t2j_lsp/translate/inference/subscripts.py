@@ -58,11 +58,13 @@ class SubscriptFacts:
                         return owner.items[index.value]
                 return element(owner) if owner.items is not None else AnyModule()
             case Instance() if owner.cls.info.layer_base in CONTAINERS:
+                self.state.note_indexed(owner)
                 return AnyModule()
             case AnyModule():
                 self.state.note_indexed(owner)
                 return AnyModule()
             case _:
+                self.state.indexes_own |= owner == UNKNOWN
                 return element(owner)
 
 

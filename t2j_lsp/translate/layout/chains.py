@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer
-from t2j_lsp.translate.rule.layer import LAYERS, Border
+from t2j_lsp.translate.rule.layer import LAYERS, Border, Build
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import Call, Signature
 
@@ -208,14 +208,15 @@ def silent_call(inference: Inference, signature: Signature, bound: dict[str, lis
     return Call(signature, arguments, SilentSite(), node)
 
 
-def exact_constructors(inference: Inference) -> Iterator[ast.Call]:
-    """Constructor calls whose channels-last form is exact, by trying it."""
+def exact_constructors(inference: Inference, kind: str = "channels_last") -> Iterator[ast.Call]:
+    """Constructor calls whose channels-last form is exact, or their form of another kind, by trying it."""
     for node, fact in inference.facts.items():
         if isinstance(node, ast.Call) and isinstance(fact, Layer) and spatial(fact.name) and fact.node is node:
             layer = LAYERS[fact.name]
             bound = bind(layer.signature, node, None)
             asked = layer.flax is None and layer.name in inference.isinstance_classes
-            if bound is None or layer.channels_last is None or asked or inference.settings.of(node, layer.name):
+            form: Build | None = getattr(layer, kind)
+            if bound is None or form is None or asked or inference.settings.of(node, layer.name):
                 continue
-            if isinstance(layer.channels_last(silent_call(inference, layer.signature, bound, node)), Piece):
+            if isinstance(form(silent_call(inference, layer.signature, bound, node)), Piece):
                 yield node

@@ -24,6 +24,8 @@ class Layout:
     wanted: dict[ast.expr, int] = field(default_factory=dict)
     channels_last: set[ast.Call] = field(default_factory=set)
     """Constructor calls that take their channels-last form."""
+    channels_first: set[ast.Call] = field(default_factory=set)
+    """Those that take Flax's arguments and PyTorch's axes, where they don't take the channels-last form."""
     borders: dict[ast.Call, int] = field(default_factory=dict)
     """Those of layers at which channels-last values end, begin or go on, and how many spatial axes these have."""
     functions: set[ast.Call] = field(default_factory=set)

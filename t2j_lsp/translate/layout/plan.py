@@ -13,27 +13,26 @@ import ast
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import Qual
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.facts import Layer, Qual
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY
 
 from .chains import Chains, exact_constructors, is_convolution, silent_call
+from .first import channels_first, is_asked, shared_base
 from .marks import ClassLayout, Layout
 
-NEEDS = Gate(kinds=frozenset({ast.ClassDef}))
-"""Only what a class calls is marked."""
-
-
-def shared_base(name: str, inference: Inference) -> str | None:
-    """``nnx.Conv`` where ``isinstance`` asks for the only kind of convolution in the file; likewise batch norms."""
-    flax = LAYERS[name].flax if name in LAYERS else None
-    alike = {other for other in inference.mentioned if other in LAYERS and LAYERS[other].flax == flax}
-    return flax if alike == {name} else None
+NEEDS = Gate(facts=frozenset({Layer}))
+"""Only layers have a layout."""
 
 
 def plan_layout(inference: Inference) -> Layout:
     """Mark the whole file."""
+    layout = _marked(inference)
+    layout.channels_first = channels_first(inference) - layout.channels_last
+    return layout
+
+
+def _marked(inference: Inference) -> Layout:
     layout = Layout()
     convolutions = set(filter(is_convolution, inference.mentioned))
     asked = set(filter(is_convolution, inference.isinstance_classes))
@@ -60,23 +59,9 @@ def _helpers_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layou
         if isinstance(fact, Qual) and is_convolution(fact.name):
             call = parents.get(node)
             built = isinstance(call, ast.Call) and call.func is node
-            if built and call not in layout.channels_last or not built and not _asked(node, parents):
+            if built and call not in layout.channels_last or not built and not is_asked(node, parents):
                 found.add(fact.name)
     return found
-
-
-def _asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a class is only named in an annotation or an ``isinstance``."""
-    while not isinstance(node, ast.stmt):
-        parent = parents[node]
-        if isinstance(parent, ast.arg | ast.AnnAssign) and getattr(parent, "annotation", None) is node:
-            return True
-        if isinstance(parent, ast.FunctionDef) and parent.returns is node:
-            return True
-        if isinstance(parent, ast.Call):
-            return isinstance(parent.func, ast.Name) and parent.func.id == "isinstance"
-        node = parent
-    return False
 
 
 def function_calls(inference: Inference) -> dict[ast.Call, int]:

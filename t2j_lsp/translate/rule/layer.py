@@ -5,7 +5,7 @@ sight: ``nnx.Linear(3, 4, ..., rngs=rngs)``. The **helper** form is a class with
 places where the class travels as a value (``norm_layer=nn.BatchNorm2d``) and for layers that no standard nnx layer
 matches.
 The **channels_last** form is the standard nnx layer that wants its channels on the last axis; the layout pass uses it
-where it can move the axes at the call.
+where it can move the axes at the call. The **channels_first** form has the same arguments and takes PyTorch's axes.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class LayerRule:
     """Name of the helper class with torch's signature."""
     direct: Build | None
     channels_last: Build | None
+    channels_first: Build | None
     base: str
     """The class for ``isinstance`` and annotations: ``nnx.Conv``, or the helper."""
     attributes: Mapping[str, str]
@@ -114,6 +115,7 @@ def layer(
     *,
     helper: str | None = None,
     channels_last: str | Build | None = None,
+    channels_first: str | Build | None = None,
     base: str | None = None,
     attributes: Mapping[str, str] | None = None,
     switches: Mapping[str, str] | None = None,
@@ -132,7 +134,7 @@ def layer(
     border: Border | None = None,
     ignore: Iterable[str] = (),
 ) -> LayerRule:
-    """Register a layer. ``direct`` and ``channels_last`` are templates or functions of the bound call.
+    """Register a layer. Its forms are templates or functions of the bound call.
 
     A function answers None where its form isn't exact for this call; the helper form is taken then.
     """
@@ -146,6 +148,7 @@ def layer(
         helper=name,
         direct=_build(direct),
         channels_last=_build(channels_last),
+        channels_first=_build(channels_first),
         base=base or name,
         attributes=attributes or {},
         switches=switches or {},

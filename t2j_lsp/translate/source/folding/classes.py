@@ -31,6 +31,8 @@ FLAX_NAMES = frozenset(_FLAX_WORDS.split())
 
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
+READING_METHODS = frozenset(("__len__", "__iter__", "__getitem__"))
+"""Those that read a container: they go where none is read, as a stock `nnx.Sequential` has none of them."""
 
 _PROTOCOLS = frozenset(collections.abc.__all__)
 """Bases that ask for methods which nobody may name: a dict that has no ``__iter__`` can't be made."""
@@ -78,7 +80,7 @@ class Family:
     def is_known(self, name: str) -> bool:
         """Whether every use of a class and its kin is."""
         uses = [self.finder.uses[one] for one in self.kin(name)]
-        return all(one.known and not one.bound and None not in one.subclassed for one in uses)
+        return all(one.known and None not in one.subclassed for one in uses)
 
     def has(self, name: str, method: str) -> bool:
         return any(isinstance(s, ast.FunctionDef) and s.name == method for s in self.nodes[name].body)
@@ -97,8 +99,12 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
             _fold_constructor(texts, name, family)
     for name in nodes:
         lists = LIST_METHODS if not family.has_protocol(name) else ()
-        if unasked := frozenset(m for m in lists if family.has(name, m) and not _asked_for(m, family, user)):
+        if unasked := frozenset(
+            m for m in lists if family.has(name, m) and not _asked_for(m, nodes[name], family, user)
+        ):
             texts[name] = without_methods(texts[name], unasked)
+        elif unread := frozenset(_reading(name, family, user)):
+            texts[name] = without_methods(texts[name], unread)
         elif family.is_known(name):
             _fold_attributes(texts, name, family, user)
             _fold_methods(texts, name, family, user)
@@ -125,7 +131,8 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
     every = [call for _, call in (*calls, *supers)]
     if any(not call.is_plain for call in every):
         return
-    constants = decided(function, every, (), shift=1)
+    bound = {parameter for one in made for parameter in family.finder.uses[one].bound}
+    constants = decided(function, every, bound, shift=1)
     if not constants:
         return
     names = frozenset(known for known, _ in constants)
@@ -172,13 +179,25 @@ def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index)
             return  # the tree of the class is another one now
 
 
-def _asked_for(method: str, family: Family, user: Index) -> bool:
+def _reading(name: str, family: Family, user: Index) -> Iterator[str]:
+    """The methods of a Sequential that read it, if nothing in its own code does."""
+    node, asked = family.nodes[name], user.asked_of_containers
+    if asked is not None and [ast.unparse(base) for base in node.bases] == ["nnx.Sequential"]:
+        calls = {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Call | ast.For)}
+        if not any(call in text for text in calls for call in ("list(self)", "len(self)", "in self:")):
+            yield from (m for m in READING_METHODS if family.has(name, m) and m not in asked)
+
+
+def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> bool:
     """Whether anything in the output may call a method by its name, or by the syntax that stands for it."""
     if method in ("__setitem__", "__delitem__"):
         kind = ast.Store if method == "__setitem__" else ast.Del
         return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, kind) for n in user.parents)
     own = family.finder.own.reads.get(("attribute", method), [])
-    return method in user.words or any(_function(n, family.finder) != method for n in own)
+    sequential = any(ast.unparse(base) == "nnx.Sequential" for base in node.bases)
+    asked = user.asked_of_containers if sequential else None
+    words = user.words if asked is None else asked | user.strings
+    return method in words or any(_function(n, family.finder) != method for n in own)
 
 
 def _function(node: ast.AST, finder: UseFinder) -> str | None:

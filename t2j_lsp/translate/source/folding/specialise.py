@@ -15,7 +15,7 @@ from dataclasses import replace
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
 from .arguments import assigned_names, decided, drop_arguments
-from .classes import fold_classes
+from .classes import LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, members
 from .evaluation import evaluated, pure_functions
@@ -33,14 +33,20 @@ MOST_ROUNDS = 40
 
 
 def specialised(
-    copied: Sequence[Helper], user: ast.Module, renames: Mapping[str, str], named: set[str]
+    copied: Sequence[Helper],
+    user: ast.Module,
+    renames: Mapping[str, str],
+    named: set[str],
+    asked: frozenset[str] | None = None,
 ) -> list[Helper]:
     """The helpers that the output ``user`` still needs, each before those that need it, with what it needs of them.
 
-    ``named`` are those whose names the output means; others may be variables of the user's.
+    ``named`` are those whose names the output means; others may be variables of the user's. ``asked`` are the methods
+    that the code may call of a Sequential; without it, those that it calls of anything.
     """
     written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
     index = Index({None: user})
+    index.asked_of_containers = asked
     texts = {h.name: h.text for h in copied}
     key = (tuple(texts.items()), _asked(texts, index, written))
     found = _known.get(key)
@@ -87,7 +93,17 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str]) ->
         for uses in finder.uses.values()
     )
     own = {name for text in texts.values() for name in members(text)}
-    return asked, *(frozenset(own & names) for names in (user.words, user.stored, user.keywords)), user.is_program
+    return (
+        asked,
+        *(frozenset(own & names) for names in (user.words, user.stored, user.keywords)),
+        user.is_program,
+        _containers(user),
+    )
+
+
+def _containers(user: Index) -> Hashable:
+    asked = user.asked_of_containers
+    return None if asked is None else (LIST_METHODS | READING_METHODS) & asked
 
 
 def _cut(texts: dict[str, str], user: Index, written: Mapping[str, str], named: set[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from t2j_lsp.symbols import Comprehension, FunctionNode
 
 from .definitions import bound_in
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, str]
 """Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
 
@@ -71,7 +72,7 @@ class Index:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.homes: dict[ast.AST, str | None] = {}
         self.reads: dict[Place, list[ast.Name | ast.Attribute]] = defaultdict(list)
-        self.definitions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = defaultdict(list)
+        self.definitions: dict[str, list[_Function]] = defaultdict(list)
         self.words: set[str] = set()
         """Attributes that are read, those that the user writes, names of keywords, and what strings say."""
         self.stored: set[str] = set()
@@ -82,6 +83,8 @@ class Index:
         """Names of keywords that set attributes of modules."""
         self.is_program = any(isinstance(tree, ast.Module) and _runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
+        self.asked_of_containers: frozenset[str] | None = None
+        """The methods that the code may call of a Sequential, if that is known."""
         self._bound: dict[ast.AST, set[str]] = {}
         self.compiled: dict[str, list[str]] = defaultdict(list)
         """Names for ``nnx.jit(f)``, and what each ``f`` is called."""
@@ -125,10 +128,11 @@ class Index:
         """Where the code of a side reads a name and no function or comprehension around binds it."""
         if name not in self._of_module:
             reads = self.reads.get((side, name), [])
-            self._of_module[name] = [n for n in reads if isinstance(n, ast.Name) and not self._is_local(n)]
+            self._of_module[name] = [n for n in reads if isinstance(n, ast.Name) and not self.is_local(n)]
         return self._of_module[name]
 
-    def _is_local(self, node: ast.Name) -> bool:
+    def is_local(self, node: ast.Name) -> bool:
+        """Whether a function or comprehension around a name binds it."""
         place = self.parents.get(node)
         while place is not None:
             if isinstance(place, FunctionNode | ast.Lambda | Comprehension):
@@ -152,17 +156,17 @@ class UseFinder:
         self.parents = ChainMap(own.parents, user.parents)
         self.homes = ChainMap(own.homes, user.homes)
         self.uses = {name: HelperUses() for name in helpers}
+        self._reach: dict[str, set[Place] | None] | None = None
         for name in helpers:
             named = user.of_module(written[name]) if name in written else []
             roots = [*named, *own.of_module(name, "own")]
             self.uses[name].reads = {self.homes[node] for node in roots}
-            self._follow(self.uses[name], roots)
+            self._follow(self.uses[name], roots, set())
 
     def _reads(self, place: Place) -> list[ast.Name | ast.Attribute]:
         return [node for index in self.indexes for node in index.reads.get(place, ())]
 
-    def _follow(self, uses: HelperUses, roots: Iterable[ast.expr]) -> None:
-        seen: set[Place] = set()
+    def _follow(self, uses: HelperUses, roots: Iterable[ast.expr], seen: set[Place]) -> None:
         todo = list(roots)
         while todo and uses.known:
             for place in self._flow(uses, todo.pop()):
@@ -200,6 +204,14 @@ class UseFinder:
                     yield self._place(target)
             case ast.AnnAssign() if parent.value is node:
                 yield self._place(parent.target)
+            case ast.arguments():
+                yield from self._defaults(parent, node)
+            case ast.BoolOp():
+                yield from self._flow(uses, parent)
+            case ast.IfExp() if node is not parent.test:
+                yield from self._flow(uses, parent)
+            case ast.If() | ast.IfExp() | ast.While() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                pass
             case ast.ClassDef() if node in parent.bases:
                 uses.subclassed.add(self.homes[node])
             case ast.Tuple() if _asks_class(self.parents.get(parent)):
@@ -214,29 +226,68 @@ class UseFinder:
 
     def _passed(self, call: ast.Call, value: ast.expr) -> Iterator[Place | None]:
         """The parameters that take an argument, of functions and classes that are defined here."""
-        name = _called_name(call.func) or ""
-        functions = [
-            f for index in self.indexes for one in (name, *index.compiled[name]) for f in index.definitions.get(one, ())
-        ]
+        functions = self._called(call.func)
         if not functions or not HelperCall(call, None).is_plain:
             yield None
+        keyword = next((k.arg for k in call.keywords if k.value is value), None)
         for function in functions:
-            plain = [*function.args.posonlyargs, *function.args.args]
-            plain = plain[1:] if function.name == "__init__" else plain
-            every = [*plain, *function.args.kwonlyargs]
-            side = "name" if self.homes[function] is None else "own"
-            keyword = next((k.arg for k in call.keywords if k.value is value), None)
-            if keyword is not None and any(a.arg == keyword for a in every):
-                yield (side, keyword)
-            elif keyword is None and (index := call.args.index(value)) < len(plain):
-                yield (side, plain[index].arg)
-            else:
-                yield None
+            yield self._taking(function, call.args.index(value)) if keyword is None else self._named(function, keyword)
+
+    def _called(self, func: ast.expr) -> list[_Function]:
+        """The functions and constructors that a call may run; none if something else may be called."""
+        user, _ = self.indexes
+        name = _called_name(func) or ""
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
+            return user.definitions.get(func.attr, [])
+        found = [
+            f for index in self.indexes for n in (name, *index.compiled[name]) for f in index.definitions.get(n, ())
+        ]
+        if not found and isinstance(func, ast.Name) and self.homes[func] is None and user.is_local(func):
+            return [f for one in self._held_by(("name", name)) for f in user.definitions[one]]
+        return found
+
+    def _held_by(self, place: Place) -> list[str]:
+        """The user's functions and classes that a name may stand for."""
+        if self._reach is None:
+            self._reach = {}  # while it is filled, what is called by such a name is not known
+            user, _ = self.indexes
+            self._reach = {name: self._reached(user.of_module(name)) for name in user.definitions}
+        return [name for name, places in self._reach.items() if places is None or place in places]
+
+    def _reached(self, roots: Iterable[ast.expr]) -> set[Place] | None:
+        """All places that values may get to; None if they can't be followed."""
+        uses, seen = HelperUses(), set[Place]()
+        self._follow(uses, roots, seen)
+        return seen if uses.known else None
+
+    def _taking(self, function: _Function, index: int) -> Place | None:
+        """Where the argument at a place goes."""
+        plain = [*function.args.posonlyargs, *function.args.args]
+        plain = plain[1:] if plain and plain[0].arg == "self" else plain
+        return (self._side(function), plain[index].arg) if index < len(plain) else None
+
+    def _named(self, function: _Function, keyword: str) -> Place | None:
+        """Where the argument of a name goes."""
+        arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        return (self._side(function), keyword) if any(a.arg == keyword for a in arguments) else None
+
+    def _defaults(self, arguments: ast.arguments, value: ast.expr) -> Iterator[Place | None]:
+        """The parameter that has a default."""
+        plain = [*arguments.posonlyargs, *arguments.args]
+        defaulted = plain[len(plain) - len(arguments.defaults) :]
+        pairs = [*zip(defaulted, arguments.defaults, strict=True)]
+        pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+        for argument, default in pairs:
+            if default is value:
+                yield (self._side(argument), argument.arg)
+
+    def _side(self, node: ast.AST) -> str:
+        return "name" if self.homes[node] is None else "own"
 
     def _place(self, target: ast.expr) -> Place | None:
         match target:
             case ast.Name(id=name):
-                return ("name" if self.homes[target] is None else "own", name)
+                return (self._side(target), name)
             case ast.Attribute(attr=name):
                 return ("attribute", name)
         return None

@@ -14,11 +14,11 @@ class CFG:
     n_fold = 3
     trn_fold = [0, 1]
     epochs = 2
-    batch_size = 8
+    batch_size = 10
     lr = 1e-2
     min_lr = 1e-4
     weight_decay = 1e-6
-    gradient_accumulation_steps = 1
+    gradient_accumulation_steps = 2
     max_grad_norm = 1000
     print_freq = 2
 
@@ -63,7 +63,7 @@ class Model(nn.Module):
         super().__init__()
         self.batch_norm1 = nn.BatchNorm1d(num_features)
         self.dropout1 = nn.Dropout(0.1)
-        self.dense1 = nn.utils.weight_norm(nn.Linear(num_features, hidden_size))
+        self.dense1 = nn.Linear(num_features, hidden_size)
         self.batch_norm2 = nn.BatchNorm1d(hidden_size)
         self.dropout2 = nn.Dropout(0.2)
         self.dense2 = nn.Linear(hidden_size, 1)

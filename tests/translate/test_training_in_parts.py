@@ -123,3 +123,35 @@ for step in range(9):
     code = convert(HEAD + text).code
     assert f"x, y = jax.tree.map(jnp.asarray, {taken.partition(' = ')[2]})" in code
     assert "print(x.reshape(-1).mean(), y.shape[0])" in code
+
+
+METERED = """\
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+seen, total, parts = [], 0.0, 2
+for step in range(6):
+    x = torch.randn(4, 3)
+    loss = (model(x) ** 2).mean()
+    {told}
+    {scaled}
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    "told", ["seen.append(loss.item())", "total += float(loss) * len(x)", "print(loss.item(), step)"]
+)
+@pytest.mark.parametrize("scaled", ["loss = loss / parts", "if parts > 1: loss = loss / parts", "loss /= parts"])
+def test_a_loss_that_is_told_before_it_is_scaled_is_kept(told: str, scaled: str) -> None:
+    done = convert(HEAD + METERED.format(told=told, scaled=scaled))
+    assert not done.gaps
+    assert "        raw_loss = loss\n" in done.code
+    assert "    raw_loss = train_step(" in done.code
+    assert told.replace("loss", "raw_loss") in done.code
+
+
+def test_a_loss_that_is_kept_and_changed_in_place_is_left() -> None:
+    assert not convert(HEAD + METERED.format(told="seen.append(loss)", scaled="loss = loss / parts")).gaps
+    assert convert(HEAD + METERED.format(told="seen.append(loss)", scaled="loss /= parts")).gaps

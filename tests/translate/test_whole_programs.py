@@ -22,7 +22,6 @@ GAPS = {
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
     "simple_pg": "The loss doesn't depend on the modules",
-    "tabular_folds": "can't be put in another order surely",
     "tensorboard_cnn": "The writer takes NumPy arrays",
     "xor_lines": "order",
 }

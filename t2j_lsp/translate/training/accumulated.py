@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
@@ -17,6 +18,10 @@ from .update import NOT_ZEROED, Phase, Update, Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
 BETWEEN_CALLS = "Gradients add up over several calls of the function; in JAX they are values for its caller to hold."
+LEFT_OVER = (
+    "Gradients that are still waiting for a step when the function returns are dropped; PyTorch adds to them in the"
+    " next call. Make a step behind the last batch, or zero the gradients in front of the loop, to have the same."
+)
 STORED = "It works on the gradients in .grad; in JAX they are values, which nnx.value_and_grad returns."
 
 
@@ -63,7 +68,8 @@ class AddedGradients:
         one.updates.append(update)
         self._handle_parts(step_calls, optimized.text, optimized.modules[0], grads)
         if root is not None and not zeroed:
-            self._start(root, optimized.modules[0], grads)
+            left = steps[0].node if self._leaves_gradients(steps[0]) else None
+            self._start(root, optimized.modules[0], grads, left)
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
@@ -115,11 +121,27 @@ class AddedGradients:
 
         return handler
 
-    def _start(self, root: ast.stmt, module: str, grads: str) -> None:
-        """Gradients start at zero in front of the loop."""
+    def _leaves_gradients(self, step: StepCall) -> bool:
+        """Whether a function may be called again with gradients that no step has used: it is given its optimizer, and
+        makes steps at some batches of which the last one needs to be none.
+        """
+        if self.body is self.ctx.source.tree.body:
+            return False
+        for block in blocks(self.body):
+            for node in block:
+                if isinstance(node, ast.Assign) and ast.unparse(step.subject) in map(ast.unparse, node.targets):
+                    return False
+        around = ancestors(step.node, self.ctx.source.parents)
+        tests = [node.test for node in around if isinstance(node, ast.If)]
+        return not any(isinstance(n, ast.Or) for test in tests for n in ast.walk(test))
+
+    def _start(self, root: ast.stmt, module: str, grads: str, left: ast.stmt | None) -> None:
+        """Gradients start at zero in front of the loop. ``left`` is a step that some may still wait for behind it."""
         inner = self.ctx.plan.statement_handlers.get(root)
 
         def handler(statements: StatementRewriter) -> None:
+            if left is not None:
+                self.ctx.report.note(left, "torch.optim.Optimizer", "note", LEFT_OVER)
             self.ctx.edits.insert_before(
                 root, [f"{grads} = {statements.renderer.need('zero_gradients')}({module})"], priority=-2
             )

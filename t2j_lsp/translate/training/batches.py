@@ -10,6 +10,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.record import REGISTRY
 
 from .data import PIPELINE, as_arrays
 from .roles import batch_targets, is_loader, loader_of
@@ -46,15 +47,27 @@ class Batches:
         waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets}
         if not waiting:
             return
+        parts: dict[str, list[ast.Call]] = {}
         for statement in loop.body:
             used = self._names(statement) & waiting.keys()
             if not used:
                 continue
-            if self._is_jax(statement) or self._moved(statement, used) or self._unpacked(statement, used):
-                for name in used:
-                    waiting.pop(name)
-            else:
+            moves = self._moves(statement, used)
+            if self._is_jax(statement) or self._unpacked(statement, used):
+                moves = []
+            if moves is None:
                 break
+            if moves and all(isinstance(self._receiver(move), ast.Subscript) for move in moves):
+                for name in used:
+                    parts.setdefault(name, []).extend(moves)
+                continue
+            self._on_moves(moves)
+            for name in used:
+                waiting.pop(name)
+        for name, moves in parts.items():
+            if self._reads_only(loop, name, moves):
+                self._on_moves(moves)
+                waiting.pop(name)
         if waiting:
             self._insert(loop, waiting)
 
@@ -96,20 +109,47 @@ class Batches:
 
     # --- x = x.to(device) -----------------------------------------------------------------------------------------
 
-    def _moved(self, statement: ast.stmt, used: set[str]) -> bool:
-        """Whether a statement moves the batch to a device: the calls become ``jnp.asarray``."""
+    def _moves(self, statement: ast.stmt, used: set[str]) -> list[ast.Call] | None:
+        """The calls of a statement that moves the batch to a device, and does nothing else with it; None for others.
+
+        What a function is called with is part of a train step, which takes arrays: ``out = model(x.to(device))``.
+        """
         if not isinstance(statement, ast.Assign):
-            return False
+            return None
         moves = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and self._is_move(n)]
         inside = {n for m in moves for n in ast.walk(m)}
         for node in ast.walk(statement.value):
             if isinstance(node, ast.Name) and node.id in used and node not in inside and not self._items(node, moves):
-                return False
-        if not moves:
-            return False
+                return None
+        return moves if moves and not any(map(self._is_argument, moves)) else None
+
+    def _is_argument(self, move: ast.Call) -> bool:
+        """Whether something is called with what a move gives."""
+        node: ast.AST = move
+        while isinstance(parent := self.ctx.source.parents.get(node), ast.expr | ast.comprehension | ast.keyword):
+            if isinstance(parent, ast.Call) and node is not parent.func and not self._collects(parent):
+                return True
+            node = parent
+        return False
+
+    def _collects(self, call: ast.Call) -> bool:
+        """``tuple(t.to(device) for t in batch)``, and an ``autograd.Variable``, which is its tensor."""
+        fact = self.ctx.fact(call.func)
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        return ast.unparse(call.func) in ("tuple", "list", "dict") or rule is not None and rule.result == "same"
+
+    def _on_moves(self, moves: list[ast.Call]) -> None:
         for move in moves:
             self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move))  # type: ignore[misc]
-        return True
+
+    def _reads_only(self, loop: ast.For, name: str, moves: list[ast.Call]) -> bool:
+        """Whether a loop does nothing with a batch but to move its items."""
+        inside = {n for m in moves for n in ast.walk(m)}
+        return all(n in inside for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name)
+
+    def _receiver(self, move: ast.Call) -> ast.expr:
+        assert isinstance(move.func, ast.Attribute)
+        return move.func.value
 
     def _items(self, node: ast.Name, moves: list[ast.Call]) -> bool:
         """Whether a name stands as ``batch.items()`` in a comprehension that moves each item."""

@@ -207,6 +207,10 @@ class Region:
         lines: list[str] = []
         for index in sorted([*update.slice.delayed, *update.slice.split]):
             node = self.items[index].node
+            for (writer, held), waiting in update.slice.saved.items():
+                for read in ast.walk(node) if index in waiting else ():
+                    if isinstance(read, ast.Name) and read.id == held:
+                        self.ctx.scope.renamed[read] = update.saved[writer, held]
             if index not in update.slice.split:
                 lines += converted(self.ctx, statements, node)
                 continue

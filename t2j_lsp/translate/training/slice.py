@@ -28,6 +28,9 @@ class UpdateSlice:
     """Items that read what the step gives, and so go behind the call."""
     call: int = 0
     """Index of the item in whose place the step is called."""
+    saved: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    """Values that are kept under another name, because items that read them wait while the step gives their variables
+    new ones: the moved item that does, and the variable; the items that wait."""
     shared: list[int] = field(default_factory=list)
     """Moved items whose value an earlier update needs too: they stay in place as well, on a copy of the module."""
 
@@ -118,6 +121,7 @@ class UpdateSlicer:
         early = [i for i in path if i < earlier]
         moved = set(path) - set(early)
         split: dict[int, ast.expr] = {}
+        saved: dict[tuple[int, str], list[int]] = {}
         first = min(moved, default=call)
         self._check_early(early, earlier, call)
         if any(is_mode(self.items[i].node) for i in range(first, call)):
@@ -129,16 +133,14 @@ class UpdateSlicer:
                 moved |= more
                 continue
             unready = [d for d in delayed if self._outdated(d, moved, call)]
-            for index in unready:
-                value = _number_of(self.items[index].node)
-                if value is None:
-                    raise Refused(SWAPPED)
-                split[index] = value
-            if not unready:
+            numbers = {d: value for d in unready if (value := _number_of(self.items[d].node)) is not None}
+            if not numbers:
+                saved = self._saved(unready, moved, call)
                 break
+            split |= numbers
         self._check_order(delayed, moved | split.keys(), first, call)
         shared = [i for i in early if any(self.writes(i) & self.reads(j) for j in range(i + 1, earlier))]
-        return UpdateSlice(sorted([*early, *moved]), split, sorted(delayed), call, shared)
+        return UpdateSlice(sorted([*early, *moved]), split, sorted(delayed), call, saved, shared)
 
     def _check_early(self, early: list[int], earlier: int, call: int) -> None:
         """Raises Refused if what an early item reads changes before the step."""
@@ -179,6 +181,22 @@ class UpdateSlicer:
         """Whether what a delayed item reads is written again by the step."""
         return any(later > index and self.writes(later) & self.reads(index) for later in moved if later < call)
 
+    def _saved(self, unready: Sequence[int], moved: set[int], call: int) -> dict[tuple[int, str], list[int]]:
+        """The values to keep for items that wait: ``meter.update(loss.item()); loss = loss / n``. Raises Refused."""
+        out: dict[tuple[int, str], list[int]] = {}
+        for late in unready:
+            behind = [i for i in sorted(moved) if late < i < call]
+            for name in sorted({n for i in behind for n in self.writes(i)} & self.reads(late)):
+                given = any(i < late and name in self.writes(i) for i in moved)
+                if not given or not name.isidentifier() or name in self.writes(late):
+                    raise Refused(SWAPPED)
+                if not _takes_numbers(self.items[late].node, name) and any(
+                    _changes_in_place(self.items[i].node, name) for i in behind
+                ):
+                    raise Refused(SWAPPED)
+                out.setdefault((next(i for i in behind if name in self.writes(i)), name), []).append(late)
+        return out
+
     def _check_order(self, delayed: set[int], moved: set[int], first: int, call: int) -> None:
         """Raises Refused if an item that waits changes places with one that minds."""
         staying = [i for i in range(first, call) if i not in moved and i not in delayed and self.plain(i)]
@@ -196,11 +214,41 @@ class UpdateSlicer:
 def _number_of(node: ast.stmt) -> ast.expr | None:
     """The array in ``x = array.item()``, ``x = float(array)``; None for other statements."""
     match node:
-        case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Attribute(attr="item", value=value), args=[])):
+        case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
+            return _number(call)
+    return None
+
+
+def _number(call: ast.Call) -> ast.expr | None:
+    """The array whose number a call gives; None for other calls."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="item", value=value), args=[]):
             return value
-        case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Name(id="float"), args=[value])):
+        case ast.Call(func=ast.Name(id="float"), args=[value]):
             return value
     return None
+
+
+def _takes_numbers(node: ast.stmt, name: str) -> bool:
+    """Whether a statement reads nothing of an array but its number: ``loss.item()``."""
+    taken = [n for n in ast.walk(node) if isinstance(n, ast.Call) and _number(n) is not None]
+    inside = {n for call in taken for n in ast.walk(call)}
+    return all(n in inside for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name)
+
+
+def _changes_in_place(node: ast.stmt, name: str) -> bool:
+    """Whether a statement may write into the tensor that a variable holds, which others may hold too."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.AugAssign(target=target):
+                pass
+            case ast.Call(func=ast.Attribute(value=target, attr=attr)) if attr.endswith("_"):
+                pass
+            case _:
+                continue
+        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(target)):
+            return True
+    return False
 
 
 def _acts(node: ast.stmt) -> bool:

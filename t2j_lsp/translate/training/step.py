@@ -118,6 +118,7 @@ class StepWriter:
         lines: list[str] = []
         for index in moved:
             node = update.items[index].node
+            lines += [f"{name} = {held}" for (at, held), name in update.saved.items() if at == index]
             lines += lead_comments(self.ctx.source, node)
             if index in update.slice.split:
                 before, text = rendered(self.ctx, statements, update.slice.split[index], node)

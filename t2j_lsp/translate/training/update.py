@@ -61,6 +61,8 @@ class Update:
     """The items that the update takes up, first to last."""
     live: list[str] = field(default_factory=list)
     """Variables that the step has to give back, in the order they are written."""
+    saved: dict[tuple[int, str], str] = field(default_factory=dict)
+    """What the values that the slice keeps are called."""
     condition: ast.If | None = None
     grads: str = ""
     """The variable that gradients are added up in."""
@@ -376,8 +378,10 @@ class Updates:
         wanted = set(self.liveness.after.get(items[update.losses[-1][0]].node, set()))
         if update.condition is not None:
             wanted |= self.liveness.after.get(update.condition, set())
+        kept = {(late, name) for (_, name), waiting in made.saved.items() for late in waiting}
         for index in (*made.delayed, *made.split):
-            wanted |= self.flow.reads(items[index].node)
+            wanted |= {name for name in self.flow.reads(items[index].node) if (index, name) not in kept}
+        update.saved = {key: self.ctx.names.fresh(f"raw_{key[1]}") for key in made.saved}
         out: list[str] = []
         for index in sorted([*made.moved, *made.split]):
             if index in made.shared:
@@ -385,7 +389,7 @@ class Updates:
             for name in self._in_order(items[index].node):
                 if (name in wanted or index in made.split) and name not in out:
                     out.append(name)
-        return out
+        return out + list(update.saved.values())
 
     def _in_order(self, node: ast.stmt) -> list[str]:
         """Variables a statement writes, in the order they stand in."""

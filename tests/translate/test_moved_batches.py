@@ -1,0 +1,86 @@
+"""Batches that a loop moves to a device, whole and in parts: each is an array before a compiled step takes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+device = "cpu"
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for {target} in DataLoader(torch.zeros(8, 3)):
+    {moved}
+    loss = nn.functional.cross_entropy({out}, {y})
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def converted(target: str, *moved: str, out: str = "model(x)", y: str = "y") -> str:
+    done = convert(TEXT.format(target=target, moved="\n    ".join(moved), out=out, y=y))
+    assert not done.gaps
+    return done.code
+
+
+@pytest.mark.parametrize(("first", "second"), [("0", "1"), ("'x'", "'y'")])
+def test_items_that_are_moved_one_by_one_are_all_arrays(first: str, second: str) -> None:
+    code = converted("batch", f"x = batch[{first}].to(device)", "print(len(x))", f"y = batch[{second}].cuda()")
+    assert f"    x = jnp.asarray(batch[{first}])\n" in code
+    assert f"    y = jnp.asarray(batch[{second}])\n" in code
+
+
+def test_an_item_that_is_not_moved_makes_the_batch_arrays() -> None:
+    code = converted("batch", "x = batch['x'].to(device)", "y = batch['y']")
+    assert "    batch = jax.tree.map(jnp.asarray, batch)\n    x = batch['x']\n    y = batch['y']\n" in code
+
+
+@pytest.mark.parametrize("moved", ["out = model(x.to(device))", "out = model(x.to(device)).view(-1, 2)"])
+def test_what_a_step_moves_is_an_array_before_it(moved: str) -> None:
+    code = converted("x, y", moved, out="out", y="y.to(device)")
+    assert "    x, y = jnp.asarray(x), jnp.asarray(y)\n" in code
+    assert "out = model(x)" in code
+
+
+def test_what_is_moved_in_place_is_converted_there() -> None:
+    code = converted("x, y", "x, y = x.to(device), y.to(device)")
+    assert code.count("jnp.asarray") == 2
+    code = converted("batch", "batch = tuple(t.to(device) for t in batch)", "x, y = batch")
+    assert "batch = tuple(jnp.asarray(t) for t in batch)" in code
+
+
+ADDED = """\
+import torch
+import torch.nn as nn
+
+
+def train(model, loader, optimizer, loss_fn, every):
+    {first}
+    for i, (x, y) in enumerate(loader):
+        loss = loss_fn(model(x), y) / every
+        loss.backward()
+        if {test}:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "test", "said"),
+    [
+        ("model.train()", "(i + 1) % every == 0", True),
+        ("optimizer.zero_grad()", "(i + 1) % every == 0", False),
+        ("optimizer = torch.optim.Adam(model.parameters())", "(i + 1) % every == 0", False),
+        ("model.train()", "(i + 1) % every == 0 or i + 1 == len(loader)", False),
+    ],
+)
+def test_gradients_that_wait_for_a_step_in_the_next_call_are_told(first: str, test: str, said: bool) -> None:
+    done = convert(ADDED.format(first=first, test=test))
+    assert not done.gaps
+    assert any("still waiting for a step" in found.reason for found in done.findings) is said

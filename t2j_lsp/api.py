@@ -17,10 +17,12 @@ from t2j_lsp.contract import (
     Options,
     Severity,
     SourceError,
+    SourceMapEntry,
     Target,
     Translation,
 )
-from t2j_lsp.files.notebook import translate_notebook
+from t2j_lsp.files.cells import Cells, NotebookProgram, with_displays
+from t2j_lsp.files.notebook import NotebookTranslation, notebook_program, translate_notebook
 from t2j_lsp.files.sources import SourceFile, decode, neighbours, read_source
 from t2j_lsp.translate import translate
 
@@ -56,10 +58,17 @@ class FileConversion:
     path: Path
     source: SourceFile
     translation: Translation
-    python: str
-    """The Python that was translated: the text, or a notebook's cells as one program."""
-    cells: tuple[int, ...] | None = None
-    """In a notebook, the number of each finding's cell, counted from 1."""
+    notebook: NotebookTranslation | None = None
+
+    @property
+    def python(self) -> str:
+        """The Python that was translated: the text, or a notebook's cells as one program."""
+        return self.source.text if self.notebook is None else self.notebook.program.text
+
+    @property
+    def cells(self) -> tuple[int, ...] | None:
+        """In a notebook, the number of each finding's cell, counted from 1."""
+        return None if self.notebook is None else self.notebook.cells
 
     @property
     def data(self) -> bytes:
@@ -87,8 +96,8 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
         source = read_source(path) if data is None else decode(data)
         if path.suffix == ".ipynb":
             notebook = translate_notebook(source.text, lambda text: translate(text, options))
-            return FileConversion(path, source, notebook.translation, notebook.python, notebook.cells)
-        return FileConversion(path, source, translate(source.text, options), source.text)
+            return FileConversion(path, source, notebook.translation, notebook)
+        return FileConversion(path, source, translate(source.text, options))
     except SourceError as error:
         raise SourceError(f"{path}: {error}", error.line, error.column) from error
 
@@ -182,18 +191,12 @@ def check(
 
     source = Path(source)
     for path in (source, Path(converted or source)):
-        if path.suffix == ".ipynb" or path.is_dir():
-            kind = "a folder" if path.is_dir() else "a notebook"
-            raise SourceError(f"{path} is {kind}; check compares one .py file with its conversion")
-    text: Path | str
-    if converted is None:
-        conversion = convert_file(source, options or Options())
-        text, source_map = conversion.translation.code, conversion.translation.source_map
-    else:
-        text, source_map = Path(converted), None
-    return check_files(
+        if path.is_dir():
+            raise SourceError(f"{path} is a folder; check compares one file with its conversion")
+    sides = both_sides(source, None if converted is None else Path(converted), options or Options())
+    report = check_files(
         source,
-        text,
+        sides.converted,
         objects,
         stage=stage,
         device=device,
@@ -203,9 +206,53 @@ def check(
         readable=readable,
         explain=explain,
         on_progress=on_progress,
-        source_map=source_map,
+        source_map=sides.source_map,
         neighbour=lambda path: CONVERSIONS.of(path, options).code,
         expression=convert_expression,
         initial=options is None or options.init == "torch",
         pool=pool,
+        source_text=sides.source_text,
+        converted_text=sides.converted_text,
     )
+    return sides.cells.check(report) if sides.cells is not None else report
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A source and its conversion as the checker takes them: texts stand for files where these are notebooks."""
+
+    converted: Path | str
+    """Its file, or its text where it was converted here."""
+    source_map: tuple[SourceMapEntry, ...] | None = None
+    source_text: str | None = None
+    converted_text: str | None = None
+    cells: Cells | None = None
+    conversion: FileConversion | None = None
+
+
+def both_sides(source: Path, converted: Path | None, options: Options, displays: bool = False) -> Sides:
+    """A file or notebook and its conversion, made here where there is none. Raises SourceError.
+
+    ``displays``: the cells of notebooks show the value of their last expression.
+    """
+    if converted is None:
+        conversion = convert_file(source, options)
+        if conversion.notebook is None:
+            return Sides(conversion.translation.code, conversion.translation.source_map, conversion=conversion)
+        programs = conversion.notebook.program, conversion.notebook.converted
+        source_text, code = with_displays(*programs) if displays else (one.text for one in programs)
+        cells = Cells(*(one.lines for one in programs))
+        return Sides(code, conversion.notebook.source_map, source_text, cells=cells, conversion=conversion)
+    torch, jax = (_program(path) if path.suffix == ".ipynb" else None for path in (source, converted))
+    texts = [None if one is None else one.text for one in (torch, jax)]
+    if displays and torch is not None and jax is not None:
+        texts = [*with_displays(torch, jax)]
+    lines = [None if one is None else one.lines for one in (torch, jax)]
+    return Sides(converted, None, texts[0], texts[1], Cells(lines[0], lines[1]) if any(lines) else None)
+
+
+def _program(path: Path) -> NotebookProgram:
+    try:
+        return notebook_program(read_source(path).text)
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}", error.line, error.column) from error

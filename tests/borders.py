@@ -179,7 +179,8 @@ BORDERS = (
             "t2j_lsp.files.written",
         ),
     ),
-    Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.translate")),
+    Border("t2j_lsp.files.cells", ("t2j_lsp.contract",)),
+    Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.files.cells", "t2j_lsp.translate")),
     Border(
         "t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.translate"), frozenset({"libcst"})
     ),
@@ -187,7 +188,13 @@ BORDERS = (
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border(
         "t2j_lsp.migration.coverage",
-        ("t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.files.notebook", "t2j_lsp.translate"),
+        (
+            "t2j_lsp.contract",
+            "t2j_lsp.files.sources",
+            "t2j_lsp.files.cells",
+            "t2j_lsp.files.notebook",
+            "t2j_lsp.translate",
+        ),
     ),
     Border(
         "t2j_lsp.migration.coverage_page",

@@ -67,7 +67,9 @@ def test_a_folder_has_a_verdict_for_each_file_with_torch(tmp_path: Path, capsys:
         "n.ipynb": "unchecked",
     }
     assert verdicts["b.py"]["coverage"]["not_run"][0]["name"] == "seed"
-    assert verdicts["n.ipynb"]["reason"] == "a notebook is not checked"
+    assert verdicts["n.ipynb"]["coverage"]["not_run"] == [
+        {"name": "<script>", "kind": "script", "line": 2, "end_line": 2, "cell": 1, "end_cell": 1}
+    ]
     assert form["verdict"] == "unchecked"
 
 

@@ -30,7 +30,7 @@ def add_parser(commands: Subparsers) -> None:
         description="Run a PyTorch file and its conversion side by side and compare what they compute. This runs code "
         "of the file. Exit code 0: equivalent; 1: different; 2: input that can't be read or parsed; 3: unchecked.",
     )
-    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch file")
+    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch file or notebook")
     parser.add_argument(
         "converted", metavar="CONVERTED", type=Path, nargs="?", help="its conversion (default: convert)"
     )
@@ -114,7 +114,7 @@ def offered(
 ) -> dict[str, list[SimilarPair]]:
     """The fixed bugs that are like what went wrong, by object; only those that differ are there."""
     different = [one for one in report.objects if one.verdict is VerdictKind.DIFFERENT]
-    if not different:
+    if not different or _notebooks(source, converted):
         return {}
     # Imported here so that a check that finds nothing wrong doesn't read them.
     from t2j_lsp.fixes.own_fixes import similar_with_own
@@ -124,6 +124,11 @@ def offered(
     known = similar_with_own()
     cases = {o.name: case_of_verdict(o.to_json(), (source, torch), (converted or source, code)) for o in different}
     return {name: known.similar(case) if case is not None else [] for name, case in cases.items()}
+
+
+def _notebooks(source: Path, converted: Path | None) -> bool:
+    """Whether one of a pair is a notebook, of which no verdicts are kept."""
+    return ".ipynb" in (source.suffix, (converted or source).suffix)
 
 
 def with_offers(report: CheckReport, found: dict[str, list[SimilarPair]]) -> dict[str, Any]:
@@ -166,7 +171,12 @@ def checked(
             options=options,
             pool=pool,
         )
-    if converted is not None and texts is not None and texts == _texts(source, converted):
+    if (
+        converted is not None
+        and texts is not None
+        and texts == _texts(source, converted)
+        and not _notebooks(source, converted)
+    ):
         _keep((source, converted), arguments, texts, report)
     return report
 
@@ -249,7 +259,7 @@ def uncovered(report: CheckReport) -> list[str]:
     if places:
         found.append(f"converted, but not run: {', '.join(places)}")
     if report.not_run:
-        where = ", ".join(f"{_called(one.name)} (line {one.line})" for one in report.not_run)
+        where = ", ".join(f"{_called(one.name)} ({one.lines})" for one in report.not_run)
         trained = [(o.name, text) for o in report.objects for text in o.stages["behavioral"].observed]
         parts = [f"{name} was trained with {text}" for name, text in trained if text.startswith("its own optimizer")]
         found.append("; ".join([f"not run as a whole: {where}", *parts]))
@@ -302,7 +312,7 @@ def _explanation(one: ObjectVerdict) -> list[str]:
         reasons[one.reason] = one.reason
     if one.divergence:
         sides = {"torch": one.divergence.torch, "jax": one.divergence.jax}
-        places = ", ".join(f"{side} {place.file}:{place.line}" for side, place in sides.items() if place)
+        places = ", ".join(f"{side} {place}" for side, place in sides.items() if place)
         what = one.divergence.what
         reasons[what] = reasons.get(what, what) + (f" ({places})" if places else "")
         if one.divergence.cause:

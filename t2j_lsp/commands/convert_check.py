@@ -94,8 +94,6 @@ def check_all(
 def _one(
     conversion: FileConversion, target: Path | None, arguments: argparse.Namespace, options: Options, pool: Any
 ) -> Verdict:
-    if conversion.cells is not None:
-        return Verdict(conversion.path, None, "a notebook is not checked")
     try:
         return Verdict(conversion.path, checked(conversion.path, target, arguments, options=options, pool=pool))
     except T2JError as error:
@@ -105,7 +103,7 @@ def _one(
 @contextlib.contextmanager
 def _workers(pairs: Sequence[tuple[FileConversion, Path | None]], arguments: argparse.Namespace) -> Iterator[Any]:
     """Workers that all checks of a folder share; None for a single file, whose check has its own."""
-    files = [path for c, target in pairs if c.cells is None for path in (c.path, target) if path is not None]
+    files = [path for c, target in pairs for path in (c.path, target) if path is not None]
     if len(pairs) < 2 or not files:
         yield None
         return

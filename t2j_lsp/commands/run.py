@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from t2j_lsp.api import CONVERSIONS, convert_file
+from t2j_lsp.api import CONVERSIONS, both_sides
 from t2j_lsp.contract import (
     Options,
     ProgramReport,
     SourceError,
-    SourceMapEntry,
     T2JError,
 )
-from t2j_lsp.files.sources import read_source
 
 from .check import EXIT_CODES, add_init, add_worker_options
 from .output import Subparsers, counted, print_findings, print_table, progress, write_json
@@ -35,7 +33,7 @@ def add_parser(commands: Subparsers) -> None:
         "check. Its own arguments go behind --. Exit code 0: equivalent; 1: different; 2: input that can't be read or "
         "parsed; 3: unchecked.",
     )
-    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch program")
+    parser.add_argument("source", metavar="SRC", type=Path, help="the PyTorch program, a file or a notebook")
     parser.add_argument(
         "positional", metavar="CONVERTED", type=Path, nargs="?", help="its conversion (default: convert)"
     )
@@ -71,9 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise T2JError("the conversion is named twice")
     arguments.converted = arguments.converted or arguments.positional
     for path in (arguments.source, arguments.converted):
-        if path is not None and (path.suffix == ".ipynb" or path.is_dir()):
-            kind = "a folder" if path.is_dir() else "a notebook"
-            raise SourceError(f"{path} is {kind}; run takes one .py file")
+        if path is not None and path.is_dir():
+            raise SourceError(f"{path} is a folder; run takes one program")
     report = _report(arguments)
     if arguments.json:
         write_json(arguments.json, {**report.to_json(), "source": str(arguments.source)})
@@ -87,22 +84,14 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
     from t2j_lsp.check.programs.run import RunSettings, not_converted, run_program
 
     options = Options(init=arguments.init)
-    converted: Path | str
-    source_map: tuple[SourceMapEntry, ...] | None = None
-    if arguments.converted is None:
-        conversion = convert_file(arguments.source, options)
-        gaps = conversion.translation.gaps
-        if gaps:
-            print_findings(conversion, notes=False)
-            return not_converted(gaps)
-        converted, source_map = conversion.translation.code, conversion.translation.source_map
-    else:
-        read_source(arguments.converted)
-        converted = arguments.converted
+    sides = both_sides(arguments.source, arguments.converted, options, displays=True)
+    if sides.conversion is not None and (gaps := sides.conversion.translation.gaps):
+        print_findings(sides.conversion, notes=False)
+        return not_converted(gaps)
     with progress("starting") as shown:
-        return run_program(
+        report = run_program(
             arguments.source,
-            converted,
+            sides.converted,
             RunSettings(
                 arguments.of_program,
                 arguments.steps,
@@ -115,9 +104,12 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
             jax_python=arguments.jax_python,
             readable=arguments.readable,
             neighbour=lambda path: CONVERSIONS.of(path, options).code,
-            source_map=source_map,
+            source_map=sides.source_map,
             on_progress=shown.step,
+            source_text=sides.source_text,
+            converted_text=sides.converted_text,
         )
+    return sides.cells.program(report) if sides.cells is not None else report
 
 
 def show(report: ProgramReport) -> None:
@@ -150,5 +142,5 @@ def show(report: ProgramReport) -> None:
 def _places(report: ProgramReport) -> str:
     one = report.divergence
     sides = {"torch": one.torch, "jax": one.jax} if one else {}
-    found = ", ".join(f"{side} {place.file}:{place.line}" for side, place in sides.items() if place)
+    found = ", ".join(f"{side} {place}" for side, place in sides.items() if place)
     return f" ({found})" if found else ""

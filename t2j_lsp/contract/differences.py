@@ -10,10 +10,17 @@ from .translation import Span
 
 @dataclass(frozen=True)
 class Location:
-    """A line of a file."""
+    """A line of a file, or in a cell of a notebook (from 1)."""
 
     file: str
     line: int
+    cell: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"file": self.file, "line": self.line, **({"cell": self.cell} if self.cell is not None else {})}
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,10 @@ class Divergence:
     cause: str | None = None
     fix: Fix | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        places = {side: one.to_json() if one else None for side, one in (("torch", self.torch), ("jax", self.jax))}
+        return {**asdict(self), **places}
+
 
 @dataclass(frozen=True)
 class Value:
@@ -60,7 +71,7 @@ class Value:
 
     def to_json(self) -> dict[str, Any]:
         numbers = {"min": self.minimum, "max": self.maximum, "mean": self.mean, "std": self.std}
-        place = {"file": self.location.file, "line": self.location.line} if self.location else {}
+        place = self.location.to_json() if self.location else {}
         form = {"text": self.text, "shape": list(self.shape), "dtype": self.dtype}
         return {**place, **form, **numbers, "values": list(self.values)}
 

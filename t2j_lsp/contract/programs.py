@@ -57,7 +57,7 @@ class ProgramReport:
     times: dict[str, SideTimes] = field(default_factory=dict)
     """By side, ``torch`` and ``jax``, in the precision of the program."""
     gaps: tuple[int, ...] = ()
-    """Lines of the PyTorch file that were not converted: then nothing was run."""
+    """Lines of the PyTorch file that were not converted: then nothing was run. In a notebook, lines in their cells."""
     synthetic: tuple[str, ...] = ()
     """What of the data was made up or left out, where that was asked for."""
     notes: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class ProgramReport:
             "stopped": self.stopped,
             "failed": self.failed,
             "values": {kind: asdict(one) for kind, one in self.values.items()},
-            "divergence": asdict(self.divergence) if self.divergence else None,
+            "divergence": self.divergence.to_json() if self.divergence else None,
             "times": {side: asdict(one) for side, one in self.times.items()},
             "gaps": list(self.gaps),
             "synthetic": list(self.synthetic),

@@ -63,7 +63,7 @@ class ObjectVerdict:
             "verdict": str(self.verdict),
             "reason": self.reason,
             "stages": {name: self.stages.get(name, StageResult()).to_json() for name in STAGES},
-            "divergence": asdict(self.divergence) if self.divergence else None,
+            "divergence": self.divergence.to_json() if self.divergence else None,
             **asked,
         }
 
@@ -74,6 +74,12 @@ class NotRun:
 
     name: str
     line: int
+    cell: int | None = None
+    """In a notebook, its cell (from 1), and ``line`` counts in that."""
+
+    @property
+    def lines(self) -> str:
+        return f"cell {self.cell}, line {self.line}" if self.cell is not None else f"line {self.line}"
 
 
 UncoveredKind = Literal["class", "function", "method", "script", "branch"]
@@ -91,9 +97,18 @@ class Uncovered:
     kind: UncoveredKind
     line: int
     end_line: int
+    cell: int | None = None
+    end_cell: int | None = None
+    """In a notebook, the cells (from 1) in which ``line`` and ``end_line`` count."""
 
     @property
     def lines(self) -> str:
+        if self.cell != self.end_cell:
+            return f"cell {self.cell}, line {self.line} to cell {self.end_cell}, line {self.end_line}"
+        return self._lines if self.cell is None else f"cell {self.cell}, {self._lines}"
+
+    @property
+    def _lines(self) -> str:
         return f"line {self.line}" if self.line == self.end_line else f"lines {self.line}-{self.end_line}"
 
 
@@ -112,6 +127,8 @@ class Coverage:
     """Parts that did not run of definitions that did. They are said, and don't decide."""
     training: tuple[NotRun, ...] = ()
     gaps: tuple[int, ...] = ()
+    gap_cells: tuple[int, ...] = ()
+    """In a notebook, the cell of each gap."""
 
     @property
     def complete(self) -> bool:
@@ -137,9 +154,10 @@ class Coverage:
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        lists = {name: [asdict(one) for one in getattr(self, name)] for name in ("not_run", "branches", "training")}
+        lists = {name: [_given(one) for one in getattr(self, name)] for name in ("not_run", "branches", "training")}
         about = {"text": self.text, "complete": self.complete, "classes": self.classes, "functions": self.functions}
-        return {**about, **lists, "gaps": list(self.gaps)}
+        cells = {"gap_cells": list(self.gap_cells)} if self.gap_cells else {}
+        return {**about, **lists, "gaps": list(self.gaps), **cells}
 
     @staticmethod
     def from_json(form: dict[str, Any]) -> Coverage:
@@ -151,6 +169,11 @@ class Coverage:
             tuple(NotRun(**one) for one in form["training"]),
             tuple(form["gaps"]),
         )
+
+
+def _given(one: NotRun | Uncovered) -> dict[str, Any]:
+    """The fields of a place; its cells only where it has some."""
+    return {name: value for name, value in asdict(one).items() if value is not None}
 
 
 _UNCOVERED = (("class", "class", "classes"), ("function", "function", "functions"), ("method", "method", "methods"))
@@ -240,7 +263,7 @@ class CheckReport:
             "device": self.device,
             **({"device_reason": self.device_reason} if self.device_reason else {}),
             "objects": [o.to_json() for o in self.objects],
-            **({"not_run": [asdict(one) for one in self.not_run]} if self.not_run else {}),
+            **({"not_run": [_given(one) for one in self.not_run]} if self.not_run else {}),
             **({"coverage": self.coverage.to_json()} if self.coverage is not None else {}),
             **({"containment": self.containment.to_json()} if self.containment else {}),
         }

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t2j_lsp.contract import Finding, Severity, SourceError, Span, Translation
+from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, Span, Translation
+
+from .cells import CellLines, NotebookProgram
 
 PYTHON_CELL_MAGICS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 """Cell magics whose body is Python of this notebook's own names."""
@@ -29,8 +31,12 @@ class NotebookTranslation:
     translation: Translation
     cells: tuple[int, ...]
     """For each finding, the number of its cell, counted from 1 over all cells."""
-    python: str
+    program: NotebookProgram
     """The cells' Python as one program, with the lines for the notebook masked."""
+    converted: NotebookProgram
+    """What that became."""
+    source_map: tuple[SourceMapEntry, ...]
+    """Which lines of ``converted`` became of which of ``program``."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,44 @@ def translate_notebook(text: str, translate: Callable[[str], Translation]) -> No
 
     Raises SourceError where the text is not a Python notebook of format 4.
     """
+    joined = _joined(text)
+    cells, token = joined.cells, joined.token
+    translation = translate(joined.text)
+    texts = _split(translation.code, token, cells)
+    new_sources = {index: _unmask(part, token, joined.masked) for index, part in texts.items()}
+    findings = [_place(finding, cells) for finding in translation.findings] + joined.broken
+    code = text
+    if any(new_sources[cell.index] != cell.text for cell in cells):
+        code = _render(joined.notebook, new_sources, text)
+    result = replace(translation, source=text, code=code, findings=tuple(f for _, f in findings), source_map=())
+    programs = joined.program, NotebookProgram(translation.code, _converted_lines(translation.code, token, cells))
+    return NotebookTranslation(result, tuple(index + 1 for index, _ in findings), *programs, translation.source_map)
+
+
+def notebook_program(text: str) -> NotebookProgram:
+    """The Python of a notebook's cells as one program. Raises SourceError as `translate_notebook` does."""
+    return _joined(text).program
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A notebook, and its cells' Python as one program."""
+
+    notebook: dict[str, Any]
+    token: str
+    text: str
+    cells: list[_Cell]
+    masked: list[str]
+    broken: list[tuple[int, Finding]]
+    """Cells that don't parse, by index."""
+
+    @property
+    def program(self) -> NotebookProgram:
+        pieces = ((cell.first_line, cell.index + 1, cell.first_line) for cell in self.cells)
+        return NotebookProgram(self.text, CellLines(tuple(pieces)))
+
+
+def _joined(text: str) -> _Joined:
     notebook = _parse(text)
     token = _unused_token(text)
     masked: list[str] = []
@@ -68,16 +112,7 @@ def translate_notebook(text: str, translate: Callable[[str], Translation]) -> No
         program.append(f"# {token}-cell:{index}\n{python}\n")
         line += python.count("\n") + 2
 
-    joined = "".join(program)
-    translation = translate(joined)
-    texts = _split(translation.code, token, cells)
-    new_sources = {index: _unmask(part, token, masked) for index, part in texts.items()}
-    findings = [_place(finding, cells) for finding in translation.findings] + broken
-    code = text
-    if any(new_sources[cell.index] != cell.text for cell in cells):
-        code = _render(notebook, new_sources, text)
-    result = replace(translation, source=text, code=code, findings=tuple(f for _, f in findings), source_map=())
-    return NotebookTranslation(result, tuple(index + 1 for index, _ in findings), joined)
+    return _Joined(notebook, token, "".join(program), cells, masked, broken)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -151,12 +186,39 @@ def _split(code: str, token: str, cells: list[_Cell]) -> dict[int, str]:
     pieces = re.split(rf"^# {token}-cell:(\d+)\n", code, flags=re.MULTILINE)
     texts = {int(index): part.removesuffix("\n") for index, part in zip(pieces[1::2], pieces[2::2], strict=True)}
     if cells and pieces[0].strip():
-        home = next((cell for cell in cells if re.search(r"^\s*(?:import|from)\s", cell.text, re.MULTILINE)), cells[0])
+        home = _home(cells)
         text = texts[home.index].lstrip("\n")
         # A cell magic has to stay the first line of its cell.
         magic, _, text = text.partition("\n") if home.text.lstrip().startswith("%%") else ("", "", text)
         texts[home.index] = "\n".join([*([magic] if magic else []), pieces[0].rstrip("\n"), "", text])
     return texts
+
+
+def _home(cells: list[_Cell]) -> _Cell:
+    """The cell that gets what stands before the first marker."""
+    return next((cell for cell in cells if re.search(r"^\s*(?:import|from)\s", cell.text, re.MULTILINE)), cells[0])
+
+
+def _converted_lines(code: str, token: str, cells: list[_Cell]) -> CellLines:
+    """Where the lines of a converted program stand once `_split` put them into cells."""
+    lines = code.split("\n")
+    marker = re.compile(rf"# {token}-cell:(\d+)$")
+    markers = [(number, int(match[1])) for number, line in enumerate(lines, 1) if (match := marker.match(line))]
+    head = "\n".join(lines[: markers[0][0] - 1]) if markers else ""
+    home = _home(cells) if cells and head.strip() else None
+    pieces: list[tuple[int, int, int]] = []
+    for number, index in markers:
+        if home is None or index != home.index:
+            pieces.append((number, index + 1, number))
+            continue
+        magic = home.text.lstrip().startswith("%%")
+        blank = next((i for i, line in enumerate(lines[number:]) if line), 0)
+        more = head.rstrip("\n").count("\n") + 2
+        pieces.append((number, index + 1, number + blank - (0 if magic else more)))
+        if magic:
+            pieces.append((number + blank + 2, index + 1, number + blank - more))
+        pieces.insert(0, (1, index + 1, -1 if magic else 0))
+    return CellLines(tuple(sorted(pieces)))
 
 
 def _place(finding: Finding, cells: list[_Cell]) -> tuple[int, Finding]:

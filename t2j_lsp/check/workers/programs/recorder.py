@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from t2j_lsp.check.messages import Printed
 
 Shown = Callable[[Any], str | None]
@@ -42,6 +44,13 @@ class OutputRecorder:
         """A value as it is printed."""
         shown = self.shown(value)
         return str(value) if shown is None else shown
+
+    def display(self, *values: Any) -> None:
+        """What a notebook does with values: those that both sides have alike are shown."""
+        for value in values:
+            shown = self.shown(value)
+            if isinstance(value, str | int | float | np.ndarray | np.generic) or shown and not shown.startswith("<"):
+                self.add(f"{value if shown is None else shown}\n")
 
 
 class _Output(io.TextIOBase):

@@ -68,6 +68,8 @@ def run(
         file = Path(module.__file__ or "")
         module.__dict__["__file__"] = os.path.join(os.getcwd(), file.name)
         sys.path.insert(0, os.getcwd())
+        if file.suffix == ".ipynb":
+            module.__dict__["display"] = recorder.display
         arguments, sys.argv = sys.argv, [module.__dict__["__file__"], *request["arguments"]]
         try:
             with (

@@ -51,7 +51,7 @@ trait(Trait.OPERATOR_METHOD, *OPERATORS.split())
 AMBIGUOUS = """
     adjoint allclose angle bernoulli corrcoef cov cross cummax cummin diag diff dist equal flip gcd ger histogram
     inner inverse isclose kron lcm maximum median minimum mode moveaxis mv norm outer qr quantile remainder roll
-    stft stride svd tile unique vdot where
+    stft stride svd tile type unique vdot where
 """
 trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
 

@@ -136,6 +136,8 @@ def avg_pool(
     strides = per_axis(stride, rank) if stride else kernel
     pads = per_axis(padding, rank)
     size = x.shape[-rank:]
+    if ceil_mode:  # XLA counts an axis of length 1 twice where a window hangs over its end
+        kernel = tuple(min(k, n + 2 * pad) for k, n, pad in zip(kernel, size, pads, strict=True))
     pairs = padding_to_fit(size, kernel, strides, pads) if ceil_mode else [(pad, pad) for pad in pads]
     one = (1,) * (x.ndim - rank)
     around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs

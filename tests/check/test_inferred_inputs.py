@@ -246,6 +246,14 @@ FUNCTIONS = {
         "    return x[..., 0] - x[..., 3]\n",
         "def f(x):\n    return x[..., 0] {sign} x[..., 3]\n",
     ),
+    "axes that are contracted, of one length": (
+        "def f(x, y):\n    return torch.tensordot(x.unsqueeze(1), y.unsqueeze(0), dims=1) - 1\n",
+        "def f(x, y):\n    return jnp.tensordot(x[:, None], y[None], axes=1) {sign} 1\n",
+    ),
+    "a size that an annotation names": (
+        "def f(x: torch.Tensor, size: torch.Size):\n    return x.reshape(-1, *x.shape[len(size):]) - size[0]\n",
+        "def f(x, size):\n    return x.reshape(-1, *x.shape[len(size):]) {sign} size[0]\n",
+    ),
     "tuples of several kinds": (
         "from typing import List, Tuple\n\n\n"
         "def f(parts: List[Tuple[torch.Tensor, float]]):\n    assert type(parts[0][1]) is float\n"

@@ -271,3 +271,30 @@ def test_what_float32_makes_of_numbers_far_from_zero_accuses_nobody(
     verdict = check(text.format(torch), text.format(jax))
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     assert check(text.format(torch), text.format(wrong.replace("SPREAD", FAST))).verdict is VerdictKind.DIFFERENT
+
+
+CAST = "# t2j: x=f32[40]\ndef f(x):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("torch", "right", "wrong"),
+    [
+        ("(255 * x).to(torch.uint8)", "(255 * x).astype(jnp.uint8)", "jnp.round(255 * x).astype(jnp.uint8)"),
+        ("(300 * x).char()", "(300 * x).astype(jnp.int8)", "(300 * x).astype(jnp.int8) // 2"),
+        ("(x / (x > 0)).type(torch.int16)", "(x / (x > 0)).astype(jnp.int16)", "(x / (x < 0)).astype(jnp.int16)"),
+    ],
+)
+def test_numbers_that_an_integer_type_does_not_hold(torch: str, right: str, wrong: str, check: Check) -> None:
+    """What they become is undefined in torch; what is within the type is compared as ever."""
+    for jax, expected in ((right, VerdictKind.EQUIVALENT), (wrong, VerdictKind.DIFFERENT)):
+        verdict = check(CAST.format(torch), CAST.format(jax).partition("\n")[2])
+        assert verdict.verdict is expected, verdict.reason
+
+
+def test_values_that_are_stored_in_whole_numbers(check: Check) -> None:
+    body = "# t2j: x=f32[2, 5]\ndef f(x):\n    y = {zeros}\n    {store}\n    return y\n"
+    torch = body.format(zeros="torch.zeros(2, 5, dtype=torch.uint8)", store="y[:, 1:] = 300 * x[:, 1:]")
+    for factor, expected in ((300, VerdictKind.EQUIVALENT), (200, VerdictKind.DIFFERENT)):
+        store = f"y = y.at[:, 1:].set(({factor} * x[:, 1:]).astype(jnp.uint8))"
+        jax = body.format(zeros="jnp.zeros((2, 5), jnp.uint8)", store=store).partition("\n")[2]
+        assert check(torch, jax).verdict is expected

@@ -122,6 +122,14 @@ def test_pooling_keeps_the_dtype(dtype: Any) -> None:
         assert pooled.dtype == dtype
 
 
+@pytest.mark.parametrize(("size", "kernel"), [((1, 2), 2), ((1, 3), 3), ((3, 1), 2), ((1, 1), 2)])
+def test_avg_pool2d_counts_an_axis_of_length_one_once(size: tuple[int, int], kernel: int) -> None:
+    """XLA's CPU compiler counts it twice where a window hangs over its end; with few channels it does not."""
+    x = array(3, 1280, *size)
+    options = dict(kernel_size=kernel, ceil_mode=True)
+    same(partial(pooling.avg_pool2d, **options), partial(F.avg_pool2d, **options), x)
+
+
 MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
     ("MaxPool1d", (3, 2), dict(padding=1), (2, 3, 7)),
     ("MaxPool2d", ([3, 2], None, 1, 1, False, True), {}, (2, 3, 7, 8)),

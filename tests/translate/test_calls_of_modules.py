@@ -34,3 +34,40 @@ def test_what_new_keeps_has_no_place_in_nnx(line: str, gap: bool) -> None:
         f"        made = super().__new__(cls)\n        {line}\n        return made\n"
     )
     assert [g.name for g in convert(HEAD + text).gaps] == ["torch.nn.Module.__new__"] * gap
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "reason"),
+    [
+        ("a, b=None", "nn.Linear(a, a) if b is None else super().__new__(cls)", "NNX runs __init__ on whatever"),
+        ("a, b=None", "super().__new__(cls)", "rngs is one of them"),
+        ("a, **kwargs", "super().__new__(cls)", ""),
+    ],
+)
+def test_new_that_chooses_or_has_no_place_for_rngs_is_a_gap(parameters: str, given: str, reason: str) -> None:
+    text = (
+        f"class Net(nn.Module):\n    def __new__(cls, {parameters}):\n        return {given}\n\n"
+        "    def __init__(self, a, b=None):\n        super().__init__()\n        self.fc = nn.Linear(a, a)\n"
+    )
+    reasons = [g.reason for g in convert(HEAD + text).gaps]
+    assert len(reasons) == bool(reason) and all(reason in found for found in reasons)
+
+
+ASKS = "import inspect\n\n\ndef asked(kwargs, cls):\n    return kwargs, inspect.signature(cls).parameters\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "gap"),
+    [
+        ("inspect.signature(nn.Linear)", True),
+        ("inspect.signature(Net)", True),
+        ("asked({}, nn.Linear)", True),
+        ("asked(kwargs={}, cls=Net)", True),
+        ("inspect.signature(nn.Linear.__init__)", False),
+        ("asked({}, print)", False),
+    ],
+)
+def test_the_signature_of_a_flax_class_says_nothing(line: str, gap: bool) -> None:
+    net = "\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x.clone()\n"
+    found = [g.name for g in convert(HEAD + ASKS + net + f"\n\nfound = {line}\n").gaps]
+    assert ("inspect.signature" in found) is gap

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from t2j_lsp import convert
@@ -29,6 +34,9 @@ SAID = {
     "what a comparison of unknown values says": (
         "def f(g, x: torch.Tensor):\n    low, high = g(x[0]), g(x[1])\n"
         "    if not ((low <= 0) & (high > 0)).all():\n        raise ValueError\n    return x.clone()\n"
+    ),
+    "what may be a tensor, as one is made of it": (
+        "def f(x):\n    index = torch.as_tensor(x)\n    return index.tolist() if bool(index.any()) else []\n"
     ),
     "a slice that is written to": (
         "def f(n: int):\n    x = torch.linspace(0, 1, n)\n    i = torch.argmin(x - 0.3)\n    x[:i] = 1\n    return x\n"
@@ -64,3 +72,48 @@ def test_a_method_gives_what_only_a_tensors_gives_where_torch_takes_it(receiver:
 
 def test_a_list_of_axes_is_one_of_a_tensor() -> None:
     assert "x.var(axis=(0, 2), ddof=1)" in convert(HEAD + "def f(x):\n    return x.var(axis=[0, 2])\n").code
+
+
+CACHED = """\
+@functools.lru_cache(maxsize=8)
+def grid(n, device):
+    return torch.arange(n, device=device).repeat(2)
+
+
+@functools.cache
+def available():
+    return torch.cuda.is_available()
+
+
+@functools.cache
+def doubled(x: torch.Tensor):
+    return torch.relu(x) * 2
+"""
+
+
+def test_what_a_cache_keeps_is_made_outside_of_a_trace() -> None:
+    translation = convert("import functools\n" + HEAD + CACHED)
+    lines = translation.code.splitlines()
+    assert lines.count("@jax.ensure_compile_time_eval()") == 1
+    assert lines[lines.index("@jax.ensure_compile_time_eval()") + 1].startswith("def grid")
+    assert [f.name for f in translation.findings if f.code == "value-needed"] == ["functools.cache"]
+    names: dict[str, Any] = {}
+    exec(translation.code, names)
+    for factor in (1, 2):  # the second trace is given what the first one kept
+        got = jax.jit(lambda x, factor=factor: factor * x + names["grid"](3, None))(jnp.ones(6))
+        np.testing.assert_array_equal(got, factor + np.tile(np.arange(3), 2))
+    assert convert(translation.code).code == translation.code
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("x.type(torch.complex64)", "x.astype(jnp.complex64)"),
+        ("x.type(torch.LongTensor)", "x.astype(jnp.int32)"),
+        ("x.type(y.dtype)", "x.astype(y.dtype)"),
+        ("x.type(dtype=torch.float32)", "x.astype(jnp.float32)"),
+        ("x.type('click')", "x.type('click')"),
+    ],
+)
+def test_type_with_a_dtype_is_a_tensors(call: str, expected: str) -> None:
+    assert expected in convert(HEAD + f"def f(x, y):\n    return {call}\n").code

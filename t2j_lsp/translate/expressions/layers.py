@@ -223,12 +223,34 @@ def _is_exchanged(node: ast.Call, ctx: Context, stores: Mapping[str, Sequence[as
     if not isinstance(parent, ast.Assign | ast.AnnAssign):
         return False
     targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    return any(
+    attributes = [target for target in targets if isinstance(target, ast.Attribute)]
+    return any(_takes_turns(parent, target, stores.get(target.attr, ()), ctx) for target in attributes) or any(
         not _own(one, source) or _overwrites(source.parents.get(one), parent, ctx)
-        for target in targets
-        if isinstance(target, ast.Attribute)
+        for target in attributes
         for one in stores.get(target.attr, ())
     )
+
+
+def _takes_turns(statement: ast.stmt, target: ast.Attribute, stores: Sequence[ast.Attribute], ctx: Context) -> bool:
+    """Whether a module's attribute is None first, and then this function or, in another branch, a module."""
+    source, home = ctx.source, nearest(ast.ClassDef, target, ctx.source.parents)
+    others = [
+        one
+        for store in stores
+        if nearest(ast.ClassDef, store, source.parents) is home
+        if isinstance(one := source.parents.get(store), ast.Assign | ast.AnnAssign) and one is not statement
+    ]
+    if not any(isinstance(one.value, ast.Constant) and one.value.value is None for one in others):
+        return False
+    return any(
+        one.value is not None and is_module(ctx.fact(one.value)) and not _is_function(one.value, ctx) for one in others
+    )
+
+
+def _is_function(value: ast.expr, ctx: Context) -> bool:
+    """Whether the direct form of a layer that is built here is a plain function."""
+    fact = ctx.fact(value)
+    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].function
 
 
 def _overwrites(one: ast.AST | None, other: ast.stmt, ctx: Context) -> bool:
@@ -236,8 +258,7 @@ def _overwrites(one: ast.AST | None, other: ast.stmt, ctx: Context) -> bool:
     source = ctx.source
     if not isinstance(one, ast.Assign | ast.AnnAssign) or one is other or one.value is None:
         return False
-    fact = ctx.fact(one.value)
-    if isinstance(fact, Layer) and LAYERS[fact.name].function or not is_module(fact):
+    if _is_function(one.value, ctx) or not is_module(ctx.fact(one.value)):
         return False
     return any(
         (block := source.block_of(a)) is not None and a is not b and b in block

@@ -50,6 +50,7 @@ from .module_methods import FIRST, ModuleMethods
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
+from .signatures import report_signatures
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
@@ -282,14 +283,15 @@ class Calls:
 
     def _only_effect(self, node: ast.Call) -> bool:
         """Whether the call is a statement, of which only the effect matters."""
-        statement = self.ctx.scope.statement
-        return statement is not None and isinstance(statement.node, ast.Expr) and statement.node.value is node
+        inner = getattr(self.ctx.scope.statement, "node", None)
+        return isinstance(inner, ast.Expr) and inner.value is node
 
     def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
         match fact:
             case Qual() if is_torch(fact.name):
                 return self._torch_call(node, fact.name)
             case Qual():
+                report_signatures(self.ctx, node, fact)
                 return self._library_call(node, fact.name)
             case Class():
                 return self._class_call(node, fact)
@@ -302,6 +304,7 @@ class Calls:
             case Layer() if fact.name in LAYERS:
                 return self.layers().called(node, LAYERS[fact.name])
             case Function():
+                report_signatures(self.ctx, node, fact)
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
                 pass
@@ -351,10 +354,7 @@ class Calls:
 
     def _library_call(self, node: ast.Call, name: str) -> Piece | None:
         note_host_draw(self.ctx, self.code, node)
-        rule = REGISTRY.get(name)
-        if rule is None:
-            return None
-        return self.rules.apply(rule, node, None)
+        return self.rules.apply(rule, node, None) if (rule := REGISTRY.get(name)) is not None else None
 
     def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         owner = self.ctx.fact(func.value)

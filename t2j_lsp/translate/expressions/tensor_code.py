@@ -8,7 +8,7 @@ from functools import cached_property
 
 from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import FunctionInfo, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Scalar, Tensor
 
 from .context import Context
 
@@ -57,7 +57,7 @@ class TensorCode:
             names = {a.arg for a in _parameters(function)}
             read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
             trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(function.node))
-            tensors = any(map(self.may_be_tensor, read))
+            tensors = any(self.may_be_tensor(node) or self._becomes_tensor(node) for node in read)
             numbers = bool(read) and all(isinstance(facts[node], Scalar) or self._is_only_passed(node) for node in read)
             self._given[function] = not trains and (tensors or numbers)
         return self._given[function]
@@ -71,6 +71,13 @@ class TensorCode:
         given = _parameters(self.function)
         kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
         return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
+
+    def _becomes_tensor(self, node: ast.Name) -> bool:
+        """Whether a value of unknown kind is what a tensor is made of: ``torch.as_tensor(x)``, which takes one, too."""
+        call = self.ctx.source.parents.get(node)
+        if not isinstance(call, ast.Call) or node not in call.args[:1] or is_known(self.ctx.fact(node)):
+            return False
+        return isinstance(self.ctx.fact(call.func), Qual) and isinstance(self.ctx.fact(call), Tensor)
 
     def _is_only_passed(self, node: ast.Name) -> bool:
         """Whether a value of unknown kind is handed on or computed with: no object of which parts are asked for."""

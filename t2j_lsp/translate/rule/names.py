@@ -109,11 +109,21 @@ def only_tensor(name: str, node: ast.Call) -> bool:
         case "to":
             given = [first, *(k.value for k in node.keywords if k.arg in ("device", "dtype"))]
             return any(isinstance(value, ast.Attribute) and value.attr in ("device", "dtype") for value in given)
+        case "type":
+            given = [first] if count == 1 else [k.value for k in node.keywords if k.arg == "dtype"]
+            return any(map(_names_dtype, given))
         case _ if name in _REDUCTIONS:
             named = next((k.value for k in node.keywords if k.arg == "axis"), None)
             return isinstance(first or named, ast.List) or count == 2 and _is_truth(node.args[1])
         case _:
             return name.endswith("_") and not name.endswith("__") and _is_tensor_method(name[:-1])
+
+
+def _names_dtype(node: ast.expr | None) -> bool:
+    """Whether an argument is written as a dtype: ``torch.float32``, ``torch.FloatTensor``, ``x.dtype``."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    return node.attr == "dtype" or node.attr.endswith("Tensor") or is_dtype(f"torch.{node.attr}")
 
 
 def _is_tensor_method(name: str) -> bool:

@@ -134,8 +134,7 @@ class AttributeStores:
             if isinstance(other, ast.Assign) and other.lineno < node.lineno:
                 fact = self.ctx.fact(other.value)
                 plain = not is_module(fact) and not is_tensor(fact) and not isinstance(fact, Tuple | ListOf)
-                none = isinstance(other.value, ast.Constant) and other.value.value is None
-                if plain and not none and ast.unparse(target) in map(ast.unparse, other.targets):
+                if plain and not _is_none(other.value) and ast.unparse(target) in map(ast.unparse, other.targets):
                     return True
         return False
 
@@ -181,14 +180,32 @@ class AttributeStores:
 
     def _none_first(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
         """``self.x = None`` that a later statement overwrites with a module or array."""
-        if not (isinstance(node.value, ast.Constant) and node.value.value is None) or not owner.cls.info.is_module:
+        if node.value is None or not _is_none(node.value) or not owner.cls.info.is_module:
             return False
         attribute = owner.cls.info.attribute(target.attr)
         if isinstance(attribute, Tuple | ListOf):
             attribute = element(attribute)
-        if not (is_tensor(attribute) or is_module(attribute)):
+        if not (is_tensor(attribute) or is_module(attribute)) or self._becomes_a_function(node, target, owner):
             return False
         return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)
+
+    def _becomes_a_function(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
+        """Whether all that the class gives the attribute later are layers that become functions, which are no data."""
+        others = [
+            other
+            for other in ast.walk(owner.cls.info.node)
+            if isinstance(other, ast.Assign | ast.AnnAssign) and other.value is not None and not _is_none(other.value)
+            if ast.unparse(target) in map(ast.unparse, _targets(other))
+        ]
+        own = list(ast.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
+        return bool(others) and all(
+            other in own
+            and other.lineno > node.lineno
+            and isinstance(self.ctx.fact(other.value), Layer)
+            and _is_function(self.renderer.render(other.value).text)
+            for other in others
+            if other.value is not None
+        )
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
         """``self.x = []`` in a module's constructor, where another method gives it arrays, or assigns one."""
@@ -209,6 +226,25 @@ class AttributeStores:
             if ast.unparse(store.targets[0].value) == ast.unparse(target)
         ]
         return bool(stored) and all(map(is_tensor, stored))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_function(text: str) -> bool:
+    """Whether a layer became a function: ``nnx.relu``, a lambda, ``functools.partial(nnx.gelu, ...)``."""
+    match ast.parse(text, mode="eval").body:
+        case ast.Name() | ast.Attribute() | ast.Lambda():
+            return True
+        case ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial")):
+            return True
+        case _:
+            return False
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _gives(node: ast.AST, target: ast.Attribute) -> bool:

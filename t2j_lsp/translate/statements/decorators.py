@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_torch
 
 from .no_gradient import NO_GRAD
 
 DROPPED_DECORATORS = names_with(Trait.DROPPED_DECORATOR)
 ABSTRACT = ("abc.abstractmethod", "abc.abstractproperty")
 COMPILES = names_with(Trait.COMPILES)
+CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property")
+_KEPT = "a cache keeps what it is given first: under jit that is a traced value, which fails in the next call"
 
 
 class Decorators:
     """Rewrites or drops decorators."""
 
-    def __init__(self, context: Context, header: Headers) -> None:
+    def __init__(self, context: Context, header: Headers, renderer: ExpressionRenderer) -> None:
         self.ctx = context
+        self.renderer = renderer
         self.header = header
 
     def rewrite(self, node: ast.expr) -> bool:
@@ -39,6 +45,31 @@ class Decorators:
             return name in NO_GRAD
         self.header.expression(ast.Module([], []), "value", node)
         return False
+
+    def cached(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
+        """``@lru_cache`` of what makes arrays of its own: they are made outside of any trace, so that they last."""
+        caches = [d for d in node.decorator_list if self.name(d) in CACHES]
+        if not caches or not any(map(self._makes_tensor, ast.walk(node))):
+            return
+        asked = any(is_tensor(self.ctx.fact(n)) for n in ast.walk(node) if self._is_parameter(n, node))
+        if info.owner is not None and not info.static or info.takes_rngs or asked:
+            self.ctx.report.note(caches[0], self.name(caches[0]), "value-needed", _KEPT)
+            return
+        line = self.ctx.source.line_of(self.ctx.source.span(caches[-1])[1]) + 1
+        at, indent = self.ctx.source.starts[line - 1], " " * node.col_offset
+        text = f"{indent}@{self.renderer.need('jax')}.ensure_compile_time_eval(){self.ctx.source.newline}"
+        self.ctx.edits.add(at, at, text)
+
+    def _makes_tensor(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call) or not is_tensor(self.ctx.fact(node)):
+            return False
+        called = self.ctx.fact(node.func)
+        return isinstance(called, Qual) and is_torch(called.name)
+
+    def _is_parameter(self, node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> TypeGuard[ast.Name]:
+        """Whether a parameter is read."""
+        names = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
 
     def _only_says_abstract(self, name: str) -> bool:
         """Whether it is ``abstractmethod`` in a module that no ABC is a base of: Flax's modules are held to it."""

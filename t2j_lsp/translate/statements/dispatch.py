@@ -91,7 +91,7 @@ class Statements:
 
     @cached_property
     def decorators(self) -> Decorators:
-        return Decorators(self.ctx, self.header)
+        return Decorators(self.ctx, self.header, self.renderer)
 
     @cached_property
     def no_gradient(self) -> NoGradient:

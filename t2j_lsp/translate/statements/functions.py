@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .decorators import Decorators
 from .module_statements import is_super_init, super_does_nothing
 from .no_gradient import NoGradient
+from .own_new import no_place_for
 
 STUBS = names_with(Trait.STUB)
 
@@ -52,13 +53,15 @@ class Functions:
             reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
             return True
-        if owner is not None and owner.is_module and node.name == "__new__" and _sets_attributes(node):
-            reason = "NNX has no place for attributes before __init__ runs: set them there"
-            self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
+        unfit = no_place_for(node, owner) if owner is not None and owner.is_module and node.name == "__new__" else None
+        if unfit is not None:
+            self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", unfit)
             return True
         no_grad = False
         for decorator in node.decorator_list:
             no_grad |= self.decorators().rewrite(decorator)
+        if node.decorator_list:
+            self.decorators().cached(node, info)
         in_module = owner is not None and owner.acts_as_module
         if owner is not None and node.name == "forward" and owner.calls_forward:
             self._rename(node, "__call__")
@@ -188,9 +191,3 @@ class Functions:
             self.ctx.edits.insert_after(first, [line])
         else:
             self.ctx.edits.insert_before(first, [line])
-
-
-def _sets_attributes(new: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a ``__new__`` gives what it makes attributes."""
-    stores = [n for n in ast.walk(new) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-    return any(isinstance(n.value, ast.Name) and n.value.id != "cls" for n in stores)

@@ -222,6 +222,8 @@ def _features(layer: nn.Module) -> int | None:
 
 def _by_annotation(kind: Any, spec: Any) -> Any:
     text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    if text in ("Size", "torch.Size"):
+        return spec.shape[:2] if isinstance(spec, Spec) else spec
     if text in _PLAIN_KINDS:
         return _PLAIN_KINDS[text] if isinstance(spec, Spec) or text != "int" else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):

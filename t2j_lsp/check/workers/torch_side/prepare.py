@@ -255,7 +255,10 @@ def drawn_arguments(arguments: Arguments, rng: np.random.Generator) -> Arguments
 def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
     """One call in training mode, then one in evaluation mode."""
     output = None
-    with mock.patch.object(functional, "embedding_bag", _in_order(functional.embedding_bag)):
+    with (
+        mock.patch.object(functional, "embedding_bag", _in_order(functional.embedding_bag)),
+        mock.patch.object(torch, "tensordot", _as_long(torch.tensordot)),
+    ):
         for train in (True, False):
             if isinstance(model, nn.Module):
                 model.train(train)
@@ -263,6 +266,22 @@ def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) ->
             kwargs = realise(inputs.kwargs, namespace, wide)
             output = model(*args, **kwargs)
     return output
+
+
+def _as_long(tensordot: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, refusing axes of other lengths: torch stretches one of length 1, unlike its documentation."""
+
+    @functools.wraps(tensordot)
+    def checked(a: Any, b: Any, dims: Any = 2, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(dims, int):
+            left, right = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        else:
+            left, right = ([int(i) for i in (one if hasattr(one, "__iter__") else [one])] for one in dims)
+        if any(a.shape[i] != b.shape[j] for i, j in zip(left, right, strict=False)):
+            raise ValueError("contracted dimensions need to match")
+        return tensordot(a, b, dims, *args, **kwargs)
+
+    return checked
 
 
 def _in_order(embedding_bag: Callable[..., Any]) -> Callable[..., Any]:

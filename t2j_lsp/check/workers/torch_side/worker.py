@@ -9,6 +9,7 @@ import torch
 
 from t2j_lsp.check.workers.serve import Handler
 
+from . import casts as torch_casts
 from . import device as torch_device
 from . import exact as torch_exact
 from . import random as torch_random
@@ -47,6 +48,7 @@ def settings() -> tuple[Any, ...]:
 torch_device.install()
 torch_random.install()
 torch_ties.install()
+torch_casts.install()
 torch_signs.install()
 torch_exact.install()
 torch.set_num_threads(1)

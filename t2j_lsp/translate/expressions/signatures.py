@@ -1,0 +1,45 @@
+"""Where Python is asked for the parameters of a module's class: Flax's classes answer ``(*args, **kwargs)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Qual, is_module_class
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .context import Context
+
+_ASKED = "inspect.signature"
+_REASON = "inspect.signature of a Flax class is (*args, **kwargs): ask for that of its __init__"
+
+
+def report_signatures(ctx: Context, node: ast.Call, called: Fact) -> None:
+    """``signature(nn.Linear)``, and a call of a function that asks this of the class it is given."""
+    classes = [value for value in _values(node) if is_module_class(ctx.fact(value), LAYERS)]
+    if not classes:
+        return
+    match called:
+        case Qual(name=name):
+            asked = name == _ASKED
+        case Function(info=info):
+            asked = any(value in classes for value in _asked(node, info))
+        case _:
+            return
+    if asked:
+        ctx.report.gap(node, _ASKED, "refused", _REASON)
+
+
+def _values(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(k.value for k in node.keywords)]
+
+
+def _asked(node: ast.Call, info: FunctionInfo) -> Iterator[ast.expr]:
+    """The arguments of a call whose parameters the function asks for."""
+    given = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)]
+    for inner in ast.walk(info.node):
+        match inner:
+            case ast.Call(func=ast.Name(id="signature") | ast.Attribute(attr="signature"), args=[ast.Name(id=name)]):
+                yield from (k.value for k in node.keywords if k.arg == name)
+                if name in given:
+                    yield from node.args[given.index(name) :][:1]

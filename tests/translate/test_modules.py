@@ -129,6 +129,17 @@ def test_a_module_of_no_known_class_may_have_no_flag() -> None:
     assert "model.train() if was else model.eval()" in code
 
 
+@pytest.mark.parametrize("mode", ["train", "eval"])
+@pytest.mark.parametrize("chain", ["model.{}()", "model.to('cpu').{}()", "model.{}().cuda()"])
+def test_a_model_that_is_assigned_itself_is_switched(mode: str, chain: str) -> None:
+    code = body(f"""
+    def use(model: nn.Module, x):
+        model = {chain.format(mode)}
+        return model(x)
+    """)
+    assert f"    model.{mode}()\n    return model(x)" in code
+
+
 def test_classes_as_values_are_helper_classes_that_take_rngs() -> None:
     code = body("""
     from functools import partial

@@ -37,8 +37,8 @@ def test_items_that_are_moved_one_by_one_are_all_arrays(first: str, second: str)
 
 
 def test_an_item_that_is_not_moved_makes_the_batch_arrays() -> None:
-    code = converted("batch", "x = batch['x'].to(device)", "y = batch['y']")
-    assert "    batch = jax.tree.map(jnp.asarray, batch)\n    x = batch['x']\n    y = batch['y']\n" in code
+    code = converted("batch", "x = batch[0].to(device)", "y = batch[1]")
+    assert "    batch = jax.tree.map(jnp.asarray, batch)\n    x = batch[0]\n    y = batch[1]\n" in code
 
 
 @pytest.mark.parametrize("moved", ["out = model(x.to(device))", "out = model(x.to(device)).view(-1, 2)"])
@@ -84,3 +84,23 @@ def test_gradients_that_wait_for_a_step_in_the_next_call_are_told(first: str, te
     done = convert(ADDED.format(first=first, test=test))
     assert not done.gaps
     assert any("still waiting for a step" in found.reason for found in done.findings) is said
+
+
+NAMED = """\
+from torch.utils.data import DataLoader
+
+
+def predict(model, data):
+    seen = []
+    for batch in DataLoader(data):
+        {first}
+        ids = batch["ids"].to("cpu")
+        seen.extend(model(ids))
+    return seen
+"""
+
+
+@pytest.mark.parametrize("first", ["texts = batch['text']", "print(batch['text'])"])
+def test_items_that_stay_where_they_are_may_be_texts(first: str) -> None:
+    code = convert("import torch\n" + NAMED.format(first=first)).code
+    assert 'lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch' in " ".join(code.split())

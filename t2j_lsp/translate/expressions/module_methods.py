@@ -211,7 +211,8 @@ class ModuleMethods:
         if isinstance(parent, ast.Expr) or statement is None:
             return self._switch(node, bracket(receiver, ATOM))
         target = _assigned(parent, node)
-        if target is not None and self.ctx.source.starts_line(statement.node):
+        itself = target is not None and ast.unparse(target) == receiver.text
+        if target is not None and not itself and self.ctx.source.starts_line(statement.node):
             if not self.ctx.report.quiet:
                 call = self._switch(node, ast.unparse(target))
                 text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"

@@ -45,14 +45,21 @@ class Assignments:
         return True
 
     def only_moves(self, node: ast.Assign) -> bool:
-        """``model = model.to(device)`` and ``x, y = x.to(device), y.to(device)`` go: they would say ``x = x``."""
+        """``model = model.to(device)`` and ``x, y = x.to(device), y.to(device)`` go: they would say ``x = x``.
+
+        ``model = model.train()`` is ``model.train()``.
+        """
         if len(node.targets) != 1:
             return False
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         moves = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) for v in values)
         if not moves or self.renderer.render(node.value).text != self.ctx.source.segment(node.targets[0]):
             return False
-        self.ctx.edits.delete(node)
+        statement = self.ctx.scope.statement
+        if statement is not None and statement.before:
+            self.ctx.edits.replace(node, statement.before.pop())
+        else:
+            self.ctx.edits.delete(node)
         return True
 
     def used_part(self, node: ast.Assign) -> bool:

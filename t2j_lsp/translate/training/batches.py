@@ -23,6 +23,8 @@ class Batches:
         self.ctx = context
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
+        self.mixed: set[tuple[ast.stmt, str]] = set()
+        """Those of which some items are moved to a device and others not, which may be texts."""
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -68,6 +70,7 @@ class Batches:
             if self._reads_only(loop, name, moves):
                 self._on_moves(moves)
                 waiting.pop(name)
+        self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
         if waiting:
             self._insert(loop, waiting)
 
@@ -147,6 +150,15 @@ class Batches:
         inside = {n for m in moves for n in ast.walk(m)}
         return all(n in inside for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name)
 
+    def _moves_items(self, loop: ast.For, name: str) -> bool:
+        """Whether a loop moves items of a batch that it looks up by their names: ``batch["x"].to(device)``."""
+        for node in (n for s in loop.body for n in ast.walk(s)):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=source), slice=key))):
+                    if source == name and self._is_move(node) and isinstance(getattr(key, "value", None), str):
+                        return True
+        return False
+
     def _receiver(self, move: ast.Call) -> ast.expr:
         assert isinstance(move.func, ast.Attribute)
         return move.func.value
@@ -204,8 +216,15 @@ class Batches:
         if not batches:
             return []
         names = [name for name, _ in batches]
-        arrays = [as_arrays(self.ctx.report, renderer, name, one).text for name, one in batches]
+        arrays = [self._arrays(statement, renderer, name, one) for name, one in batches]
         return [f"{', '.join(names)} = {', '.join(arrays)}"]
+
+    def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
+        text = as_arrays(self.ctx.report, renderer, name, one).text
+        if (statement, name) not in self.mixed:
+            return text
+        asarray = f"{renderer.need('jnp')}.asarray"
+        return text.replace(f"({asarray},", f'(lambda t: {asarray}(t) if hasattr(t, "shape") else t,')
 
 
 def _is_dataset(fact: Fact) -> bool:

@@ -87,17 +87,34 @@ def _arange(call: Call) -> Tensor:
     result=_arange,
 )
 def arange(call: Call) -> Piece | Refusal:
-    floats = any(has_float(call[n]) for n in ("start", "end", "step") if n in call.arguments)
+    bounds = [call[n] for n in ("start", "end", "step") if n in call.arguments]
+    floats = any(map(has_float, bounds))
     if floats and _is_whole(call):
-        return call.refuse("With an integer dtype PyTorch cuts the fractions of start, end and step off first.")
+        # with an integer dtype PyTorch cuts the fractions off first
+        return call.emit("jnp.arange({bounds}, dtype={dtype})", bounds=", ".join(map(_cut, bounds)))
     if "start" not in call.arguments or (call["start"].literal == 0 and not call.given("step")):
         return fill(call, "jnp.arange({end}, dtype={dtype?})", floats)
     step = ", {step}" if call.given("step") else ""
     return fill(call, f"jnp.arange({{start}}, {{end}}{step}, dtype={{dtype?}})", floats)
 
 
+def _cut(number: Argument) -> str:
+    """A number without its fraction, as int() cuts it."""
+    value = number.literal
+    if isinstance(value, int | float):
+        return str(int(value))
+    return f"int({number.text})" if has_float(number) else number.text
+
+
 def _linspace(call: Call) -> Tensor:
     return Tensor(1, dtype_kind(call["dtype"]) if call.given("dtype") else "float")
+
+
+def _whole_steps(call: Call, name: str, rest: str) -> Piece:
+    """An integer dtype cuts the ends' fractions off first, and of each step what is behind the point."""
+    call.note("A step that rounding puts just below a whole number is cut to the one before, in either library.")
+    ends = [f"{{{n}}}.astype({{dtype}})" if is_tensor(call[n].fact) else _cut(call[n]) for n in ("start", "end")]
+    return call.emit(f"jnp.{name}({', '.join(ends)}, {rest}).astype({{dtype}})")
 
 
 @rule(
@@ -107,7 +124,7 @@ def _linspace(call: Call) -> Tensor:
 )
 def linspace(call: Call) -> Piece | Refusal:
     if _is_whole(call):
-        return call.refuse("PyTorch rounds to an integer dtype step by step: write jnp.linspace(...).astype(dtype).")
+        return _whole_steps(call, "linspace", "{steps}")
     return fill(call, "jnp.linspace({start}, {end}, {steps}, dtype={dtype?})")
 
 
@@ -118,7 +135,7 @@ def linspace(call: Call) -> Piece | Refusal:
 )
 def logspace(call: Call) -> Piece | Refusal:
     if _is_whole(call):
-        return call.refuse("PyTorch rounds to an integer dtype step by step: write jnp.logspace(...).astype(dtype).")
+        return _whole_steps(call, "logspace", "{steps}, base={base?}")
     return fill(call, "jnp.logspace({start}, {end}, {steps}, base={base?}, dtype={dtype?})")
 
 
@@ -161,11 +178,17 @@ def meshgrid(call: Call) -> Piece | Refusal:
 Row("torch.tril(input, diagonal=0)", "jnp.tril({input}, k={diagonal?})", method=True, result="same")
 Row("torch.triu(input, diagonal=0)", "jnp.triu({input}, k={diagonal?})", method=True, result="same")
 for name in ("tril", "triu"):
-    Row(
+
+    @rule(
         f"torch.{name}_indices(row, col, offset=0, *, dtype=torch.long, device='cpu', layout=torch.strided)",
-        f"jnp.stack(jnp.{name}_indices({{row}}, {{offset}}, {{col}}))",
-        result=lambda call: Tensor(2, "int"),
+        jax=f"jnp.stack(jnp.{name}_indices(row, offset, col))",
+        result=lambda call: Tensor(2, dtype_kind(call["dtype"]) if call.given("dtype") else "int"),
     )
+    def triangle_indices(call: Call, name: str = name) -> Piece:
+        dtype = ".astype({dtype})" if call.given("dtype") else ""
+        return call.emit(f"jnp.stack(jnp.{name}_indices({{row}}, {{offset}}, {{col}})){dtype}")
+
+
 Row("torch.vander(x, N=None, increasing=False)", "jnp.vander({x}, N={N?}, increasing={increasing?})")
 
 

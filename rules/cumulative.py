@@ -40,7 +40,7 @@ def trapezoid(call: Call) -> Piece:
 
 
 refuse("torch.gradient", "Its spacing and edge_order differ from those of jnp.gradient: write the call by hand.")
-refuse(
-    "torch.cumulative_trapezoid",
-    "jax.numpy has no running integral: write jnp.cumsum of the trapezoids' areas.",
+Row(
+    "torch.cumulative_trapezoid(y, x=None, *, dx=None, dim=-1)",
+    "cumulative_trapezoid({y}, x={x?}, dx={dx?}, axis={dim?})",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.pieces import NOT
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._facts import as_float, same
 
@@ -41,25 +41,29 @@ def deterministic(call: Call, name: str = "training") -> str:
     return {"True": "False", "False": "True"}.get(piece.text, f"not {call[name].operand(NOT)}")
 
 
+HELPERS = {"feature_alpha_dropout": "alpha_dropout"}
+
+
 def _dropout(call: Call, name: str, training: str = "training") -> Piece:
     if call.literal(training) is False:
         return call.emit("{input}")
     return call.emit(
-        f"{name}({{input}}, {{p}}, deterministic={{deterministic}}, rngs={{rngs}})",
+        f"{HELPERS.get(name, name)}({{input}}, {{p}}, deterministic={{deterministic}}, rngs={{rngs}}"
+        + (", channels=True)" if name in HELPERS else ")"),
         deterministic=deterministic(call, training),
         rngs=call.site.rngs(),
     )
 
 
-for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
+for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
 
     def emit(call: Call, name: str = name) -> Piece:
         return _dropout(call, name)
 
-    training = "False" if name == "alpha_dropout" else "True"
+    training = "False" if name.endswith("alpha_dropout") else "True"
     rule(
         f"{F}.{name}(input, p=0.5, training={training}, inplace=False)",
-        jax=f"{name}(x, p, deterministic=not training, rngs=rngs)",
+        jax=f"{HELPERS.get(name, name)}(x, p, deterministic=not training, rngs=rngs)",
         ignore=["p"],
         result=same,
         random=True,
@@ -76,8 +80,6 @@ for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
 def torch_dropout(call: Call) -> Piece:
     return _dropout(call, "dropout", "train")
 
-
-refuse(f"{F}.feature_alpha_dropout", "Dropping whole channels to SELU's saturation value has no JAX counterpart.")
 
 # Normalisation --------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ Copies of views are what the views are: arrays can't be written through.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
-from ._arguments import is_dtype
+from ._arguments import dtype_of, is_dtype, size_rank
 from ._facts import same
 
 
@@ -52,10 +53,42 @@ for name, wrapper in WRAPPED.items():
 
 # Strides --------------------------------------------------------------------------------------------------------
 
-STRIDES = "JAX arrays have no strides: {}."
-WRITTEN = STRIDES.format("write the elements that are meant with x.at[...].set(src)")
-refuse("torch.as_strided_scatter", WRITTEN, aliases=["torch.Tensor.as_strided_scatter"])
-refuse("torch.as_strided_copy", STRIDES.format("take the elements that are meant by their index"))
+IN_ORDER = (
+    "Elements are counted in the tensor's own order; PyTorch counts in memory, where a tensor that was transposed, "
+    "expanded or sliced has another."
+)
+
+
+def _strided(call: Call) -> Piece:
+    offset = ", {storage_offset}" if call.given("storage_offset") else ""
+    return call.emit(f"{{input}}.ravel()[strided_index({{size}}, {{stride}}{offset})]")
+
+
+for name in ("as_strided", "as_strided_copy"):
+    rule(
+        f"torch.{name}(input, size, stride, storage_offset=None)",
+        jax="x.ravel()[strided_index(size, stride)]",
+        method=name == "as_strided",
+        fidelity=CLOSE,
+        note=IN_ORDER,
+        result=lambda call: Tensor(size_rank(call["size"]), dtype_of(call["input"])),
+    )(_strided)
+
+
+@rule(
+    "torch.as_strided_scatter(input, src, size, stride, storage_offset=None)",
+    jax="x.ravel().at[strided_index(size, stride)].set(src).reshape(x.shape)",
+    method=True,
+    fidelity=CLOSE,
+    note=IN_ORDER,
+    result=same,
+)
+def as_strided_scatter(call: Call) -> Piece:
+    offset = ", {storage_offset}" if call.given("storage_offset") else ""
+    places = f"strided_index({{size}}, {{stride}}{offset})"
+    return call.emit(f"{{input}}.ravel().at[{places}].set({{src}}).reshape({{input}}.shape)")
+
+
 Row(
     "torch.Tensor.new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=None,"
     " requires_grad=False)",

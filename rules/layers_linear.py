@@ -147,5 +147,6 @@ layer(
 for rank in (1, 2, 3):
     layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
+layer("torch.nn.FeatureAlphaDropout(p=0.5, inplace=False)", result=SAME)
 
 trait(Trait.LINEAR, "torch.nn.Linear", "torch.nn.LazyLinear")

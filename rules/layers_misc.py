@@ -51,7 +51,6 @@ for name, reason in {
     "parallel.*": SHARDED,
     "Container": "Deprecated since PyTorch 0.4: derive from nn.Module.",
     "CrossMapLRN2d": "Old; nn.LocalResponseNorm is its successor.",
-    "FeatureAlphaDropout": "Dropping whole channels to SELU's saturation value has no JAX counterpart.",
     "factory_kwargs": "A helper of PyTorch's own layers.",
     "quantized.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "quantizable.*": "JAX has no counterpart of PyTorch's quantised layers here.",

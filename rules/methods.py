@@ -72,7 +72,20 @@ trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round
 trait(Trait.WRITABLE_VIEW, "view", "reshape", "transpose", "permute", "t", "squeeze", "unsqueeze", "narrow", "select")
 trait(Trait.WRITABLE_VIEW, "expand", "detach", "flatten", "diagonal", "unbind", "chunk", "split")
 trait(Trait.VIEW, *names_with(Trait.WRITABLE_VIEW))
-trait(Trait.VIEW, "view_as", "expand_as", "contiguous", "swapaxes", "movedim", "unflatten", "data", "T", "mT", "to")
+trait(
+    Trait.VIEW,
+    "as_strided",
+    "view_as",
+    "expand_as",
+    "contiguous",
+    "swapaxes",
+    "movedim",
+    "unflatten",
+    "data",
+    "T",
+    "mT",
+    "to",
+)
 
 # In place -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import Part
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 from ._axes import spelled
@@ -225,10 +225,13 @@ def _asks(call: Call) -> int:
     return sum(call.literal(name) is not False for name in ("return_inverse", "return_counts"))
 
 
-refuse(
-    "torch.unique_consecutive",
-    "jax.numpy has no such function: compare x[1:] with x[:-1] and use jnp.cumsum.",
-    aliases=["torch.Tensor.unique_consecutive"],
+Row(
+    "torch.unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)",
+    "unique_consecutive({input}, return_inverse={return_inverse?}, return_counts={return_counts?}, axis={dim?})",
+    method=True,
+    fidelity=CLOSE,
+    note="The size of the result depends on the values: it can't be compiled by jax.jit.",
+    result=lambda call: Tensor() if not _asks(call) else Tuple((Tensor(),) * (1 + _asks(call))),
 )
 
 

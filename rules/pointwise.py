@@ -87,7 +87,13 @@ def absolute(call: Call) -> Piece:
     return call.emit("jnp.abs({input})" if is_integer(first(call).fact) else "absolute({input})")
 
 
-Row("torch.round(input, *, decimals=0)", "jnp.round({input}, decimals={decimals?})", method=True, result=same)
+Row(
+    "torch.round(input, *, decimals=0)",
+    "jnp.round({input}, decimals={decimals?})",
+    method=True,
+    aliases=["torch.special.round"],
+    result=same,
+)
 
 
 # Two operands ---------------------------------------------------------------------------------------------------

@@ -59,7 +59,13 @@ def count_nonzero(call: Call) -> Piece:
     return call.emit("jnp.count_nonzero({input}, axis={axis?})", axis=axis(call))
 
 
-@rule("torch.logsumexp(input, dim, keepdim=False)", jax="jax.nn.logsumexp(x, axis)", method=True, result=reduced)
+@rule(
+    "torch.logsumexp(input, dim, keepdim=False)",
+    jax="jax.nn.logsumexp(x, axis)",
+    method=True,
+    aliases=["torch.special.logsumexp"],
+    result=reduced,
+)
 def logsumexp(call: Call) -> Piece:
     return call.emit("jax.nn.logsumexp({input}, axis={axis?}, keepdims={keepdim?})", axis=axis(call))
 

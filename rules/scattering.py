@@ -27,9 +27,11 @@ SCATTER_REDUCE = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"
     result="same",
 )
 def scatter(call: Call) -> Piece | Refusal:
-    source = "{src}" if "src" in call.arguments else "{value}"
-    if is_integer(call["input"].fact) and has_float(next(call[n] for n in ("src", "value") if n in call.arguments)):
-        source = "int({value})"  # PyTorch rounds the number before it adds or multiplies
+    name = "src" if "src" in call.arguments else "value"
+    source, fact = f"{{{name}}}", call["input"].fact
+    if "reduce" in call.arguments and has_float(call[name]) and not is_float(fact):
+        # PyTorch rounds the number to the input's dtype before it adds or multiplies
+        source = f"int({source})" if is_integer(fact) else f"jnp.asarray({source}, {{input}}.dtype)"
     method = REDUCE.get(str(call["reduce"].literal)) if "reduce" in call.arguments else "set"
     if method is None:
         return call.refuse("The reduce of scatter must be 'add' or 'multiply' in plain sight.")
@@ -75,6 +77,12 @@ def _reduced(call: Call, places: str, source: str) -> Piece | Refusal:
     _note_products(call, method)
     if method is None or call.given("include_self"):
         places = places if places.startswith("along_axis") else f"jnp.s_[{places}]"
+        if is_bool(call["input"].fact):
+            source, of = f"{source}.astype(jnp.int8)", {"sum": "amax", "prod": "amin"}.get(str(call["reduce"].literal))
+            reduced = (
+                f"reduce_at({{input}}.astype(jnp.int8), {places}, {source}, {{of}}, include_self={{include_self?}})"
+            )
+            return call.emit(f"{reduced}.astype(bool)", of=repr(of) if of else call["reduce"].text)
         return call.emit(f"reduce_at({{input}}, {places}, {source}, {{reduce}}, include_self={{include_self?}})")
     return call.emit(f"{{input}}.at[{places}].{_of_dtype(call, method)}({source})")
 

@@ -43,10 +43,9 @@ def size(call: Call) -> Piece:
 Row("torch.Size.numel(self)", "math.prod({self})", result="int")
 
 STRIDES = "JAX arrays have no strides or storage."
-VIEWS = ("as_strided", "as_strided_", "set_", "resize_", "resize_as_")
+VIEWS = ("as_strided_", "set_", "resize_", "resize_as_")
 for name in (*VIEWS, "stride", "storage", "untyped_storage", "storage_offset", "data_ptr"):
     refuse(f"torch.Tensor.{name}", STRIDES)
-refuse("torch.as_strided", STRIDES)
 Row("torch.Tensor.contiguous(self, memory_format=torch.contiguous_format)", "{self}", result="same")
 Row(
     "torch.Tensor.is_contiguous(self, memory_format=torch.contiguous_format)",

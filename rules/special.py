@@ -99,6 +99,13 @@ for order in (0, 1):
         fidelity=CLOSE,
         note=ABSOLUTE,
     )
+for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"):
+    Row(f"torch.special.{name}(input)", f"{name}({{input}})", result=as_float)
+for order in (0, 1):
+    name = f"modified_bessel_k{order}"
+    Row(f"torch.special.scaled_{name}(x)", f"{name}({{x}}, scaled=True)", result=as_float)
+Row("torch.special.spherical_bessel_j0(x)", "spherical_bessel_j0({x})", result=as_float)
+Row("torch.special.airy_ai(x)", "airy_ai({x})", result=as_float)
 for kind in "tuvw":
     Row(f"torch.special.chebyshev_polynomial_{kind}(x, n)", f"chebyshev_polynomial_{kind}({{x}}, {{n}})")
     Row(

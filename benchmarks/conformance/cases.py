@@ -105,18 +105,20 @@ def cases(op: Any, dtype: str, limit: int | None = None) -> tuple[list[Case], li
     return out, textless
 
 
-def shown(case: Case) -> Case:
-    """The case with source that shows what its tensors are: without axes, empty vectors, integers or bools."""
-    told = [(f"t{i}", _shape_and_dtype(t)) for i, t in enumerate(case.tensors)]
-    lines = [f"    {name} = {name}{how}\n" for name, how in told if how]
-    head, _, body = case.text.partition("\n")
-    return replace(case, text=f"{head}\n{''.join(lines)}{body}")
+def said(case: Case) -> Case:
+    """The case with annotations that say what its tensors are, if one has no axes or elements, or no floats."""
+    if all(t.numel() and t.ndim and t.is_floating_point() for t in case.tensors):
+        return case
+    told = ", ".join(f"t{i}: {_annotation(t)}" for i, t in enumerate(case.tensors))
+    _, _, body = case.text.partition("\n")
+    return replace(case, text=f"def {case.name}({told}):\n{body}")
 
 
-def _shape_and_dtype(tensor: torch.Tensor) -> str:
-    """Calls that change nothing about a tensor, and show its shape and dtype where these are unusual."""
-    shape = ".reshape(())" if tensor.ndim == 0 else ".reshape(0)" if tensor.shape == (0,) else ""
-    return shape + ("" if tensor.is_floating_point() or tensor.is_complex() else f".to({tensor.dtype})")
+def _annotation(tensor: torch.Tensor) -> str:
+    """The type of a tensor in jaxtyping: ``Int64[torch.Tensor, "5 0"]``."""
+    name = str(tensor.dtype).removeprefix("torch.").capitalize().replace("Uint", "UInt")
+    name = {"Bfloat16": "BFloat16"}.get(name, name)
+    return f'{name}[torch.Tensor, "{" ".join(map(str, tensor.shape))}"]'
 
 
 Spelled = tuple[str, list[str], list[torch.Tensor]]

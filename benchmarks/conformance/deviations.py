@@ -71,6 +71,9 @@ COMPARED_OTHERWISE: dict[str, Otherwise] = {
         Otherwise("in place PyTorch keeps the gradient of what is overwritten", values=True, only="out.logical"),
     ),
     **dict.fromkeys(("fft.ihfft2", "fft.ihfftn"), Otherwise("PyTorch leaves out= as it was", only="out=out")),
+    "as_strided_scatter": Otherwise(
+        "PyTorch gives the input the gradient of what is written over it, and none of the rest", values=True
+    ),
     "cholesky_solve": Otherwise(
         "PyTorch's gradient has both triangles of the factor, JAX's the one that is read", values=True
     ),

@@ -21,16 +21,29 @@ from t2j_lsp.contract import Finding
 from tests.rules.compare import BATCH, Compare, Traced, Wanted, arrays_differ, run_together, run_torch, trace
 from tests.rules.spellings import Case
 
-from .cases import cases, records, shown
+from .cases import cases, records, said
 from .deviations import COMPARED_OTHERWISE, MADE_SINGLE
 
 TOLERANCE = 1e-9  # of the largest absolute value in PyTorch's array, or of 1
 SINGLE_TOLERANCE = 1e-5  # of what is float32 on either side
 HEADER = "import torch\n\n\n"
+SAID = """from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from jaxtyping import BFloat16, Bool, Complex64, Complex128, Float16, Float32, Float64
+    from jaxtyping import Int8, Int16, Int32, Int64, UInt8
+
+
+"""
+"""In front of cases whose annotations say what their tensors are."""
 WORST = ("right", "gap", "noted", "unshown", "crash", "wrong")
 """What may come of a case, best first. ``noted``: it differs, and the conversion has a note on the call. ``unshown``:
-JAX raises, because a tensor has no axes, is an empty vector, or holds integers or bools, which the source doesn't show;
-where it does, nothing crashes."""
+JAX raises, because a tensor has no axes, is an empty vector, or holds integers or bools, which the source doesn't say;
+where annotations say it, nothing crashes."""
 MODULE = 100
 """Functions that are converted as one file."""
 
@@ -58,27 +71,26 @@ class Result:
     key: str = ""
     """Hash of what was run: results with the same key are the same."""
     shown: str = ""
-    """The same of the cases with source that shows what tensors are, which run where something crashed."""
+    """The same of the cases with annotations that say what tensors are."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """Cases by spelling and outcome."""
     plain: dict[str, dict[str, int]] = field(default_factory=dict)
     """The same without empty tensors and tensors without axes."""
+    annotated: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The same as `counts`, where annotations say what tensors without axes, elements or floats are."""
     problems: list[Problem] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     refused: int = 0
     """Cases that PyTorch itself doesn't take."""
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """What came of each case, by its name; not kept."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "outcomes": {}}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
         return cls(**{**data, "problems": [Problem(**p) for p in data["problems"]]})
-
-    @property
-    def crashed(self) -> bool:
-        """Whether JAX raised at a case."""
-        return any(p.outcome in ("crash", "unshown") for p in self.problems)
 
     def move(self, problem: Problem, outcome: str) -> None:
         """Counts a case as another outcome."""
@@ -89,9 +101,9 @@ class Result:
                 of[outcome] = of.get(outcome, 0) + 1
         problem.outcome = outcome
 
-    def worst(self, spelling: str, plain: bool = False) -> str | None:
-        """The worst outcome of a spelling, None if it has no case."""
-        counts = (self.plain if plain else self.counts).get(spelling, {})
+    def worst(self, spelling: str, of: str = "counts") -> str | None:
+        """The worst outcome of a spelling in ``counts``, ``plain`` or ``annotated``; None if it has no case."""
+        counts: dict[str, int] = getattr(self, of).get(spelling, {})
         return max((outcome for outcome, number in counts.items() if number), key=WORST.index, default=None)
 
 
@@ -109,23 +121,37 @@ def run(operator: str, dtype: str, limit: int | None = None, known: Result | Non
     op = records()[operator]
     every, textless = cases(op, dtype, limit)
     result = Result(operator, dtype, textless=textless)
-    files = _files(every)
+    files = _files(every, HEADER)
     result.key = _hash(files)
-    if known is not None and known.key == result.key and not known.crashed:
-        return known
-    said = _files([told for case in every if (told := shown(case)).text != case.text])
-    result.shown = _hash(said)
-    if known is not None and known.key == result.key and known.shown == result.shown:
+    told = _files([one for case in every if (one := said(case)).text != case.text], SAID)
+    result.shown = _hash(told)
+    if known is not None and (known.key, known.shown) == (result.key, result.shown):
         return known
     _run_files(op, files, result)
-    crashed = {p.case: p for p in result.problems if p.outcome == "crash"}
-    if any(case.name in crashed for file in said for case in file.cases):
-        where_shown = Result(operator, dtype)
-        _run_files(op, said, where_shown)
-        still = {p.case for p in where_shown.problems if p.outcome in ("crash", "wrong")}
-        for name in {case.name for file in said for case in file.cases} & crashed.keys() - still:
-            result.move(crashed[name], "unshown")
+    _annotate(op, every, files, told, result)
     return result
+
+
+def _annotate(op: Any, every: list[Case], files: list[_File], told: list[_File], result: Result) -> None:
+    """Runs the annotated cases whose code is another, or that were not right without annotations."""
+    bodies = {name: body for file in files for name, body in file.bodies.items()}
+    for file in told:
+        file.cases = [c for c in file.cases if file.differs(c, bodies) or result.outcomes.get(c.name) != "right"]
+    annotated = Result(result.operator, result.dtype)
+    _run_files(op, told, annotated)
+    for problem in list(result.problems):
+        if problem.outcome == "crash" and annotated.outcomes.get(problem.case, "crash") not in ("crash", "wrong"):
+            result.move(problem, "unshown")
+    for case in every:
+        outcome = annotated.outcomes.get(case.name) or result.outcomes.get(case.name)
+        if outcome is not None:
+            of = result.annotated.setdefault(case.spelling, {})
+            of[outcome] = of.get(outcome, 0) + 1
+    result.problems += [p for p in annotated.problems if p.outcome in ("crash", "wrong") and p.case not in _bad(result)]
+
+
+def _bad(result: Result) -> set[str]:
+    return {p.case for p in result.problems if p.outcome in ("crash", "wrong")}
 
 
 def _hash(files: list[_File]) -> str:
@@ -133,8 +159,8 @@ def _hash(files: list[_File]) -> str:
     return hashlib.sha256(converted.encode()).hexdigest()[:16]
 
 
-def _files(every: list[Case]) -> list[_File]:
-    return [_File.of(every[i : i + MODULE]) for i in range(0, len(every), MODULE)]
+def _files(every: list[Case], header: str) -> list[_File]:
+    return [_File.of(every[i : i + MODULE], header) for i in range(0, len(every), MODULE)]
 
 
 def _run_files(op: Any, files: list[_File], result: Result) -> None:
@@ -154,8 +180,8 @@ class _File:
     """Gaps and notes by the case they are in."""
 
     @classmethod
-    def of(cls, every: list[Case]) -> _File:
-        source = HEADER + "\n\n".join(case.text for case in every)
+    def of(cls, every: list[Case], header: str) -> _File:
+        source = header + "\n\n".join(case.text for case in every)
         translation = convert(source, x64=True)
         functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
         spans = [(f.name, f.lineno, f.end_lineno or 0) for f in functions]
@@ -166,12 +192,20 @@ class _File:
                     marks.setdefault(name, []).append(finding)
         return cls(every, source, translation.code, marks)
 
+    @functools.cached_property
+    def bodies(self) -> dict[str, str]:
+        """The converted bodies by the names of their functions."""
+        return {n.name: ast.unparse(n.body) for n in ast.parse(self.code).body if isinstance(n, ast.FunctionDef)}  # type: ignore[arg-type]
+
+    def differs(self, case: Case, bodies: dict[str, str]) -> bool:
+        """Whether a case's code or marks are others than in a file with these bodies."""
+        return self.bodies[case.name] != bodies[case.name] or case.name in self.marks
+
     def trace(self, op: Any, result: Result) -> list[Traced]:
         space: dict[str, Any] = {}
         exec(self.source, space)
         converted: dict[str, Any] = {}
         exec(self.code, converted)
-        bodies = {n.name: ast.unparse(n.body) for n in ast.parse(self.code).body if isinstance(n, ast.FunctionDef)}  # type: ignore[arg-type]
         alike: dict[tuple[str, int, int], list[_Observed]] = {}
         wanted: dict[tuple[str, int, int], Wanted] = {}
         for case in self.cases:
@@ -185,7 +219,7 @@ class _File:
             if gaps:
                 observed.settle("gap", gaps[0].message)
                 continue
-            key = (bodies[case.name], case.sample, len(case.tensors))
+            key = (self.bodies[case.name], case.sample, len(case.tensors))
             wanted.setdefault(key, want)
             alike.setdefault(key, []).append(observed)
         traced = []
@@ -215,6 +249,7 @@ class _Observed:
         self.settled = True
         if outcome in ("crash", "wrong") and self.marks:
             outcome, why = "noted", f"{why} (noted: {self.marks[0].message})"
+        self.result.outcomes[self.case.name] = outcome
         small = any(t.numel() == 0 or t.ndim == 0 for t in self.case.tensors)
         for counts in [self.result.counts] if small else [self.result.counts, self.result.plain]:
             of = counts.setdefault(self.case.spelling, {})

@@ -17,9 +17,10 @@ def table(results: list[Result]) -> str:
             found = [r for r in results if r.dtype == dtype and spelling in r.counts]
             if found:
                 lines.append(_row(f"{dtype}, {spelling}", found, spelling))
+                lines.append(_row("... annotated", found, spelling, "annotated"))
     plain = [r for r in results if r.dtype == "float" and "function" in r.plain]
     if plain:
-        lines.append(_row("... no 0-d, no empty", plain, "function", plain=True))
+        lines.append(_row("... no 0-d, no empty", plain, "function", "plain"))
     for one in (modules.SET, optimizers.SET):
         for spelling in dict.fromkeys(s for r in results if r.dtype == one for s in r.counts):
             found = [r for r in results if r.dtype == one and spelling in r.counts]
@@ -27,11 +28,11 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def _row(title: str, found: list[Result], spelling: str, plain: bool = False) -> str:
-    worst = Counter(r.worst(spelling, plain) for r in found)
-    every: Counter[str] = sum((Counter((r.plain if plain else r.counts)[spelling]) for r in found), Counter())
+def _row(title: str, found: list[Result], spelling: str, of: str = "counts") -> str:
+    worst = Counter(r.worst(spelling, of) for r in found)
+    every: Counter[str] = sum((Counter(getattr(r, of).get(spelling, {})) for r in found), Counter())
     operators = f"{worst['right'] / len(found):6.1%} of {len(found):4}"
-    cases = f"{every['right'] / every.total():6.1%} of {every.total()}"
+    cases = f"{every['right'] / max(1, every.total()):6.1%} of {every.total()}"
     return f"{title:28}" + "".join(f"{worst[w]:9}" for w in WORST) + f"  {operators}   {cases}"
 
 

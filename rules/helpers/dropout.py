@@ -60,16 +60,25 @@ def dropout_key(rngs: nnx.Rngs | nnx.RngStream) -> jax.Array:
 
 
 def alpha_dropout(
-    x: jax.Array, rate: float = 0.5, *, deterministic: bool, rngs: nnx.Rngs | nnx.RngStream | None
+    x: jax.Array,
+    rate: float = 0.5,
+    *,
+    deterministic: bool,
+    rngs: nnx.Rngs | nnx.RngStream | None,
+    channels: bool = False,
 ) -> jax.Array:
-    """`F.alpha_dropout`: dropped elements get SELU's negative saturation value, and mean and variance are kept."""
+    """`F.alpha_dropout`: dropped elements get SELU's negative saturation value, and mean and variance are kept.
+
+    `channels` drops whole channels of (N, C, ...), as `F.feature_alpha_dropout`.
+    """
     if deterministic or rate == 0:
         return x
     if rate == 1:
         return jnp.zeros_like(x)
     alpha = 1.7580993408473766  # -selu(-infinity)
     scale = 1 / math.sqrt((alpha**2 * rate + 1) * (1 - rate))
-    keep = jax.random.bernoulli(dropout_key(rngs), 1 - rate, x.shape)
+    shape = x.shape[:2] + (1,) * (x.ndim - 2) if channels else x.shape
+    keep = jax.random.bernoulli(dropout_key(rngs), 1 - rate, shape)
     return jnp.where(keep, x, -alpha) * scale + alpha * scale * rate
 
 
@@ -111,3 +120,11 @@ class AlphaDropout(Dropout):
     def __call__(self, x: jax.Array) -> jax.Array:
         """Drops elements to SELU's negative saturation value, unless deterministic."""
         return alpha_dropout(x, self.p, deterministic=self.deterministic, rngs=self.rngs)
+
+
+class FeatureAlphaDropout(Dropout):
+    """PyTorch's `nn.FeatureAlphaDropout`: drops whole channels of (N, C, ...)."""
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Drops channels to SELU's negative saturation value, unless deterministic."""
+        return alpha_dropout(x, self.p, deterministic=self.deterministic, rngs=self.rngs, channels=True)

@@ -1,6 +1,7 @@
 """Reads and writes by indices, as torch.gather and torch.scatter, and by masks."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -21,8 +22,10 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 def gather(x: jax.Array, index: jax.Array, axis: int) -> jax.Array:
     """`torch.gather`: jnp.take_along_axis with an index that may be smaller than x along other axes."""
-    if x.ndim == 0 or index.size == 0:
-        return jnp.broadcast_to(x.sum(), index.shape)
+    if x.ndim == 0:
+        return jnp.broadcast_to(x, index.shape)
+    if index.size == 0:
+        return jnp.zeros(index.shape, x.dtype)
     part = tuple(slice(None) if i == axis % x.ndim else slice(size) for i, size in enumerate(index.shape))
     return jnp.take_along_axis(x[part], index, axis)
 
@@ -66,6 +69,12 @@ def reduce_at(x: jax.Array, places: Any, source: jax.Array, reduce: str, include
         return result
     count = jnp.where(written & (not include_self), 0, 1).at[places].add(1)
     return result / count.astype(x.dtype) if infinite else result // count.astype(x.dtype)
+
+
+def strided_index(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> np.ndarray:
+    """Where `torch.as_strided` takes its elements from, counted in the order of a contiguous tensor."""
+    steps = np.ix_(*(np.arange(n) * step for n, step in zip(size, stride, strict=True)))
+    return np.asarray(sum(steps, offset))
 
 
 def diagonal_scatter(x: jax.Array, source: jax.Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> jax.Array:

@@ -1,7 +1,7 @@
 """Elementwise functions and norms whose gradients PyTorch defines at points where jax.numpy's differ."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -192,3 +192,13 @@ def renorm(x: jax.Array, p: float, axis: int, maxnorm: float) -> jax.Array:
     others = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     norm = vector_norm(x, p, others, keepdims=True)
     return x * jnp.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)
+
+
+def cumulative_trapezoid(y: jax.Array, x: jax.Array | None = None, dx: Any = None, axis: int = -1) -> jax.Array:
+    """`torch.cumulative_trapezoid`: the running integral of y along an axis, by its coordinates x or its step."""
+    y = jnp.moveaxis(y, axis, -1)
+    areas = (y[..., 1:] + y[..., :-1]) / 2
+    if x is not None:
+        areas = areas * jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
+    areas = areas if dx is None else areas * dx
+    return jnp.moveaxis(jnp.cumsum(areas, axis=-1), -1, axis)

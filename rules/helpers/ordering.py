@@ -5,7 +5,7 @@ and jnp.min divide it between them.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -119,3 +119,21 @@ def running_extreme(x: jax.Array, axis: int, cumulative: Callable[..., jax.Array
     positions = jnp.indices(x.shape, dtype=int, sparse=True)[axis]
     indices = lax.cummax(jnp.where(numbers == cumulative(numbers, axis), positions, 0), axis)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
+
+
+def unique_consecutive(
+    x: jax.Array, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """`torch.unique_consecutive`: the first of equal neighbours, the run of each element, lengths; not under jit."""
+    items = x.ravel() if axis is None else jnp.moveaxis(x, axis, 0)
+    changes = (items[1:] != items[:-1]).any(axis=tuple(range(1, items.ndim)))
+    first = jnp.concatenate([jnp.ones(min(len(items), 1), bool), changes])
+    starts = jnp.flatnonzero(first)
+    values = items[starts] if axis is None else jnp.moveaxis(items[starts], 0, axis)
+    results = [values]
+    if return_inverse:
+        run = jnp.cumsum(first) - 1
+        results.append(run.reshape(x.shape) if axis is None else run)
+    if return_counts:
+        results.append(jnp.diff(starts, append=len(items)))
+    return tuple(results) if len(results) > 1 else values

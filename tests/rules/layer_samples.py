@@ -89,6 +89,7 @@ SAMPLES: dict[str, list[LayerSample]] = {
     ],
     "Dropout": [one(SIGNED), one(SIGNED, p=0.3)],
     "AlphaDropout": [one(SIGNED), one(SIGNED, p=0.3)],
+    "FeatureAlphaDropout": [one(IMAGE), one(IMAGE, p=0.3)],
     "LayerNorm": [
         one(floats(4, 5, 6), normalized_shape=6),
         one(floats(4, 5, 6), normalized_shape=(5, 6), eps=1e-3),

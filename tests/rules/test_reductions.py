@@ -119,6 +119,8 @@ def test_becomes(torch_code: str, jax_code: str, inputs: str) -> None:
         ("torch.unique(x, return_counts=True)", "jnp.unique(x, return_counts=True)", "size"),
         ("n.bincount(minlength=3)", "jnp.bincount(n, minlength=3)", "length"),
         ("x.median()", "lower_median(x)", "gradient"),
+        ("x.unique_consecutive(dim=1)", "unique_consecutive(x, axis=1)", "size"),
+        ("x.as_strided((2, 2), (1, 2), 1)", "x.ravel()[strided_index((2, 2), (1, 2), 1)]", "memory"),
     ],
 )
 def test_becomes_with_a_note(torch_code: str, jax_code: str, note: str) -> None:
@@ -147,9 +149,8 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
 
 
 REFUSED = [
-    ("x.unique_consecutive()", "jax.numpy has no such function", "x"),
     ("torch.max(x, k)", "can't tell whether k is a dim or a tensor", "x"),
-    ("torch.cumulative_trapezoid(x)", "no running integral", "x"),
+    ("torch.gradient(x)", "by hand", "x"),
     ("torch.meshgrid(u, u.sum())", "a tensor without axes for a vector", "u"),
     ("torch.cat([u.reshape(0), a], dim=1)", "leaves out an empty vector", "ua"),
 ]

@@ -15,7 +15,7 @@ F = "torch.nn.functional"
 @rule(f"{F}.linear(input, weight, bias=None)", jax="x @ weight.T", result=as_float)
 def linear(call: Call) -> Piece:
     """A bias that is given may still be None, which the helper looks at."""
-    return call.emit("linear({input}, {weight}, {bias})" if call.given("bias") else "{input} @ {weight}.T")
+    return call.emit("affine({input}, {weight}, {bias})" if call.given("bias") else "{input} @ {weight}.T")
 
 
 @rule(

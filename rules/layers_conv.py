@@ -62,6 +62,11 @@ def conv_channels_first(rank: int) -> Build:
     return _conv(rank, "ChannelsFirstConv", lambda call, text: "")
 
 
+def conv_short(rank: int) -> Build:
+    """nnx.Conv by a function that has PyTorch's initial values."""
+    return _conv(rank, "conv", lambda call, text: "")
+
+
 def _conv(rank: int, head: str, init_text: Callable[[Call, str], str]) -> Build:
 
     def build(call: Call) -> Piece | None:
@@ -231,6 +236,7 @@ for rank in (1, 2, 3):
         f"torch.nn.Conv{rank}d{CONV}",
         channels_last=conv_channels_last(rank),
         channels_first=conv_channels_first(rank),
+        short=conv_short(rank),
         spatial=rank,
         flax="nnx.Conv",
         attributes={"weight": "kernel"},

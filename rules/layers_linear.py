@@ -15,13 +15,18 @@ SAME = Tensor(dtype="same")
 
 def _linear(call: Call) -> Piece | None:
     """nnx.Linear, with PyTorch's initialisation: U(±1/sqrt(in_features)) for kernel and bias."""
+    no_bias = call.literal("bias") is False
+    return _made(
+        call, "nnx.Linear", call.site.init(", kernel_init=uniform_fan_in" if no_bias else ", **uniform_init({fan_in})")
+    )
+
+
+def _made(call: Call, head: str, init: str) -> Piece | None:
     if call.given("dtype"):
         return None
-    bias = call.literal("bias")
-    use_bias = "" if bias is True else ", use_bias={bias}"
-    init = call.site.init(", kernel_init=uniform_fan_in" if bias is False else ", **uniform_init({fan_in})")
+    use_bias = "" if call.literal("bias") is True else ", use_bias={bias}"
     return call.emit(
-        f"nnx.Linear({{in_features}}, {{out_features}}{use_bias}{init}, rngs={{rngs}})",
+        f"{head}({{in_features}}, {{out_features}}{use_bias}{init}, rngs={{rngs}})",
         fan_in=call["in_features"],
         rngs=call.site.rngs(),
     )
@@ -30,6 +35,7 @@ def _linear(call: Call) -> Piece | None:
 layer(
     "torch.nn.Linear(in_features, out_features, bias=True, device=None, dtype=None)",
     _linear,
+    short=lambda call: _made(call, "linear", ""),
     base="nnx.Linear",
     attributes={"weight": "kernel"},
     switches={"bias": "use_bias"},

@@ -99,6 +99,12 @@ def conv_transpose_nd(
     return y if x.ndim == weight.ndim else y[0]
 
 
+def conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nnx.Conv:
+    """`nnx.Conv` with PyTorch's initial values: kernel and bias uniform in +-1/sqrt(fan_in)."""
+    fan_in = inputs // options.get("feature_group_count", 1) * math.prod(kernel)
+    return nnx.Conv(inputs, outputs, kernel, **uniform_init(fan_in), **options)
+
+
 class ConvNd(nnx.Conv):
     """`nnx.Conv` with PyTorch's constructor, axes `(N, C, *spatial)` at the border, and initialisation.
 

@@ -14,6 +14,11 @@ from flax import nnx
 from .init import uniform_bias, uniform_init
 
 
+def linear(inputs: int, outputs: int, **options: Any) -> nnx.Linear:
+    """`nnx.Linear` with PyTorch's initial values: kernel and bias uniform in +-1/sqrt(inputs)."""
+    return nnx.Linear(inputs, outputs, **uniform_init(inputs), **options)
+
+
 class Linear(nnx.Linear):
     """PyTorch's `nn.Linear`: `kernel` is (in_features, out_features), Flax's layout."""
 

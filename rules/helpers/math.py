@@ -130,7 +130,7 @@ def matrix_exp(x: jax.Array) -> jax.Array:
     return lax.fori_loop(0, 16, squared, jax.scipy.linalg.expm(x / 2**halvings))
 
 
-def linear(x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
+def affine(x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
     """`F.linear`: x @ weight.T + bias, with weight (out, in) in PyTorch's layout."""
     y = x @ weight.T
     return y if bias is None else y + bias

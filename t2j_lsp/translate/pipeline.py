@@ -23,15 +23,17 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
+from t2j_lsp.translate.layout.short import short_layers
 from t2j_lsp.translate.output.helper_place import WrittenCode
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
-from t2j_lsp.translate.output.wrap import MIN_WIDTH, wrap_long_lines
+from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
 from t2j_lsp.translate.source.text import Source, parse
+from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import input_gradients, saved_states
@@ -113,6 +115,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
     if inference.has(layout.NEEDS):
         plan.layout = layout.plan_layout(inference)
+        if options.init == "torch":
+            plan.short_layers = short_layers(inference, plan.layout)
     if inference.has(shared_storage.NEEDS):
         plan.shared_writes = shared_storage.shared_writes(inference)
     context = Context.of(inference, options, plan, known.drawing)

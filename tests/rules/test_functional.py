@@ -32,7 +32,7 @@ ACTIVATIONS = [
 
 LAYERS = [
     ("F.linear(x, s)", "x @ s.T", "xs"),
-    ("F.linear(x, s, u)", "linear(x, s, u)", "xsu"),
+    ("F.linear(x, s, u)", "affine(x, s, u)", "xsu"),
     ("F.layer_norm(x, (4,), u, u)", "layer_norm(x, (4,), weight=u, bias=u)", "xu"),
     ("F.layer_norm(x, x.shape[-1:], eps=1e-6)", "layer_norm(x, x.shape[-1:], eps=1e-6)", "x"),
     ("F.normalize(x, dim=-1)", "normalize(x, dim=-1)", "x"),

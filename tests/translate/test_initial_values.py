@@ -26,6 +26,8 @@ LAYERS = {
 NET = """import torch
 from torch import nn
 
+WIDE = "lines that are so long that each layer fits into one with the arguments of PyTorch's initial values, 120 or so"
+
 
 class Net(nn.Module):
     def __init__(self, width=4, kernel=3):
@@ -59,7 +61,8 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("layer", CONVOLUTIONS)
 def test_a_convolution_counts_the_inputs_of_an_output(layer: str) -> None:
-    code = ast.unparse(ast.parse(convert(NET.format(layer)).code))
+    net = NET.replace("        self.second = {0}\n", "").replace("self.second(self.first(x))", "self.first(x)")
+    code = ast.unparse(ast.parse(convert(net.format(layer)).code))
     assert CONVOLUTIONS[layer] in code
 
 

@@ -50,9 +50,8 @@ def test_a_branch_sees_channels_first() -> None:
 
 def test_standard_layers_carry_their_settings() -> None:
     code = body(NET.replace("{body}", "        return self.conv2(self.bn(self.conv1(x)))"))
-    assert "nnx.Conv(3, 6, (3, 3), " in code and "**uniform_init(27)" in code
-    assert "strides=2" in code
-    assert "padding=0" in code
+    assert "self.conv1 = conv(3, 6, (3, 3), padding=1, rngs=rngs)" in code
+    assert "self.conv2 = conv(6, 8, (3, 3), strides=2, padding=0, use_bias=False, rngs=rngs)" in code
     assert "self.bn = BatchNorm(6, rngs=rngs)" in code
 
 

@@ -27,6 +27,8 @@ class Plan:
     """What the planners of layout and training decided. Nothing is added once writing has begun."""
 
     layout: Layout = field(default_factory=Layout)
+    short_layers: frozenset[str] = frozenset()
+    """The kinds of layers that a function of the output makes, with PyTorch's initial values."""
     shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that write into storage which another name shares."""
     factory_dicts: set[ast.Assign] = field(default_factory=set)

@@ -79,6 +79,8 @@ class Layers:
             build = layer.channels_last
         elif node in self.ctx.plan.layout.channels_first and layer.channels_first is not None:
             build = layer.channels_first
+        if layer.name in self.ctx.plan.short_layers and build is (layer.channels_last or layer.direct):
+            build = layer.short
         if layer.border is not None and (spatial := self.ctx.plan.layout.borders.get(node)):
             build = layer.border.form(spatial)
         if layer.on_linear is not None and self.is_linears_table(node):

@@ -17,8 +17,8 @@ from operator import attrgetter
 from t2j_lsp.contract import SourceMapEntry
 from t2j_lsp.translate.source.brackets import Bracket
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
+from t2j_lsp.translate.source.width import line_limit
 
-MIN_WIDTH, MAX_WIDTH = 88, 120
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -29,9 +29,7 @@ def wrap_long_lines(
     bom = code[: len(code) - len(code.removeprefix("\ufeff"))]
     lines = _LINE_BREAK.split(code.removeprefix(bom))
     known = set(_LINE_BREAK.split(source))
-    limit = min(
-        MAX_WIDTH, max([MIN_WIDTH, *(len(line) for line in known if not line.lstrip().startswith(("#", '"', "'")))])
-    )
+    limit = line_limit(known)
     long = [number for number, line in enumerate(lines, 1) if len(line) > limit and line not in known]
     if not long:
         return code, entries

@@ -43,6 +43,8 @@ class LayerRule:
     direct: Build | None
     channels_last: Build | None
     channels_first: Build | None
+    short: Build | None
+    """The direct or the channels-last form by a function that knows PyTorch's initial values."""
     base: str
     """The class for ``isinstance`` and annotations: ``nnx.Conv``, or the helper."""
     attributes: Mapping[str, str]
@@ -116,6 +118,7 @@ def layer(
     helper: str | None = None,
     channels_last: str | Build | None = None,
     channels_first: str | Build | None = None,
+    short: str | Build | None = None,
     base: str | None = None,
     attributes: Mapping[str, str] | None = None,
     switches: Mapping[str, str] | None = None,
@@ -149,6 +152,7 @@ def layer(
         direct=_build(direct),
         channels_last=_build(channels_last),
         channels_first=_build(channels_first),
+        short=_build(short),
         base=base or name,
         attributes=attributes or {},
         switches=switches or {},

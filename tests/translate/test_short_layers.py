@@ -1,0 +1,71 @@
+"""Layers whose initial values make their lines too long are made by one function of the file."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+
+from .side_by_side import compare, randomized, sides
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+LINEAR = """class Net(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.expand = nn.Linear(features * 2, features * 3, bias=False)
+        self.mix = nn.Linear(features * 3, features * 4)
+        self.third = nn.Linear(features * 4, 2)
+
+    def forward(self, x):
+        return self.third(self.mix(self.expand(x)))
+"""
+CONV = """class Net(nn.Module):
+    def __init__(self, width, stride: int = 2):
+        super().__init__()
+        self.reduce = nn.Conv2d(width * 2, width * 4, 3, stride=stride, padding=1, bias=False)
+        self.second = nn.Conv2d(width * 4, 6, (3, 2), groups=2)
+
+    def forward(self, x):
+        return self.second(self.reduce(x))
+"""
+
+
+def test_layers_that_dont_fit_into_their_lines_are_made_by_a_function() -> None:
+    code = convert(HEAD + LINEAR).code
+    assert "self.expand = linear(features * 2, features * 3, use_bias=False, rngs=rngs)\n" in code
+    assert "self.third = linear(features * 4, 2, rngs=rngs)\n" in code
+    assert "return nnx.Linear(inputs, outputs, **uniform_init(inputs), **options)\n" in code
+    convolutions = convert(HEAD + CONV).code
+    wanted = "conv(width * 2, width * 4, (3, 3), strides=stride, padding=1, use_bias=False, rngs=rngs)"
+    assert "".join(wanted.split()) in "".join(convolutions.split())
+    assert "self.second = conv(width * 4, 6, (3, 2), padding=0, feature_group_count=2, rngs=rngs)\n" in convolutions
+
+
+@pytest.mark.parametrize(
+    ("source", "shape"), [(LINEAR, (5, 6)), (CONV, (2, 6, 9, 7))], ids=["linear layers", "convolutions"]
+)
+def test_they_are_the_same_layers(source: str, shape: tuple[int, ...]) -> None:
+    pair = sides(HEAD + source, f"short_{len(shape)}")
+    module = pair.jax.Net(3, rngs=nnx.Rngs(0))
+    with jax.enable_x64(True):
+        compare(randomized(pair.torch.Net(3)), module, [np.random.default_rng(0).normal(size=shape)], jit=True)
+    assert {type(m) for _, m in nnx.iter_modules(module)} <= {type(module), nnx.Linear, nnx.Conv}
+
+
+def test_one_layer_is_written_out() -> None:
+    kept = [line for line in CONV.splitlines(keepends=True) if "self.second = " not in line]
+    code = convert(HEAD + "".join(kept).replace("self.second(self.reduce(x))", "self.reduce(x)")).code
+    assert "            kernel_init=uniform_fan_in,\n" in code and "def conv" not in code
+
+
+def test_lines_that_are_long_enough_are_left_as_they_are() -> None:
+    code = convert(f"{HEAD}WIDE = [{', '.join(['1'] * 35)}]\n\n\n{LINEAR}").code
+    assert "nnx.Linear(features * 3, features * 4, **uniform_init(features * 3), rngs=rngs)\n" in code
+
+
+def test_initial_values_of_flax_need_no_function() -> None:
+    code = convert(HEAD + LINEAR, init="flax").code
+    assert "nnx.Linear(features * 3, features * 4, rngs=rngs)\n" in code

@@ -12,13 +12,9 @@ from jax import lax
 from .math import absolute
 
 
-def reduce_loss(loss: jax.Array, reduction: str) -> jax.Array:
+def reduce_loss(x: jax.Array, reduction: str) -> jax.Array:
     """The mean or the sum of a loss, or the loss itself for "none"."""
-    if reduction == "none":
-        return loss
-    if reduction not in ("mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
+    return x if reduction == "none" else {"mean": jnp.mean, "sum": jnp.sum}[reduction](x)
 
 
 def weighted_loss(loss: jax.Array, weight: jax.Array | None, reduction: str) -> jax.Array:

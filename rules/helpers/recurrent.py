@@ -18,8 +18,8 @@ from .recurrent_cells import gru_update, lstm_update, rnn_update
 class RecurrentBase(nnx.Module):
     """Layers of recurrent cells, in one or both directions. Weights hold the rows of all `gates` in PyTorch's order."""
 
-    gates: int
-    state_arrays: int
+    _gates: int
+    _state_arrays: int
     """Arrays of the state: 1 for h, 2 for (h, c)."""
 
     def __init__(
@@ -35,21 +35,15 @@ class RecurrentBase(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = dropout
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.bidirectional, self.proj_size = bidirectional, proj_size
         if dropout > 0:
             self.between_layers = nnx.Dropout(dropout, rngs=rngs)
-        bound = (hidden_size or 1) ** -0.5
-        rows = self.gates * hidden_size
+        k, rows = (hidden_size or 1) ** -0.5, self._gates * hidden_size
 
-        def uniform(*shape: int) -> nnx.Param[jax.Array]:
-            return nnx.Param(jax.random.uniform(rngs.params(), shape, jnp.float32, -bound, bound))
+        def uniform(*dim: int) -> nnx.Param[jax.Array]:
+            return nnx.Param(jax.random.uniform(rngs.params(), dim, jnp.float32, -k, k))
 
         for layer in range(num_layers):
             width = input_size if layer == 0 else (proj_size or hidden_size) * (2 if bidirectional else 1)
@@ -83,10 +77,11 @@ class RecurrentBase(nnx.Module):
         if batch_first:
             x = jnp.swapaxes(x, 0, 1)
         if hx is None:
-            lead = (self.num_layers * (2 if self.bidirectional else 1), *x.shape[1:-1])
-            h = jnp.zeros((*lead, self.proj_size or self.hidden_size), x.dtype)
-            hx = (h, jnp.zeros((*lead, self.hidden_size), x.dtype)) if self.state_arrays == 2 else h
-        state = (hx,) if self.state_arrays == 1 else hx
+            layers = self.num_layers * (2 if self.bidirectional else 1)
+            hx = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
+            if self._state_arrays == 2:
+                hx = (hx, jnp.zeros((*hx.shape[:-1], self.hidden_size), x.dtype))
+        state = (hx,) if self._state_arrays == 1 else hx
         valid = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[:, None]
         finals = []
         for layer in range(self.num_layers):
@@ -103,22 +98,22 @@ class RecurrentBase(nnx.Module):
         last = tuple(jnp.stack(arrays) for arrays in zip(*finals, strict=True))
         if batch_first:
             x = jnp.swapaxes(x, 0, 1)
-        return x if lengths is None else PackedSequence(x, lengths), last[0] if self.state_arrays == 1 else last
+        return x if lengths is None else PackedSequence(x, lengths), last[0] if self._state_arrays == 1 else last
 
     def scan(
         self, x: jax.Array, valid: jax.Array | None, state: list[jax.Array], name: str
     ) -> tuple[tuple[jax.Array, ...], jax.Array]:
         """Runs one layer in one direction over x (T, N, input); steps that are not `valid` keep the state."""
         # The inputs of all steps are projected at once.
-        projected = x @ getattr(self, f"weight_ih_{name}")[...].T + (
-            getattr(self, f"bias_ih_{name}")[...] if self.bias else 0
-        )
+        xs = x @ getattr(self, f"weight_ih_{name}")[...].T
+        if self.bias:
+            xs += getattr(self, f"bias_ih_{name}")[...]
 
-        def step(state: tuple[jax.Array, ...], xs: Any) -> tuple[tuple[jax.Array, ...], jax.Array]:
-            inputs, is_valid = (xs, None) if valid is None else xs
-            hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T + (
-                getattr(self, f"bias_hh_{name}")[...] if self.bias else 0
-            )
+        def step(state: tuple[jax.Array, ...], one: Any) -> tuple[tuple[jax.Array, ...], jax.Array]:
+            inputs, is_valid = (one, None) if valid is None else one
+            hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T
+            if self.bias:
+                hidden += getattr(self, f"bias_hh_{name}")[...]
             new = self.update(inputs, hidden, state)
             if self.proj_size:
                 new = (new[0] @ getattr(self, f"weight_hr_{name}")[...].T, *new[1:])
@@ -126,15 +121,15 @@ class RecurrentBase(nnx.Module):
                 new = tuple(jnp.where(is_valid, n, s) for n, s in zip(new, state, strict=True))
             return new, new[0]
 
-        steps = projected if valid is None else (projected, valid)
-        return lax.scan(step, tuple(state), steps, reverse=name.endswith("_reverse"))
+        reverse = name.endswith("_reverse")
+        return lax.scan(step, tuple(state), xs if valid is None else (xs, valid), reverse=reverse)
 
 
 class LSTM(RecurrentBase):
     """PyTorch's `nn.LSTM`: rows of the weights in the order input, forget, cell, output gate."""
 
-    gates = 4
-    state_arrays = 2
+    _gates = 4
+    _state_arrays = 2
 
     def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         return lstm_update(inputs, hidden, state[1])
@@ -143,8 +138,8 @@ class LSTM(RecurrentBase):
 class GRU(RecurrentBase):
     """PyTorch's `nn.GRU`: rows of the weights in the order reset, update, new gate."""
 
-    gates = 3
-    state_arrays = 1
+    _gates = 3
+    _state_arrays = 1
 
     def __init__(
         self,
@@ -167,8 +162,8 @@ class GRU(RecurrentBase):
 class RNN(RecurrentBase):
     """PyTorch's `nn.RNN`: h = tanh (or relu) of the sum of both projections."""
 
-    gates = 1
-    state_arrays = 1
+    _gates = 1
+    _state_arrays = 1
 
     def __init__(
         self,

@@ -110,8 +110,7 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
             _fold_methods(texts, name, family, user)
             if restated := _restated(nodes[name], family):
                 texts[name] = without_methods(texts[name], frozenset(restated))
-            if user.is_program or not family.is_plain(name):
-                _drop_unread(texts, name, family, user)
+            _drop_unread(texts, name, family, user, every=user.is_program or not family.is_plain(name))
 
 
 def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
@@ -286,8 +285,10 @@ def _computed(node: ast.ClassDef) -> Iterator[list[str] | None]:
 # --- methods ----------------------------------------------------------------------------------------------------------
 
 
-def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index, every: bool) -> None:
     """Take out methods and attributes that nothing names: neither the file, nor a helper, nor Flax.
+
+    Unless it is ``every`` one, only those with an underscore.
 
     Where the file is no program, others may ask a module for what PyTorch's has, unless it is a layer of Flax with
     another behaviour: of those they can't, since they may be the stock layer as well.
@@ -297,6 +298,8 @@ def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index) 
     if not family.is_plain(name):
         read |= FLAX_NAMES
     methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
+    if not every:
+        read |= {one for one in (*methods, *(a for a, _, _ in _stores(node))) if not one.startswith("_")}
     gone = {m for m in methods - read if not (m.startswith("__") and m.endswith("__"))}
     if gone:
         texts[name] = without_methods(texts[name], frozenset(gone))

@@ -144,8 +144,15 @@ class _Folder(Transformer):
         return updated_node.with_changes(value=_bare(updated_node.value))
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
-        """The first elements of a tuple of expressions."""
+        """The first elements of a tuple of expressions, or what a dict has for a literal."""
         match updated_node:
+            case cst.Subscript(
+                value=cst.Dict(elements=entries), slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
+            ):
+                asked = value_of(_bare(key))
+                found = [e.value for e in entries if isinstance(e, cst.DictElement) and value_of(_bare(e.key)) == asked]
+                if asked is not UNKNOWN and len(found) == 1:
+                    return found[0]
             case cst.Subscript(
                 value=cst.Tuple(elements=elements),
                 slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=cst.Integer() as upper, step=None))],

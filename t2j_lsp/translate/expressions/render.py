@@ -50,7 +50,7 @@ from .module_methods import FIRST, ModuleMethods
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
-from .signatures import report_signatures
+from .signatures import report_keywords, report_signatures
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
@@ -307,7 +307,7 @@ class Calls:
                 report_signatures(self.ctx, node, fact)
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
-                pass
+                report_keywords(self.ctx, node, fact)
         if isinstance(node.func, ast.Attribute):
             self._note_value(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             return self._method_call(node, node.func)

@@ -1,12 +1,13 @@
-"""Where Python is asked for the parameters of a module's class: Flax's classes answer ``(*args, **kwargs)``."""
+"""Parameters that JAX has under other names: of a module's class that is asked, and of a function that is any."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Qual, is_module_class
+from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor, is_module_class
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import TENSOR_KEYWORDS
 
 from .context import Context
 
@@ -28,6 +29,15 @@ def report_signatures(ctx: Context, node: ast.Call, called: Fact) -> None:
             return
     if asked:
         ctx.report.gap(node, _ASKED, "refused", _REASON)
+
+
+def report_keywords(ctx: Context, node: ast.Call, called: Fact) -> None:
+    """``pool(x, dim=1)`` of a parameter whose default is a function: callers may give any of PyTorch's or their own."""
+    keyword = next((k.arg for k in node.keywords if k.arg in TENSOR_KEYWORDS), None)
+    if keyword is not None and isinstance(called, Partial) and isinstance(called.function, Tensor):
+        name = ast.unparse(node.func)
+        reason = f"{name} may be any function, and JAX's have other names for {keyword!r}: give it by position"
+        ctx.report.gap(node, name, "unsure", reason)
 
 
 def _values(node: ast.Call) -> list[ast.expr]:

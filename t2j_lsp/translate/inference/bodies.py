@@ -18,18 +18,17 @@ from t2j_lsp.translate.rule.facts import (
     FunctionInfo,
     Instance,
     ListOf,
-    ModuleClass,
     Object,
     Qual,
     Scalar,
 )
 from t2j_lsp.translate.rule.join import assign, forget, join
-from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_names
 
 from .annotations import annotation_fact
+from .defaults import of_default
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
 
 
@@ -272,9 +271,7 @@ class Bodies:
             if default is not None:
                 from_default = self.infer.expr(default, env)
                 if fact == UNKNOWN and from_default != NONE:
-                    fact = Scalar(from_default.kind) if isinstance(from_default, Scalar) else from_default
-                    if isinstance(from_default, Qual) and from_default.name in LAYERS or _is_class(from_default):
-                        fact = join(from_default, _ANY_CLASS)
+                    fact = of_default(from_default)
             if fact == UNKNOWN:
                 fact = self.state.current(self.state.assumed.get(argument, UNKNOWN))
             if fact == UNKNOWN:
@@ -308,13 +305,6 @@ class Bodies:
                 self.state.function.callees.add(info)
                 self.infer_function(info)
         return True
-
-
-_ANY_CLASS = ModuleClass()
-
-
-def _is_class(fact: Fact) -> bool:
-    return isinstance(fact, Class) and fact.info.is_module
 
 
 def _of_own_gradient(info: FunctionInfo, index: int) -> Fact:

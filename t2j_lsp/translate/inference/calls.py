@@ -161,7 +161,7 @@ class CallFacts:
             return self.bodies.infer_function(inner.info)
         if isinstance(inner, Qual):
             return self.library().call(node, inner.name, arguments)
-        return UNKNOWN
+        return inner if isinstance(inner, Tensor) else UNKNOWN
 
     def _mapped(self, node: ast.expr, arguments: list[Fact], env: Env) -> Fact:
         """The fact of ``f(x)`` in ``map(f, xs)``; a lambda's body is inferred again, knowing its parameters."""

@@ -79,7 +79,7 @@ ARRAY_LIBRARIES = frozenset(
 )
 """Libraries whose values have methods of the same names as tensors, and aren't tensors."""
 
-_TENSOR_KEYWORDS = frozenset(
+TENSOR_KEYWORDS = frozenset(
     {"dim", "keepdim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "unbiased", "as_tuple"}
 )
 _REDUCTIONS = names_with(Trait.REDUCTION)
@@ -89,7 +89,7 @@ def only_tensor(name: str, node: ast.Call) -> bool:
     """Whether a method call with these arguments can only be a tensor's, whatever is known of its receiver."""
     if name in TENSOR_ONLY or name in TENSOR_ONLY_BARE and not node.args and not node.keywords:
         return True
-    if any(k.arg in _TENSOR_KEYWORDS and not _is_string(k.value) for k in node.keywords):
+    if any(k.arg in TENSOR_KEYWORDS and not _is_string(k.value) for k in node.keywords):
         return True
     count = len(node.args)
     first = node.args[0] if node.args else None

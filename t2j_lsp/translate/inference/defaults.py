@@ -1,0 +1,53 @@
+"""What a parameter's default says of it: its kind, and not that it is this one; callers may give another."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.facts import (
+    FLOAT,
+    UNKNOWN,
+    Class,
+    Fact,
+    ModuleClass,
+    Object,
+    Partial,
+    Qual,
+    Scalar,
+    Tensor,
+)
+from t2j_lsp.translate.rule.join import join
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import is_dtype, is_torch
+from t2j_lsp.translate.rule.record import REGISTRY
+
+_ANY_CLASS = ModuleClass()
+_TENSORS = ("same", "tensor", "float tensor")
+_NUMBERS = ("inf", "nan", "pi", "e", "eps")
+
+
+def of_default(fact: Fact) -> Fact:
+    """The fact of a parameter with this default."""
+    match fact:
+        case Scalar():
+            return Scalar(fact.kind)
+        case Class() if fact.info.is_module:
+            return join(fact, _ANY_CLASS)
+        case Qual() if fact.name in LAYERS:
+            return join(fact, _ANY_CLASS)
+        case Qual():
+            return _of_library(fact.name)
+        case Partial(function=Qual() as inner) if inner.name not in LAYERS:
+            return _of_library(inner.name)
+        case _:
+            return fact
+
+
+def _of_library(name: str) -> Fact:
+    """A library's object: some dtype, some function that gives a tensor, a number."""
+    if is_dtype(name):
+        return Object("dtype")
+    if name.rpartition(".")[2] in _NUMBERS:
+        return FLOAT
+    rule = REGISTRY.get(name) if is_torch(name) else None
+    if rule is None or rule.emit is None or rule.signatures[0].parameters is None:
+        return UNKNOWN
+    return Partial(Tensor(sure=False)) if callable(rule.result) or rule.result in _TENSORS else UNKNOWN

@@ -42,7 +42,7 @@ def convert(
 ) -> Translation:
     """Convert PyTorch source text to JAX.
 
-    ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` raises T2JError in this version. ``x64`` keeps 64-bit dtypes.
+    ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` are functions of a dict of parameters. ``x64`` keeps 64-bit dtypes.
     ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``init`` says
     whose default initial values layers get, ``"torch"`` or ``"flax"``. ``resolve`` gives the source text of modules
     that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.

@@ -59,11 +59,6 @@ def test_a_defect_of_ours_is_said_of_its_file(jobs: list[Job], monkeypatch: pyte
     assert str(one) == f"{jobs[0][0]}: an error inside t2j, ZeroDivisionError: by zero"
 
 
-def test_what_t2j_cannot_do_is_said_as_it_is_of_one_file(jobs: list[Job]) -> None:
-    (one,) = convert_all([(jobs[0][0], Options(target="jax"))])
-    assert str(one) == "target 'jax' is not in this version; use 'nnx'"
-
-
 def test_a_process_that_is_ended_fails_what_is_left(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: object, function: object, given: list[Job], chunksize: int) -> Iterator[FileConversion]:
         yield convert_file(*given[0])

@@ -310,7 +310,7 @@ class Attempt:
             torch = self.requests.initial("torch", slice=self.preparation.torch_slice, **given)
             if not torch.values:
                 return None
-            jax = self.requests.initial("jax", slice=self.jax_slice, count=torch.count, **given)
+            jax = self.requests.initial("jax", slice=self.jax_slice, pairing=self.pairing, count=torch.count, **given)
         except RemoteError:
             return None
         return compare_initial(torch.values, jax.values, torch.seeded)

@@ -38,7 +38,10 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="the file or folder to write (default: standard output)")
     parser.add_argument(
-        "--target", choices=("nnx", "jax"), default="nnx", help="nnx: Flax NNX; jax is not in this version"
+        "--target",
+        choices=("nnx", "jax"),
+        default="nnx",
+        help="nnx: Flax NNX (default); jax: functions of a dict of parameters, without Flax",
     )
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
     existing = parser.add_mutually_exclusive_group()

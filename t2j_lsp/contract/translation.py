@@ -13,6 +13,9 @@ JSON_VERSION = 2
 MARK = "# TODO(t2j)"
 """How a comment starts that says above a statement of an output what of it stays."""
 
+HELPER_MARKS = ("written by t2j", "from t2j_lsp.rules.helpers.", "from torch_helpers import")
+"""What a converted file has that names helpers: above those that were copied into it, or where it imports them."""
+
 Target = Literal["nnx", "jax"]
 HelperPlacement = Literal["inline", "module", "import"]
 InitialValues = Literal["torch", "flax"]

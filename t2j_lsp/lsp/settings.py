@@ -112,7 +112,7 @@ CLIENT_ONLY = frozenset({
     "model_names", "model_url", "model_rounds", "model_tokens",
 })  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {
-    "target": ("nnx",),
+    "target": ("nnx", "jax"),
     "helpers": ("inline", "module", "import"),
     "initial_values": ("torch", "flax"),
     "check_stage": STAGES,

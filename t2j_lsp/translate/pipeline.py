@@ -9,9 +9,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import takewhile
 
-from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, T2JError, Translation
+from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
@@ -30,8 +31,12 @@ from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
 from t2j_lsp.translate.output.wrap import wrap_long_lines
+from t2j_lsp.translate.pure.functions import ModuleFunctions
+from t2j_lsp.translate.pure.translation import of_source
 from t2j_lsp.translate.rule.facts import Partial, Qual
+from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
+from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements.dispatch import Statements
@@ -81,14 +86,19 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def _translated(source: str, options: Options, lines: Container[int] | None, project: Neighbours) -> Translation:
+def _translated(
+    source: str, options: Options, lines: Container[int] | None, project: Neighbours, given: Given = NOTHING_GIVEN
+) -> Translation:
     try:
         if "torch" not in source:
             parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
+        if options.target == "jax":
+            return _as_functions(source, options, project)
         parsed = Source(source, lines=lines)
-        if options.target != "nnx":
-            raise T2JError(f"target {options.target!r} is not in this version; use 'nnx'")
+        if given is not NOTHING_GIVEN:
+            parsed.given = given
+            parsed.written = [s for s in parsed.written if first_line(s) not in given.kept]
         inference = Inference(parsed, options.resolve, project=project if options.resolve is not None else None)
         if not inference.imports_torch and not inference.touches_torch():
             return Translation(source=source, code=source)
@@ -96,12 +106,25 @@ def _translated(source: str, options: Options, lines: Container[int] | None, pro
             inference = with_call_sites(inference)
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)
-        known = Known()
+        known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
         return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
+
+
+def _as_functions(source: str, options: Options, project: Neighbours) -> Translation:
+    """The translation for the target ``jax``: of the text in which modules are functions."""
+    parsed = Source(source)
+    inference = Inference(parsed, options.resolve, project=project if options.resolve is not None else None)
+    if not inference.imports_torch and not inference.touches_torch():
+        return Translation(source=source, code=source)
+    functions = ModuleFunctions(inference).text()
+    translation = _translated(
+        parsed.bom + functions.text, replace(options, target="nnx"), None, project, functions.given
+    )
+    return of_source(source, functions, translation)
 
 
 def _convert(inference: Inference, options: Options, known: Known, lines: Container[int] | None) -> Translation | None:
@@ -127,7 +150,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:
         saved_states.plan_saved_states(context)
     plan.freeze()
-    needs = NeededNames(helper_names(), known)
+    needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
     renderer = Renderer(context, needs)
     helpers = written_helpers(parsed) if inference.has_jax else []
     Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
@@ -158,7 +181,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     outcomes = Outcomes(context, own, tree)
     count, moved = len(source_map), [*source_map, *outcomes.entries]
     if any(len(line) > MIN_WIDTH for line in code.split("\n")):
-        code, moved = wrap_long_lines(code, parsed.text, tree, moved, parsed.newline)
+        code, moved = wrap_long_lines(code, parsed.given.original or parsed.text, tree, moved, parsed.newline)
     findings = context.report.once()
     forms, became = outcomes.read(code, moved[:count], moved[count:], findings, rewrites(context, renderer))
     return Translation(

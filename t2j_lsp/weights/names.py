@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -20,8 +21,11 @@ from t2j_lsp.contract import T2JError
 from .layouts import layout, packed_attention
 
 Path: TypeAlias = tuple[str | int, ...]
-Parameters: TypeAlias = MutableMapping[str, Any]
-"""The parameters of target ``jax``: nested dicts and lists of arrays, under torch's names and in torch's layouts."""
+Parameters: TypeAlias = MutableMapping[str, Any] | tuple[MutableMapping[str, Any], MutableMapping[str, Any]]
+"""What target ``jax`` holds: nested dicts and lists of arrays, under torch's names and in torch's layouts.
+
+The parameters, or these and the state (buffers), as ``init_net`` returns them.
+"""
 
 _NOT_SAVED = (nnx.RngState, nnx.Cache, nnx.Intermediate)
 
@@ -75,7 +79,13 @@ def torch_names(module: nnx.Module | Parameters) -> dict[str, TorchEntry]:
     >>> entry.shape, entry.variables[0].get_value().shape
     ((3, 2), (2, 3))
     """
-    entries = _module_entries(module, "", (), ()) if isinstance(module, nnx.Module) else _tree_entries(module, "", ())
+    if isinstance(module, nnx.Module):
+        entries = _module_entries(module, "", (), ())
+    elif isinstance(module, tuple):
+        params, state = module
+        entries = chain(_tree_entries(params, "", (0,)), _tree_entries(state, "", (1,), "buffer"))
+    else:
+        entries = _tree_entries(module, "", ())
     names: dict[str, TorchEntry] = {}
     for entry in entries:
         if entry.name in names:
@@ -187,16 +197,18 @@ def _attention_entries(
         yield TorchEntry(name, "parameter", paths, variables, packed.to_torch, packed.from_torch), packed.keys
 
 
-def _tree_entries(tree: Any, prefix: str, path: Path) -> Iterator[TorchEntry]:
+def _tree_entries(
+    tree: Any, prefix: str, path: Path, kind: Literal["parameter", "buffer"] = "parameter"
+) -> Iterator[TorchEntry]:
     items: Iterator[tuple[Any, Any]] = iter(tree.items()) if isinstance(tree, Mapping) else enumerate(tree)
     for key, value in items:
         if isinstance(value, MutableMapping | MutableSequence):
-            yield from _tree_entries(value, f"{prefix}{key}.", (*path, key))
+            yield from _tree_entries(value, f"{prefix}{key}.", (*path, key), kind)
         elif hasattr(value, "dtype"):
             buffer = key in ("running_mean", "running_var")
             yield TorchEntry(
                 f"{prefix}{key}",
-                "buffer" if buffer else "parameter",
+                "buffer" if buffer else kind,
                 ((*path, key),),
                 (Leaf(tree, key),),
                 lambda array: array,

@@ -63,8 +63,8 @@ def load_torch_state(
     accepted and ignored. A variable tied to another needs only one of its names. Values are always copied.
 
     Args:
-        module: a converted ``nnx.Module``, real or from ``nnx.eval_shape``, or a nested dict of arrays
-            (target ``jax``).
+        module: a converted ``nnx.Module``, real or from ``nnx.eval_shape``; for target ``jax`` what ``init_net``
+            returns: a nested dict of arrays, or that and the dict of the state.
         state_dict: torch tensors, numpy arrays or JAX arrays by name; or the path of a ``.safetensors``, ``.pt``,
             ``.pth`` or ``.bin`` file, of a ``*.index.json``, or of a folder with one of these. Torch is imported only
             for pickled files.
@@ -114,7 +114,8 @@ def torch_state(module: nnx.Module | dict[str, Any], *, tensors: bool = False) -
     """The PyTorch state dict of a converted module.
 
     Args:
-        module: a converted ``nnx.Module``, or a nested dict of arrays (target ``jax``).
+        module: a converted ``nnx.Module``, or what ``init_net`` returns (target ``jax``): a nested dict of arrays, or
+            the pair of that and the state.
         tensors: give torch tensors (this imports torch), ready for ``load_state_dict(strict=True)``; else numpy
             arrays, ready for ``safetensors.numpy.save_file``.
 

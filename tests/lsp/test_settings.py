@@ -46,7 +46,6 @@ def test_a_repository_cant_choose_what_is_run(tmp_path: Path) -> None:
     "data",
     [
         {"target": "tensorflow"},
-        {"target": "jax"},
         {"x64": "yes"},
         {"check": {"delay": -1}},
         {"convert.suffix": "../x"},

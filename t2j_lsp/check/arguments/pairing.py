@@ -61,6 +61,7 @@ def inferred(state: Mapping[str, Any], own: Mapping[str, tuple[int, ...]], free_
         owners = {_owner(u): _owner(o) for u, o in found.items()}
         return [o for o in left if owners.get(_owner(t)) == _owner(o)]
 
+    pair(lambda t, left: [o for o in left if o == t])
     pair(lambda t, left: [o for o in left if _same_name(t, o)])
     pair(lambda t, left: left)
     pair(lambda t, left: [o for o in owned(t, left) if _same_kind(t, o)])

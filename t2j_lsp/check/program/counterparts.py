@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2j_lsp.check.inputs import CommentError, comments_for
+from t2j_lsp.contract import HELPER_MARKS
 
 from .objects import CheckedObject
 from .slice import Slicer
@@ -35,6 +36,8 @@ class Counterpart:
     weights: dict[str, str] = field(default_factory=dict)
     renamed: bool = False
     """Whether a comment chose it, or its name is another than torch's: names inside may differ then."""
+    written: bool = False
+    """Whether t2j wrote the file: parameters that have torch's names are in torch's layouts."""
 
     def to_plain(self, arguments: list[str]) -> dict[str, Any]:
         """What the JAX worker is told. ``arguments`` are the names of the torch constructor's parameters."""
@@ -43,6 +46,7 @@ class Counterpart:
             "init": list(self.init),
             "weights": self.weights,
             "renamed": self.renamed,
+            "written": self.written,
             "arguments": arguments,
         }
 
@@ -62,7 +66,8 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     node, entries = definitions.get(chosen), said.get(chosen, {})
     takes = item.is_class and isinstance(node, ast.FunctionDef) and _takes_parameters(node)
     init = (entries["init"],) if "init" in entries else tuple(_inits(definitions, chosen, item.name)) if takes else ()
-    return Counterpart(chosen, takes, init, entries.get("weights", {}), bool(entries) or chosen != item.name)
+    renamed, written = bool(entries) or chosen != item.name, any(mark in jax_side.text for mark in HELPER_MARKS)
+    return Counterpart(chosen, takes, init, entries.get("weights", {}), renamed, written)
 
 
 def _settings(text: str, node: _Definition) -> dict[str, Any]:

@@ -197,7 +197,8 @@ class Inference:
         self.resolve = resolve
         self.depth = depth
         self.imported: dict[str, Inference | None] = {}
-        self.state = state = State(assumed or {})
+        given = source.given.of_arguments(source.tree) if source.given.parameters else {}
+        self.state = state = State(given | dict(assumed or {}), source.given)
         self.assumed, self.facts, self.env = state.assumed, state.facts, state.env
         self.classes, self.functions = state.classes, state.functions
         self.indexed, self.isinstance_classes = state.indexed, state.isinstance_classes

@@ -34,6 +34,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import Rule
+from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
@@ -105,6 +106,8 @@ class State:
 
     assumed: Mapping[ast.AST, Fact]
     """Facts of parameters and of assigned names, where nothing else is known of them."""
+    given: Given = NOTHING_GIVEN
+    """What is known of a text that t2j wrote itself."""
     facts: dict[ast.AST, Fact] = field(default_factory=dict)
     env: Env = field(default_factory=dict)
     """What the module level binds."""
@@ -246,6 +249,8 @@ class Expressions:
         if handler is None:
             handler = self.handlers[kind] = self.parts[kind]() if kind in self.parts else self._other
         fact = handler(node, env)
+        if self.state.given.expressions and self.state.function is not None:
+            fact = self.state.given.of_expression(self.state.function.name, node) or fact
         self.state.facts[node] = fact
         return fact
 

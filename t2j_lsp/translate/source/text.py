@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.names import is_torch
 
 from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
+from .given import NOTHING_GIVEN, Given
 from .newer_syntax import newer_syntax
 from .positions import byte_columns, first_line
 
@@ -54,6 +55,8 @@ class Source:
     ``placed=False`` leaves expressions in f-strings where ``ast`` says, for texts that are only read for their meaning.
     Of a draft, only statements of the module level that begin on some ``lines`` are written.
     """
+
+    given: Given = NOTHING_GIVEN
 
     def __init__(self, text: str, placed: bool = True, lines: Container[int] | None = None) -> None:
         self.bom = "\ufeff" if text.startswith("\ufeff") else ""
@@ -170,8 +173,7 @@ class Source:
         return found
 
     def segment(self, node: ast.AST) -> str:
-        start, end = self.span(node)
-        return self.text[start:end]
+        return self.text[slice(*self.span(node))]
 
     def line_of(self, index: int) -> int:
         """1-based line of a text index."""
@@ -271,9 +273,7 @@ class Source:
         return bracket is not None and bracket.group
 
     def comments_between(self, start: int, end: int) -> Iterator[str]:
-        for index, text in self.comments:
-            if start <= index < end:
-                yield text
+        return (text for index, text in self.comments if start <= index < end)
 
     def apply(self, edits: Iterable[Edit]) -> tuple[str, list[SourceMapEntry]]:
         """The text after ``edits``, and where every statement of the tree went."""

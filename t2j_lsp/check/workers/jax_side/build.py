@@ -166,10 +166,7 @@ def build(target: Any, namespace: dict[str, Any], request: dict[str, Any]) -> An
     if not isinstance(target, type):
         if not pairing["takes_parameters"]:
             return target
-        values = dict(zip(pairing["arguments"], realise(init.args, namespace, wide), strict=False))
-        values |= realise(init.kwargs, namespace, wide)
-        functions = {"init": [namespace[name] for name in pairing["init"]], "weights": pairing["weights"]}
-        model = parameter_function(target, functions, values)
+        model = function_of_parameters(target, namespace, request)
         _load(model, request)
         return model
 
@@ -182,6 +179,17 @@ def build(target: Any, namespace: dict[str, Any], request: dict[str, Any]) -> An
         if isinstance(model, nnx.Module):
             _load(model, request)
     return model
+
+
+def function_of_parameters(
+    target: Any, namespace: dict[str, Any], request: dict[str, Any], key: Any = None, rngs: str = FIXED
+) -> Any:
+    """A function of a tree of parameters as a module, with initial values that are drawn with ``key``."""
+    init, wide, pairing = Arguments.from_plain(request["init"]), request["wide"], request["pairing"]
+    values = dict(zip(pairing["arguments"], realise(init.args, namespace, wide, rngs), strict=False))
+    values |= realise(init.kwargs, namespace, wide, rngs)
+    functions = {"init": [namespace[name] for name in pairing["init"]], "weights": pairing["weights"]}
+    return parameter_function(target, functions, values, key)
 
 
 def _outlined(create: Callable[[], Any], request: dict[str, Any]) -> Any | None:
@@ -240,7 +248,7 @@ def _load(model: nnx.Module, request: dict[str, Any]) -> None:
     state = {name: to_numpy(array, wide) for name, array in request["state"].items()}
     weights = request["pairing"]["weights"]
     if weights or isinstance(model, ParameterFunction):
-        if not load_paired(model, state, weights):
+        if not load_paired(model, state, weights, request["pairing"].get("written", False)):
             held = ", ".join(f"{n} {e.shape}" for n, e in own_entries(model).items())
             raise ValueError(f"torch's parameters can't be paired with {held}; say # t2j: weights={{...}}")
         return

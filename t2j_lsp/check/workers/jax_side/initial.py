@@ -14,7 +14,8 @@ from t2j_lsp.check.messages import InitialValues
 from t2j_lsp.check.verdict.initial import picked
 from t2j_lsp.weights import torch_names
 
-from .build import program, realise, takes_rngs
+from .build import function_of_parameters, program, realise, takes_rngs
+from .pairing import own_entries
 
 EAGER = 48
 """Constructions at most, where the constructor can't be compiled."""
@@ -30,14 +31,16 @@ def initial(request: dict[str, Any]) -> InitialValues:
             # Modules among the arguments are built anew each time, as torch's are.
             rngs = nnx.Rngs(jax.random.key(seed))
             namespace = {**vars(module), _RNGS: rngs}
+            if not isinstance(target, type):
+                return own_entries(function_of_parameters(target, namespace, request, rngs(), _RNGS))
             args = realise(init.args, namespace, request["wide"], _RNGS)
             kwargs = realise(init.kwargs, namespace, request["wide"], _RNGS)
             if takes_rngs(target):
                 kwargs["rngs"] = rngs
-            return target(*args, **kwargs)
+            return torch_names(target(*args, **kwargs))
 
         def sample(seed: Any) -> dict[str, Any]:
-            return {name: picked(jnp.asarray(e.value())) for name, e in torch_names(create(seed)).items()}
+            return {name: picked(jnp.asarray(e.value())) for name, e in create(seed).items()}
 
         try:
             many = jax.jit(jax.vmap(sample))(jnp.arange(request["count"]))

@@ -28,31 +28,65 @@ _MODES = {"train": False, "training": False, "is_training": False, "deterministi
 _KEYS = {"key", "rng", "rng_key", "prng", "prng_key"}
 
 
-class ParameterFunction(nnx.Module):
-    """A function of parameters and inputs, as a module that holds the parameters."""
+_STATES = {"state", "batch_stats", "buffers", "model_state"}
+"""Second parameters that hold what is no parameter: running statistics and other buffers."""
 
-    def __init__(self, function: Callable[..., Any], tree: Any) -> None:
-        leaves, self.treedef = jax.tree.flatten(tree)
-        self.values = nnx.List([_variable(leaf) for leaf in leaves])
+
+class ParameterFunction(nnx.Module):
+    """A function of parameters and inputs, as a module that holds the parameters.
+
+    ``tree`` is what its function for initial values gives: the parameters, or these and a state, if the function takes
+    one. ``settings`` are arguments of torch's constructor, of which it gets the keywords that it has.
+    """
+
+    def __init__(self, function: Callable[..., Any], tree: Any, settings: Mapping[str, Any] | None = None) -> None:
+        parameters = inspect.signature(function).parameters
         self.function = function
+        self.stateful = len(parameters) > 1 and list(parameters)[1] in _STATES and _is_pair(tree)
+        leaves, self.treedef = jax.tree.flatten(tree)
+        held = len(jax.tree.leaves(tree[0])) if self.stateful else len(leaves)
+        self.values = nnx.List([_variable(leaf, number < held) for number, leaf in enumerate(leaves)])
+        keywords = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and n not in (*_MODES, *_KEYS)}
+        self.settings = nnx.static({n: v for n, v in (settings or {}).items() if n in keywords})
+        self.rngs = nnx.Rngs(0)
         self.deterministic = False
-        numbers = dict(_walk(jax.tree.unflatten(self.treedef, list(range(len(leaves)))), ""))
-        self.names = tuple((name, numbers[name]) for name, _ in _walk(tree, ""))
+        numbers = dict(self._named(jax.tree.unflatten(self.treedef, list(range(len(leaves))))))
+        self.names = tuple((name, numbers[name]) for name, _ in self._named(tree))
+
+    def _named(self, tree: Any) -> Iterator[tuple[str, Any]]:
+        for part in tree if self.stateful else (tree,):
+            yield from _walk(part, "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function with its parameters as the tree that it takes."""
+        """Calls the function with its parameters as the tree that it takes; a state that it gives back is kept."""
         tree = jax.tree.unflatten(self.treedef, [v.get_value() for v in self.values])
-        for name in inspect.signature(self.function).parameters:
-            if name in _MODES and name not in kwargs:
+        filled = len(args) + (2 if self.stateful else 1)
+        for place, name in enumerate(inspect.signature(self.function).parameters):
+            if place < filled or name in kwargs:
+                continue
+            if name in _MODES:
                 kwargs[name] = self.deterministic == _MODES[name]
-            elif name in _KEYS and name not in kwargs:
-                kwargs[name] = jax.random.key(0)
-        return self.function(tree, *args, **kwargs)
+            elif name in _KEYS:
+                kwargs[name] = self.rngs()
+        kwargs = {**self.settings, **kwargs}
+        if not self.stateful:
+            return self.function(tree, *args, **kwargs)
+        found = self.function(*tree, *args, **kwargs)
+        if not _is_pair(found) or {n for n, _ in _walk(found[1], "")} != {n for n, _ in _walk(tree[1], "")}:
+            return found
+        for variable, leaf in zip(self.values, jax.tree.leaves((tree[0], found[1])), strict=True):
+            if not isinstance(variable, nnx.Param):
+                variable.set_value(leaf)
+        return found[0]
 
 
-def _variable(leaf: Any) -> nnx.Variable[Any]:
+def _is_pair(tree: Any) -> bool:
+    return isinstance(tree, tuple) and len(tree) == 2 and not hasattr(tree, "_fields")
+
+
+def _variable(leaf: Any, trained: bool) -> nnx.Variable[Any]:
     array = jnp.asarray(leaf)
-    return nnx.Param(array) if jnp.issubdtype(array.dtype, jnp.inexact) else nnx.Variable(array)
+    return nnx.Param(array) if trained and jnp.issubdtype(array.dtype, jnp.inexact) else nnx.Variable(array)
 
 
 def _walk(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -66,31 +100,35 @@ def _walk(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         yield from _walk(value, f"{prefix}.{key}" if prefix else str(key))
 
 
-def parameter_function(function: Callable[..., Any], request: dict[str, Any], arguments: dict[str, Any]) -> Any:
+def parameter_function(
+    function: Callable[..., Any], request: dict[str, Any], arguments: dict[str, Any], key: Any = None
+) -> Any:
     """The function as a module. ``request`` holds ``init`` (functions to make the tree) and ``weights``, if given.
 
-    ``arguments`` are the torch constructor's, by name. Raises ValueError where the tree can't be made.
+    ``arguments`` are the torch constructor's, by name; initial values are drawn with ``key``. Raises ValueError where
+    the tree can't be made.
     """
     problems = []
     for init in request["init"]:
         try:
-            return ParameterFunction(function, _made(init, arguments))
+            return ParameterFunction(function, _made(init, arguments, key), arguments)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything; the next one may do
             problems.append(f"{init.__name__}: {type(error).__name__}: {error}")
     if request["weights"]:
-        return ParameterFunction(function, _nested(dict.fromkeys(request["weights"], np.zeros(()))))
+        nested = _nested(dict.fromkeys(request["weights"], np.zeros(())))
+        return ParameterFunction(function, nested, arguments)
     tried = f" (tried: {problems[0]})" if problems else ""
     raise ValueError(
         f'no parameters for {function.__name__}; write above it: # t2j: weights={{"w1": "fc1.weight.T"}}{tried}'
     )
 
 
-def _made(init: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _made(init: Callable[..., Any], arguments: dict[str, Any], key: Any = None) -> Any:
     values = iter(list(arguments.values()))
     given: dict[str, Any] = {}
     for name, parameter in inspect.signature(init).parameters.items():
         if name in _KEYS or name == "rngs":
-            given[name] = nnx.Rngs(0) if name == "rngs" else jax.random.key(0)
+            given[name] = nnx.Rngs(0) if name == "rngs" else jax.random.key(0) if key is None else key
         elif name in arguments:
             given[name] = arguments[name]
         elif parameter.default is parameter.empty:
@@ -169,9 +207,20 @@ def layout_of(model: nnx.Module, state: Any) -> dict[str, Any]:
     return {n: e.to_torch(*(held[id(v)] for v in e.variables)) for n, e in entries if id(e.variables[0]) in held}
 
 
-def load_paired(model: nnx.Module, state: Mapping[str, NdArray], weights: Mapping[str, str]) -> bool:
-    """Pairs the model's state with torch's and loads it. False where no pairing takes in everything."""
-    pairing = _given(model, state, weights) if weights else inferred(state, _shapes(model), _order(model))
+def load_paired(
+    model: nnx.Module, state: Mapping[str, NdArray], weights: Mapping[str, str], own_names: bool = False
+) -> bool:
+    """Pairs the model's state with torch's and loads it. False where no pairing takes in everything.
+
+    ``own_names``: t2j wrote the model, and what has torch's name is in torch's layout.
+    """
+    shapes = _shapes(model)
+    if weights:
+        pairing: Pairing | None = _given(model, state, weights)
+    elif own_names and set(shapes) == {n for n in state if not n.endswith(COUNTER)}:
+        pairing = Pairing(tuple((name, name, None) for name in shapes), True)
+    else:
+        pairing = inferred(state, shapes, _order(model))
     if pairing is None:
         return False
     vars(model)["t2j_pairs"], vars(model)["t2j_pairs_sure"] = pairing.pairs, pairing.sure

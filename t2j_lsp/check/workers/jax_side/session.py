@@ -85,7 +85,7 @@ class ProgramSession:
             seconds=self.seconds,
             halves=self.halves,
             first=self.first,
-            paired=hasattr(self.model, "t2j_pairs"),
+            paired=any(own != torch for torch, own, _ in getattr(self.model, "t2j_pairs", ())),
             paired_by_order=getattr(self.model, "t2j_pairs_sure", True) is False,
             x64=bool(jax.dtypes.canonicalize_dtype(np.float64) == np.float64),
             left_out=self.budget.left_out,

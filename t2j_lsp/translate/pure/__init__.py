@@ -1,0 +1,1 @@
+"""The target ``jax``: classes of modules as pairs of functions, still in PyTorch's words, before anything else."""

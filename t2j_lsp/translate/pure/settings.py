@@ -1,0 +1,126 @@
+"""Settings of a module in its functions: expressions of the constructor, in terms of its parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Qual, is_module
+from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.text import Edit, Source, apply_edits
+
+from .children import Constructor, Setting, Unconvertible, bound_inside
+
+_ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict)
+
+
+def rendered(source: Source, node: ast.AST, special: Callable[[ast.AST], str | None], inside: bool = False) -> str:
+    """The text of a node, with what ``special`` says in place of the outermost nodes that it knows.
+
+    ``inside``: it is asked of what stands in the node alone.
+    """
+    edits: list[Edit] = []
+
+    def visit(one: ast.AST) -> None:
+        new = None if inside and one is node else special(one)
+        if new is not None:
+            start, end = source.span(one)
+            edits.append(Edit(start, end, 0, new))
+            return
+        for child in ast.iter_child_nodes(one):
+            visit(child)
+
+    visit(node)
+    return apply_edits(source.text, edits, *source.span(node))
+
+
+class ModuleSettings:
+    """The settings that a module's functions read, and the parameters of the constructor that they come from."""
+
+    def __init__(self, inference: Inference, constructor: Constructor, taken: Container[str]) -> None:
+        self.inference, self.source = inference, inference.source
+        self.constructor = constructor
+        self.taken = taken
+        """Names that the function has for something else."""
+        self.prologue: dict[str, str] = {}
+        """Settings that are computed at the function's beginning, by their names."""
+        self.needed: set[str] = set()
+        """Parameters of the constructor that are read."""
+        self._inside: set[str] = set()
+
+    def text(self, node: ast.expr) -> str:
+        """An expression of the constructor as a function says it. Raises Unconvertible where it can't."""
+        inner = bound_inside(node)
+
+        def special(one: ast.AST) -> str | None:
+            if isinstance(one, ast.Call):
+                self._allow(one)
+            if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
+                return self.attribute(one.attr, one)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id not in inner:
+                return self._name(one)
+            return None
+
+        text = rendered(self.source, node, special)
+        if isinstance(node, ast.Name) and text.startswith("("):
+            return text[1:-1]  # a variable stands for an expression, and nothing is around it
+        return text
+
+    def attribute(self, name: str, at: ast.AST) -> str:
+        """A setting by its attribute's name: its text where that is simple, else a variable that is computed first."""
+        if name in self.prologue:
+            return name
+        found = self.constructor.attributes.get(name)
+        if not isinstance(found, Setting):
+            raise Unconvertible(at, f"self.{name} is no setting that its constructor makes in sight")
+        if name in self._inside:
+            raise Unconvertible(at, f"self.{name} depends on itself")
+        self._inside.add(name)
+        try:
+            text = self.text(found.value)
+        finally:
+            self._inside.discard(name)
+        if isinstance(found.value, ast.Name | ast.Constant) or text.replace(".", "").isidentifier():
+            return text
+        if name in self.taken or name in self.constructor.parameters:
+            return f"({text})"
+        self.prologue[name] = text
+        return name
+
+    def _allow(self, call: ast.Call) -> None:
+        fact = self.inference.fact(call.func)
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        if rule is not None and rule.random:
+            raise Unconvertible(call, "a setting is drawn at random, and is in no state dict")
+        if is_module(self.inference.fact(call)):
+            raise Unconvertible(call, "a module is among the settings")
+
+    def _name(self, node: ast.Name) -> str | None:
+        """A name as the function knows it; None where it stays."""
+        init = self.constructor.node
+        if init is None or node.id not in self.source.symbols.bound(init):
+            return None
+        stores = [n for n in ast.walk(init) if isinstance(n, ast.Name) and n.id == node.id and not _is_load(n)]
+        if node.id in self.constructor.parameters:
+            if stores:
+                raise Unconvertible(node, f"its constructor gives {node.id} another value, and a setting reads it")
+            self.needed.add(node.id)
+            return None
+        if node.id == self.constructor.own:
+            raise Unconvertible(node, "a setting holds the module itself")
+        for statement in init.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == node.id and len(stores) == 1:
+                    return _bracketed(self.text(value), value)
+        raise Unconvertible(node, f"a setting reads {node.id}, which its constructor does not assign once and for all")
+
+
+def _is_load(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _bracketed(text: str, node: ast.expr) -> str:
+    if isinstance(node, ast.Tuple):
+        return text if text.startswith("(") else f"({text})"
+    return text if isinstance(node, _ATOMS) else f"({text})"

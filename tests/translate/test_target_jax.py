@@ -1,0 +1,320 @@
+"""The target ``jax``: modules as pairs of functions of a dict of parameters, and what is not made into functions."""
+
+from __future__ import annotations
+
+import textwrap
+
+import jax.numpy as jnp
+import pytest
+
+from t2j_lsp.api import convert
+from t2j_lsp.contract import Translation
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+
+
+def converted(source: str) -> Translation:
+    return convert(HEAD + textwrap.dedent(source), target="jax", helpers="import")
+
+
+def functions(source: str) -> str:
+    """What a text becomes, without its imports; nothing of it stays."""
+    result = converted(source)
+    assert not result.gaps, result.gaps
+    assert convert(result.code, target="jax", helpers="import").code == result.code
+    lines = result.code.splitlines()
+    last = max(i for i, line in enumerate(lines) if line.startswith(("import ", "from ")))
+    return "\n".join(lines[last + 1 :]).strip()
+
+
+def module(init: str, forward: str, parameters: str = "") -> str:
+    """A class with these lines in its two methods."""
+    init, forward = (textwrap.indent(textwrap.dedent(one).strip(), " " * 8) for one in (init, forward))
+    return (
+        f"class Net(nn.Module):\n    def __init__(self{parameters}):\n        super().__init__()\n{init}\n\n"
+        f"    def forward(self, x):\n{forward}\n"
+    )
+
+
+def test_a_module_is_two_functions() -> None:
+    source = """
+    class MLP(nn.Module):
+        \"\"\"Two layers.\"\"\"
+
+        def __init__(self, width: int, hidden: int = 8, p=0.1):
+            super().__init__()
+            self.fc1 = nn.Linear(width, hidden)  # in
+            # out
+            self.fc2 = nn.Linear(hidden, 3, bias=False)
+            self.drop = nn.Dropout(p)
+
+        def forward(self, x):
+            # hidden
+            h = self.drop(F.relu(self.fc1(x)))  # activations
+            return self.fc2(h)
+    """
+    assert (
+        functions(source)
+        == textwrap.dedent(
+            '''
+        def init_mlp(key, width: int, hidden: int = 8, p=0.1):
+            keys = iter(jax.random.split(key, 2))
+            params = {}
+            params["fc1"] = init_dense(next(keys), width, hidden)  # in
+            # out
+            params["fc2"] = init_dense(next(keys), hidden, 3, bias=False)
+            return params
+
+
+        def mlp(params, x, *, p=0.1, key=None, train=False):
+            """Two layers."""
+            # hidden
+            h = drop(key, jax.nn.relu(dense(params["fc1"], x)), p, train=train)  # activations
+            return dense(params["fc2"], h)
+        '''
+        ).strip()
+    )
+
+
+def test_buffers_are_a_state_that_is_given_back() -> None:
+    source = module(
+        "self.conv = nn.Conv1d(3, 4, 3, stride=stride)\nself.norm = nn.BatchNorm1d(4)\n"
+        "self.scale = nn.Parameter(torch.ones(4, 1))\nself.register_buffer('shift', torch.zeros(4, 1))",
+        "y = self.conv(x)\nreturn F.relu(self.norm(y)) * self.scale + self.shift",
+        ", stride=2",
+    )
+    assert (
+        functions(source)
+        == textwrap.dedent(
+            """
+        def init_net(key, stride=2):
+            params, state = {}, {}
+            params["conv"] = init_conv(key, 3, 4, 3, rank=1)
+            params["norm"], state["norm"] = init_norm(4), init_running_stats(4)
+            params["scale"] = jnp.ones((4, 1))
+            state["shift"] = jnp.zeros((4, 1))
+            return params, state
+
+
+        def net(params, state, x, *, stride=2, train=False):
+            state = jax.tree.map(lambda leaf: leaf, state)
+            y = convolve(params["conv"], x, stride=stride)
+            norm, state["norm"] = batchnorm(params["norm"], state["norm"], y, train=train)
+            return jax.nn.relu(norm) * params["scale"] + state["shift"], state
+        """
+        ).strip()
+    )
+
+
+def test_modules_of_the_file_hand_their_settings_on() -> None:
+    source = """
+    class Head(nn.Module):
+        def __init__(self, dim, heads):
+            super().__init__()
+            self.heads = heads
+            self.head_dim = dim // heads
+            self.scale = self.head_dim ** -0.5
+            self.q = nn.Linear(dim, dim)
+
+        def forward(self, x):
+            return self.q(x).view(x.shape[0], self.heads, self.head_dim) * self.scale
+
+
+    class Net(nn.Module):
+        def __init__(self, dim=12, depth=2):
+            super().__init__()
+            width = 2 * dim
+            self.heads = nn.ModuleList([Head(width, 3) for _ in range(depth)])
+            self.last = Head(width, heads=4)
+
+        def forward(self, x):
+            for head in self.heads:
+                x = x + head(x).flatten(1)
+            return self.last(x) + len(self.heads)
+    """
+    code = functions(source)
+    assert code.endswith(
+        textwrap.dedent(
+            """
+            def init_net(key, dim=12, depth=2):
+                keys = key_stream(key)
+                params = {}
+                width = 2 * dim
+                params["heads"] = [init_head(next(keys), width, 3) for _ in range(depth)]
+                params["last"] = init_head(next(keys), width, heads=4)
+                return params
+
+
+            def net(params, x, *, dim=12):
+                for head_params in params["heads"]:
+                    x = x + lax.collapse(head(head_params, x, dim=2 * dim, heads=3), 1)
+                return head(params["last"], x, dim=2 * dim, heads=4) + len(params["heads"])
+            """
+        ).strip()
+    )
+    assert "    head_dim = dim // heads\n    scale = head_dim**-0.5\n" in code.replace("head_dim ** -", "head_dim**-")
+
+
+def test_what_may_be_missing_is_asked_of_the_parameters() -> None:
+    source = module(
+        """
+        if deep:
+            self.down = nn.Linear(4, 4)
+        else:
+            self.down = None
+        self.act = nn.GELU() if deep else nn.Identity()
+        """,
+        """
+        y = x
+        if self.down is not None:
+            y = self.down(x)
+        return self.act(y)
+        """,
+        ", deep=True",
+    )
+    assert (
+        functions(source)
+        == textwrap.dedent(
+            """
+        def init_net(key, deep=True):
+            params = {}
+            if deep:
+                params["down"] = init_dense(key, 4, 4)
+            return params
+
+
+        def net(params, x, *, deep=True):
+            y = x
+            if "down" in params:
+                y = dense(params["down"], x)
+            return (jax.nn.gelu(y, approximate=False) if deep else y)
+        """
+        ).strip()
+    )
+
+
+def test_each_draw_has_a_key_of_its_own() -> None:
+    source = module(
+        "self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))\nself.drop = nn.Dropout(0.2)",
+        """
+        for layer in self.layers:
+            x = self.drop(layer(x))
+        return self.drop(x) + F.dropout(x, 0.1, self.training)
+        """,
+    )
+    assert functions(source).partition("def net")[2] == textwrap.dedent(
+        """\
+        (params, x, *, key=None, train=False):
+            for layer_params in params["layers"]:
+                key, subkey = split_key(key)
+                x = drop(subkey, dense(layer_params, x), 0.2, train=train)
+            key, subkey1, subkey2 = split_key(key, 3)
+            return drop(subkey1, x, 0.2, train=train) + drop(subkey2, x, 0.1, train=train)"""
+    )
+
+
+def test_plain_functions_are_those_of_the_other_target() -> None:
+    source = HEAD + "def f(x, y):\n    return torch.cat([x.view(-1), F.relu(y)], dim=0)\n"
+    assert convert(source, target="jax").code == convert(source).code
+
+
+STAYS = {
+    "a layer without functions": (
+        module("self.rnn = nn.LSTM(3, 4)", "return self.rnn(x)[0]"),
+        "nn.LSTM has no function",
+    ),
+    "a method": (
+        module("self.fc = nn.Linear(3, 4)", "return self.fc(x)") + "\n    def extra(self, x):\n        return x\n",
+        "it has a method extra",
+    ),
+    "an attribute that forward assigns": (module("self.n = 1", "self.n = x\nreturn x"), "its forward assigns self.n"),
+    "the module itself": (module("self.fc = nn.Linear(3, 4)", "return helper(self, x)"), "hands the module itself on"),
+    "layers that are applied in different ways": (
+        module(
+            "self.layers = nn.ModuleList([nn.Conv1d(3, 3, 1), nn.Conv1d(3, 3, 3, padding=1)])",
+            "for layer in self.layers:\n    x = layer(x)\nreturn x",
+        ),
+        "applied in different ways",
+    ),
+    "a state inside a condition": (
+        module("self.norm = nn.BatchNorm1d(3)", "return self.norm(x) if x.ndim == 3 else x"),
+        "is called inside a condition",
+    ),
+    "random numbers": (module("self.n = 1", "return x + torch.randn_like(x)"), "draws numbers with torch.randn_like"),
+    "a changed initial value": (
+        module("self.fc = nn.Linear(3, 4)\nnn.init.zeros_(self.fc.weight)", "return self.fc(x)"),
+        "nn.init.zeros_ changes what the constructor made",
+    ),
+    "a setting that is given another value": (
+        module("n = n + 1\nself.n = n", "return x + self.n", ", n"),
+        "its constructor gives n another value",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STAYS)
+def test_what_has_no_functions_stays_and_says_why(what: str) -> None:
+    source, reason = STAYS[what]
+    result = converted(source)
+    assert [reason in gap.reason for gap in result.gaps] == [True], result.gaps
+    marked = result.code.replace(f"# TODO(t2j): {result.gaps[0].reason}\n", "")
+    assert source.strip() in marked, "the class stays as it was"
+
+
+def test_classes_that_hold_one_another_stay_together() -> None:
+    source = module("self.rnn = nn.GRU(3, 4)", "return self.rnn(x)[0]").replace("Net", "Inner")
+    source += "\n\n" + module("self.inner = Inner()", "return self.inner(x)")
+    reasons = [gap.reason for gap in converted(source).gaps]
+    assert reasons == [
+        "Inner stays a class: nn.GRU has no function of its parameters yet",
+        "Net stays a class: it holds Inner, which stays a class",
+    ]
+
+
+def test_uses_of_a_module_stay_with_a_reason_at_their_place() -> None:
+    source = module("self.fc = nn.Linear(3, 4)", "return self.fc(x)")
+    use = "\n\ndef train(model, x):\n    optimizer = torch.optim.Adam(model.parameters())\n"
+    use += "    model(x).sum().backward()\n"
+    use += "\n\nmodel = Net()\nprint(model(torch.ones(2, 3)))\n"
+    result = converted(source + use)
+    assert use.partition("def train")[2].partition("\n\n\n")[0] in result.code
+    lines = (HEAD + textwrap.dedent(source + use)).splitlines()
+    places = {lines[gap.span.line - 1].strip(): gap.reason for gap in result.gaps}
+    assert places["model = Net()"] == "Net is the functions init_net and net: call them here"
+    assert "training code" in places["optimizer = torch.optim.Adam(model.parameters())"]
+
+
+def test_findings_and_lines_are_those_of_the_source() -> None:
+    source = module("self.fc = nn.Linear(3, 4)", "y = self.fc(x)\nreturn torch.bincount(y.long())")
+    text = HEAD + source
+    result = convert(text, target="jax")
+    lines, code = text.splitlines(), result.code.splitlines()
+    found = {
+        lines[e.source_line - 1].strip(): code[e.line - 1].strip()
+        for e in result.source_map
+        if e.source_line == e.source_end_line
+    }
+    assert found["self.fc = nn.Linear(3, 4)"] == 'params["fc"] = init_dense(key, 3, 4)'
+    assert found["y = self.fc(x)"] == 'y = dense(params["fc"], x)'
+    for finding in result.findings:
+        assert "bincount" in lines[finding.span.line - 1]
+    rebuilt, position = "", 0
+    for edit in result.edits:
+        rebuilt += text[position : edit.start] + edit.new
+        position = edit.end
+    assert rebuilt + text[position:] == result.code
+
+
+def test_the_functions_run() -> None:
+    source = module("self.fc = nn.Linear(3, 4)\nself.drop = nn.Dropout(0.5)", "return self.drop(self.fc(x))")
+    space: dict[str, object] = {}
+    exec(convert(HEAD + source, target="jax").code, space)
+    import jax
+
+    params = space["init_net"](jax.random.key(0))  # type: ignore[operator]
+    x = jnp.ones((2, 3))
+    assert space["net"](params, x).shape == (2, 4)  # type: ignore[operator]
+    with pytest.raises(ValueError, match="needs a key"):
+        space["net"](params, x, train=True)  # type: ignore[operator]
+    dropped = space["net"](params, x, key=jax.random.key(1), train=True)  # type: ignore[operator]
+    assert (dropped == 0).any()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.library import takes_tensors
+from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
 from t2j_lsp.translate.rule.record import Call, Piece, refuse, rule
 
 from ._facts import same
@@ -31,6 +31,10 @@ refuse(
     f"{F}.multi_head_attention_forward",
     "Its 20 arguments are the inside of nn.MultiheadAttention: use that layer, which t2j converts.",
 )
-refuse("torch.nn.attention.sdpa_kernel", "XLA chooses the attention kernel; drop the context.")
+KERNEL = "XLA chooses the attention kernel; drop the context."
+refuse("torch.nn.attention.sdpa_kernel", KERNEL)
+refuse("torch.nn.attention.SDPBackend.*", KERNEL)
+refuse("torch.backends.cuda.sdp_kernel", KERNEL)
+trait(Trait.TRANSPARENT, "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 takes_tensors(f"{F}.scaled_dot_product_attention", 4)

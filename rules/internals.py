@@ -5,7 +5,7 @@ Kernels of single backends, TorchScript's types, quantisation, storages, sparse 
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import Row, refuse
+from t2j_lsp.translate.rule.record import CLOSE, Row, refuse
 
 
 def words(text: str) -> list[str]:
@@ -26,6 +26,22 @@ for name in words("sym_sum sym_sqrt sym_fresh_size sym_constrain_range sym_const
     refuse(f"torch.{name}", SYMBOLIC)
 for name in words("SymInt SymFloat SymBool"):
     refuse(f"torch.{name}", SYMBOLIC)
+
+# Trees of values --------------------------------------------------------------------------------------------------
+
+PYTREE = "torch.utils._pytree"
+LEAF = "is_leaf=lambda leaf: leaf is None"  # None is a value to PyTorch, and no leaf at all to JAX
+DICTS = "JAX walks dicts in the order of their sorted keys, PyTorch in that in which they were filled."
+Row(f"{PYTREE}.tree_map(func, tree)", f"jax.tree.map({{func}}, {{tree}}, {LEAF})", result="unknown")
+Row(
+    f"{PYTREE}.tree_flatten(tree)",
+    f"jax.tree.flatten({{tree}}, {LEAF})",
+    result="unknown",
+    fidelity=CLOSE,
+    note=DICTS,
+)
+Row(f"{PYTREE}.tree_leaves(tree)", f"jax.tree.leaves({{tree}}, {LEAF})", result="unknown", fidelity=CLOSE, note=DICTS)
+Row(f"{PYTREE}.tree_unflatten(leaves, treespec)", "jax.tree.unflatten({treespec}, {leaves})", result="unknown")
 
 # Functions of which nn.functional has the documented form ---------------------------------------------------------
 

@@ -6,7 +6,7 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import layer
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import Call, Refusal, rule
+from t2j_lsp.translate.rule.record import Call, rule
 
 PARAMETER = Tensor(variable=True)
 
@@ -27,14 +27,14 @@ layer("torch.nn.ParameterDict(parameters=None)", helper="ModuleDict", base="nnx.
 
 
 @rule("torch.nn.Parameter(data, requires_grad=True)", jax="nnx.Param(data)", result=lambda call: PARAMETER)
-def parameter(call: Call) -> Piece | Refusal:
+def parameter(call: Call) -> Piece:
     """A parameter without gradient is state that is saved and not trained: a buffer."""
     trained = call.literal("requires_grad")
     if trained is True:
         return call.emit("nnx.Param({data})")
     if trained is False:
         return call.emit("Buffer({data})")
-    return call.refuse("whether the parameter is trained is not known here; choose nnx.Param or Buffer")
+    return call.emit("(nnx.Param if {requires_grad} else Buffer)({data})")
 
 
 @rule("torch.nn.Buffer(data, persistent=True)", jax="Buffer(data)", result=lambda call: PARAMETER)

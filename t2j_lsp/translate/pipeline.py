@@ -328,6 +328,8 @@ def _drop_unread(context: Context, read: Counter[str]) -> bool:
             changed = True
         elif node in context.rngs.seeds:
             continue
+        elif getattr(node, "value", None) in context.edits.partials:
+            context.report.converted += 1
         elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
             name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
             context.scope.statement = CurrentStatement(node)

@@ -60,8 +60,8 @@ def test_function_of_torch_handed_over_where_no_rule_takes_it_is_a_gap() -> None
             initializer(partial(nn.init.kaiming_uniform_, a=2.0), 3)(self.weight)
     """)
     gaps = [f for f in result.findings if f.severity is Severity.GAP]
-    assert [(f.name, f.code) for f in gaps] == [("torch.nn.init.kaiming_uniform_", "left")]
-    assert "# TODO(t2j): no rule converts this use of torch.nn.init.kaiming_uniform_" in result.code
+    assert [(f.name, f.code) for f in gaps] == [("torch.nn.init.kaiming_uniform_", "function-value")]
+    assert "# TODO(t2j): a partial of torch.nn.init.kaiming_uniform_ draws random numbers" in result.code
 
 
 @pytest.mark.parametrize(

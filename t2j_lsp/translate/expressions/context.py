@@ -112,6 +112,8 @@ class Edits:
         """Columns taken off the indentation of a line."""
         self.removable: dict[ast.stmt, str] = {}
         """Assignments that go when nothing in the output reads their name any more."""
+        self.partials: dict[ast.Call, int] = {}
+        """Partials of PyTorch's functions that became ones of JAX's, and how many arguments these are still to get."""
         self.placed_comments: set[str] = set()
         """Comments that went along with moved code, or that were about code that is gone."""
         self._blanks_removed: dict[int, Edit] = {}

@@ -1,8 +1,9 @@
-"""Conditions whose value is known in JAX: no TorchScript, no tracing to ask about, all parameters of a file trained."""
+"""Conditions whose value is known: no TorchScript, no old PyTorch, no tracing, all parameters of a file trained."""
 
 from __future__ import annotations
 
 import ast
+import re
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual, Tensor
@@ -10,6 +11,10 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
+
+VERSION = "torch.__version__"
+OLDEST = (2, 6)
+"""The oldest version of PyTorch that t2j knows."""
 
 
 def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
@@ -22,9 +27,28 @@ def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
     return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
 
 
+def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
+    """``parse(torch.__version__) < parse("2.0")``, where every PyTorch that t2j knows gives the same answer."""
+    match _inside(node.left), node.ops, _inside(node.comparators[0]):
+        case asked, [operator], ast.Constant(value=str() as text) if inference.fact(asked) == Qual(VERSION):
+            found = re.match(r"(\d+)\.(\d+)", text)
+            if found is None or (int(found[1]), int(found[2])) > OLDEST:
+                return None
+            if isinstance(operator, ast.Lt | ast.GtE):
+                return isinstance(operator, ast.GtE)
+    return None
+
+
+def _inside(node: ast.expr) -> ast.expr:
+    """What ``version.parse(...)`` and the like are given."""
+    return node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords else node
+
+
 def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
+        case ast.Compare():
+            return _of_version(node, inference)
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
             return _has_rule(owner, name, inference)
         case ast.Call():

@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context
 from .copying import Copier
+from .function_values import FunctionValues
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
@@ -35,11 +36,13 @@ class LibraryObjects:
         renderer: ExpressionRenderer,
         copier: Copier,
         rules: RuleApplication,
+        functions: FunctionValues,
     ) -> None:
         self.ctx = context
         self.renderer = renderer
         self.copier = copier
         self.rules = rules
+        self.functions = functions
 
     def value(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A library object used as a value, a base class, an annotation."""
@@ -66,13 +69,18 @@ class LibraryObjects:
                 return self._key(name, table, piece)
             return piece
         if rule is not None and rule.emit is not None:
-            return self.rules.function_value(rule, node)
+            return self.functions.value(rule, node)
         if self._is_namespace(node):
             return None
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
         reason = rule.reason if rule is not None and rule.reason else unknown
         self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
+
+    def member(self, node: ast.Call) -> Piece | None:
+        """``getattr(nn, "Linear")`` as a value."""
+        named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+        return self.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
 
     def function_with_rngs(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A function that takes rngs, used as a value: whoever calls it does not know that, so they go with it."""

@@ -32,7 +32,7 @@ class Operators:
         self.renderer = renderer
         self.copier = copier
 
-    def known(self, node: ast.Call | ast.UnaryOp) -> Piece | None:
+    def known(self, node: ast.Call | ast.UnaryOp | ast.Compare) -> Piece | None:
         """A condition whose value is known whatever the inputs."""
         value = fold(node, self.inference)
         return None if value is None else Piece(str(value))

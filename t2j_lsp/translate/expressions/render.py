@@ -42,6 +42,7 @@ from .attributes import BY_NAME, Attributes
 from .comprehensions import Comprehensions
 from .context import Context
 from .copying import Copier
+from .function_values import PARTIAL, FunctionValues
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
 from .layers import Layers
@@ -79,7 +80,7 @@ class Renderer:
             ast.Name: lambda: (self._name,),
             ast.Attribute: lambda: (self.attributes.attribute,),
             ast.Subscript: lambda: (self.subscripts.subscript,),
-            ast.Compare: lambda: (self.operators.compare,),
+            ast.Compare: lambda: (self.operators.known, self.operators.compare),
             ast.BinOp: lambda: (self.operators.power,),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
@@ -103,14 +104,10 @@ class Renderer:
         has = self.ctx.inference.has
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
-        named: tuple[Handler, ...] = (self.attributes.by_name,) if has(BY_NAME) else ()
+        named: tuple[Handler, ...] = (self.attributes.by_name, self.objects.member) if has(BY_NAME) else ()
         asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
-        return (*known, *first, *named, *asked, self._member, self.calls.call)
-
-    def _member(self, node: ast.Call) -> Piece | None:
-        """``getattr(nn, "Linear")`` as a value."""
-        named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
-        return self.objects.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
+        last = (self.functions.partial, self.calls.call) if has(PARTIAL) else (self.calls.call,)
+        return (*known, *first, *named, *asked, *last)
 
     def _name(self, node: ast.Name) -> Piece | None:
         """A name that is read, where it is known for a library's object or a function."""
@@ -151,6 +148,10 @@ class Renderer:
         return RuleApplication(self.ctx, self, self._site)
 
     @cached_property
+    def functions(self) -> FunctionValues:
+        return FunctionValues(self.ctx, self, self._site)
+
+    @cached_property
     def tensors(self) -> TensorMethods:
         return TensorMethods(self.ctx, self.copier, self.rules, self.in_place, self.tensor_code)
 
@@ -174,7 +175,7 @@ class Renderer:
 
     @cached_property
     def objects(self) -> LibraryObjects:
-        return LibraryObjects(self.ctx, self, self.copier, self.rules)
+        return LibraryObjects(self.ctx, self, self.copier, self.rules, self.functions)
 
     @cached_property
     def attributes(self) -> Attributes:
@@ -370,16 +371,13 @@ class Calls:
             return None
         if (
             self.ctx.inference.imports_torch
-            and not self._bound_elsewhere(owner)
+            and not (isinstance(owner, Qual) and not is_torch(owner.name))
             and not isinstance(owner, Scalar | Object)
         ):
             if func.attr in MODULE_ONLY and not node.args:
                 return self.methods().method(node, func, AnyModule())
             return self.tensors().unknown(node, func)
         return None
-
-    def _bound_elsewhere(self, owner: Fact) -> bool:
-        return isinstance(owner, Qual) and not is_torch(owner.name)
 
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
         target = out.value

@@ -9,7 +9,7 @@ from functools import partial
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.rule.record import (
@@ -143,7 +143,7 @@ def only_used(target: ast.expr) -> int | None:
 
 
 class RuleApplication:
-    """Rules applied to calls, attributes, and functions passed as values."""
+    """Rules applied to calls and attributes."""
 
     def __init__(self, context: Context, renderer: ExpressionRenderer, site: Sites) -> None:
         self.ctx = context
@@ -180,6 +180,8 @@ class RuleApplication:
         ):
             return None
         if not self._reads_the_same(made, node):
+            if not node.keywords and self.ctx.edits.partials.get(made) == len(node.args):
+                return None  # it is a function of JAX now
             reason = f"a partial of {name} is called here, and what it was given is not in reach or may have changed"
             self.ctx.report.gap(node, name, "function-value", reason)
             return None
@@ -235,46 +237,6 @@ class RuleApplication:
         if result is not None and rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return result
-
-    def function_value(self, rule: Rule, node: ast.expr) -> Piece | None:
-        """A torch function passed as a value: the JAX function itself where its arguments line up.
-
-        The rule is asked for a call with made-up arguments; ``f(a, b)`` gives ``f``, ``f(a, axis=1)`` gives
-        ``functools.partial(f, axis=1)``, anything else has no function to pass.
-        """
-        if rule.value is not None:
-            self.ctx.report.converted += not self.ctx.report.quiet
-            return Piece(self.renderer.need(rule.value))
-        parameters = [p for p in rule.signatures[0].parameters or () if p.default is None and p.kind == "normal"]
-        names = [f"argument{i}_" for i in range(len(parameters))]
-        made_up = ast.Call(node, [ast.Name(name, ast.Load()) for name in names], [])
-        bound = bind(rule.signatures[0], made_up, None)
-        parent = self.ctx.source.parents.get(node)
-        if (
-            isinstance(parent, ast.Call)
-            and node in parent.args
-            and self.ctx.fact(parent.func) == Qual("functools.partial")
-        ):
-            return None
-        if bound is not None and parameters and not rule.random:
-            arguments = arguments_of(rule.signatures[0], bound, lambda n: Piece(ast.unparse(n)), lambda n: Tensor())
-            call = Call(rule.signatures[0], arguments, self.site(node, rule.name), node)
-            try:
-                result = rule.emit(call) if rule.emit is not None else None
-            except CannotHoist:
-                result = None
-            function = _as_function(result.text, names) if isinstance(result, Piece) else None
-            if function is not None:
-                head, fixed = function
-                self.ctx.report.converted += not self.ctx.report.quiet
-                return Piece(f"{self.renderer.need('functools')}.partial({head}, {fixed})" if fixed else head)
-        self.ctx.report.gap(
-            node,
-            rule.name,
-            "function-value",
-            f"{rule.name} passed as a value has no JAX function with the same arguments",
-        )
-        return None
 
     def _emit(
         self, rule: Rule, signature: Signature, node: ast.expr, bound: dict[str, list[ast.expr]], method: bool
@@ -334,20 +296,3 @@ def _of_axisless(arguments: Mapping[str, Argument]) -> bool:
     """Whether a call's tensor is known to have no axes."""
     fact = next((argument.fact for argument in arguments.values()), None)
     return isinstance(fact, Tensor) and fact.rank == 0
-
-
-def _as_function(text: str, names: list[str]) -> tuple[str, str] | None:
-    """``f(a, b, k=1)`` as ``("f", "k=1")`` if its positional arguments are ``names`` in order and nothing else is."""
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name | ast.Attribute):
-        return None
-    if [a.id if isinstance(a, ast.Name) else "" for a in tree.args] != names:
-        return None
-    if any(n.id in names for k in tree.keywords for n in ast.walk(k.value) if isinstance(n, ast.Name)):
-        return None
-    if any(n.id in names for n in ast.walk(tree.func) if isinstance(n, ast.Name)):
-        return None
-    return ast.unparse(tree.func), ", ".join(ast.unparse(k) for k in tree.keywords)

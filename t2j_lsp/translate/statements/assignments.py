@@ -85,7 +85,9 @@ class Assignments:
             and isinstance(fact.function, Qual)
             and REGISTRY.get(fact.function.name) is not None
         ):
+            self.ctx.report.quiet += 1  # its calls are written out; if it is read all the same, it is asked about then
             self.header.expressions(node)
+            self.ctx.report.quiet -= 1
             self.ctx.edits.removable[node] = target.id
             return True
         if isinstance(node.value, ast.Attribute) and isinstance(fact, Object) and fact.kind == "device":

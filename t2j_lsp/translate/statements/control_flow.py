@@ -53,9 +53,13 @@ class ControlFlow:
         return True
 
     def assertion(self, node: ast.Assert) -> bool:
-        """``assert``, whose parts are rewritten like those of others; one about gradients' flags goes."""
+        """``assert``, whose parts are rewritten like others'; one about gradients' flags goes, and one that holds."""
         if _asks_for_flag(node.test, self.ctx.fact):
             self.ctx.report.note(node, "torch.Tensor.requires_grad", "note", _NO_FLAG)
+            self.ctx.edits.delete(node)
+            self.ctx.report.converted += 1
+            return True
+        if fold(node.test, self.ctx.inference) is True:
             self.ctx.edits.delete(node)
             self.ctx.report.converted += 1
             return True

@@ -1,0 +1,128 @@
+"""Functions of PyTorch handed over as values, alone or as partials, and conditions on PyTorch's version."""
+
+# ruff: noqa: E501 - programs of one line each
+
+from __future__ import annotations
+
+import pytest
+
+from .convert import body, expect, run
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("map(partial(torch.cat, dim=-2), ((a, b), (b, a)))", "map(partial(jnp.concatenate, axis=-2), ((a, b), (b, a)))"),
+        ("partial(torch.clamp, min=-1., max=1.) if a else torch.sin", "partial(clamp, min=-1.0, max=1.0) if a else jnp.sin"),
+        ("each(partial(torch.clamp, min=b), a)", "each(partial(clamp, min=b), a)"),
+        ("each(torch.clamp, a)", "each(clamp, a)"),
+        ("each(partial(torch.add, alpha=2), a)", "each(lambda x, y: x + 2 * y, a)"),
+        ("each(torch.square, torch.is_tensor)", "each(jnp.square, lambda x: isinstance(x, jax.Array))"),
+    ],
+)  # fmt: skip
+def test_functions_that_are_given_some_arguments_are_functions_of_jax(given: str, written: str) -> None:
+    code = body(f"from functools import partial\ndef f(a, b, each):\n    return {given}\n")
+    assert code.endswith(f"    return {written}"), code
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("each(partial(torch.add, alpha=b), a)", "has no JAX function with the same arguments"),  # b may change meanwhile
+        ("each(partial(torch.mul, torch.ones(3)), a)", "has no JAX function"),  # an array would have no gradient
+        ("each(partial(F.gumbel_softmax, tau=b), a)", "draws random numbers"),
+        ("each is F.gelu", "has no JAX function"),  # a partial is never what was compared with
+        ("{F.gelu: a}", "has no JAX function"),
+    ],
+)  # fmt: skip
+def test_what_would_be_another_function_stays(given: str, reason: str) -> None:
+    result = run(f"from functools import partial\ndef f(a, b, each):\n    return {given}\n")
+    assert [gap.code for gap in result.gaps] == ["function-value"]
+    assert reason in result.gaps[0].reason
+
+
+def test_a_partial_in_an_attribute_is_called_as_it_is_made() -> None:
+    expect(
+        """
+        from functools import partial
+        class Net(nn.Module):
+            def __init__(self, dim):
+                super().__init__()
+                self.act = partial(F.softmax, dim=dim)
+
+            def forward(self, x):
+                return self.act(x)
+        """,
+        """
+        class Net(nnx.Module):
+            def __init__(self, dim, *, rngs: nnx.Rngs):
+                self.act = partial(jax.nn.softmax, axis=dim)
+
+            def __call__(self, x):
+                return self.act(x)
+        """,
+    )
+
+
+def test_a_call_that_names_pytorchs_parameters_is_a_gap() -> None:
+    result = run("""
+    from functools import partial
+    class Net(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.act = partial(F.softmax, dim=dim)
+
+        def forward(self, x):
+            return self.act(x, dtype=torch.float64)
+    """)
+    assert [gap.code for gap in result.gaps] == ["function-value"]
+
+
+def test_a_parameter_may_be_trained_or_not() -> None:
+    code = body("""
+    class Net(nn.Module):
+        def __init__(self, fixed):
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(3), requires_grad=not fixed)
+    """)
+    assert "self.w = (nnx.Param if not fixed else Buffer)(jnp.ones(3))" in code
+
+
+@pytest.mark.parametrize(
+    ("condition", "known"),
+    [
+        ("version.parse(torch.__version__) < version.parse('2.0.0')", False),
+        ("torch.__version__ >= '1.8'", True),
+        ("not Version(torch.__version__) < Version('2.6')", True),
+        ("version.parse(torch.__version__) >= version.parse('2.7')", None),
+        ("version.parse(torch.__version__) == version.parse('2.0')", None),
+        ("torch.__version__ < here", None),
+    ],
+)
+def test_old_versions_of_pytorch_are_not_asked_about(condition: str, known: bool | None) -> None:
+    result = run(f"def f(x, here):\n    if {condition}:\n        x = x + 1\n    return x\n")
+    if known is None:
+        assert [gap.name for gap in result.gaps] == ["torch.__version__"]
+    else:
+        assert not result.gaps and "__version__" not in result.code
+        assert ("    x = x + 1" in result.code) is known
+
+
+def test_an_assertion_that_holds_goes() -> None:
+    code = body("""
+    def f(x, flash):
+        assert not (flash and version.parse(torch.__version__) < version.parse("2.0.0")), "too old"
+        return torch.sin(x)
+    """)
+    assert "assert" not in code
+
+
+def test_the_choice_of_a_kernel_goes_with_its_context() -> None:
+    code = body("""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    def f(x):
+        with sdpa_kernel([SDPBackend.MATH]):
+            y = torch.sin(x)
+        return y
+    """)
+    assert "    y = jnp.sin(x)\n    return y" in code and "SDPBackend" not in code

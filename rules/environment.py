@@ -11,6 +11,7 @@ for name in ("pi", "inf", "nan", "e"):
     Row(f"torch.{name}", f"jnp.{name}", result="float")
 Row("torch.newaxis", "None", result="unknown")
 refuse("torch.__version__", "A question about PyTorch's version; jax.__version__ is JAX's.")
+trait(Trait.VERSION, "torch.__version__")
 refuse("torch.version.*", "A question about PyTorch's build; jax.__version__ is JAX's.")
 
 for name, count in {"single": 1, "pair": 2, "triple": 3, "quadruple": 4}.items():

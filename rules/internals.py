@@ -5,7 +5,9 @@ Kernels of single backends, TorchScript's types, quantisation, storages, sparse 
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import CLOSE, Row, refuse
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
+
+from ._arguments import spread
 
 
 def words(text: str) -> list[str]:
@@ -31,16 +33,32 @@ for name in words("SymInt SymFloat SymBool"):
 
 PYTREE = "torch.utils._pytree"
 LEAF = "is_leaf=lambda leaf: leaf is None"  # None is a value to PyTorch, and no leaf at all to JAX
+OWN_LEAVES = "jax.tree takes None for no leaf: write is_leaf so that it says True of None as well."
 DICTS = "JAX walks dicts in the order of their sorted keys, PyTorch in that in which they were filled."
-Row(f"{PYTREE}.tree_map(func, tree)", f"jax.tree.map({{func}}, {{tree}}, {LEAF})", result="unknown")
-Row(
-    f"{PYTREE}.tree_flatten(tree)",
-    f"jax.tree.flatten({{tree}}, {LEAF})",
-    result="unknown",
-    fidelity=CLOSE,
-    note=DICTS,
-)
-Row(f"{PYTREE}.tree_leaves(tree)", f"jax.tree.leaves({{tree}}, {LEAF})", result="unknown", fidelity=CLOSE, note=DICTS)
+
+
+@rule(f"{PYTREE}.tree_map(func, tree, *rests, is_leaf=None)", jax="jax.tree.map(func, tree, *rests)", result="unknown")
+def tree_map(call: Call) -> Piece | Refusal:
+    """Every leaf, None among them."""
+    if call.given("is_leaf"):
+        return call.refuse(OWN_LEAVES)
+    rests = spread(call["rests"])
+    return call.emit(f"jax.tree.map({{func}}, {{tree}}, {'{rests}, ' if rests else ''}{LEAF})", rests=rests)
+
+
+for form in ("flatten", "leaves"):
+
+    def walk(call: Call, form: str = form) -> Piece | Refusal:
+        """The leaves, None among them."""
+        return call.refuse(OWN_LEAVES) if call.given("is_leaf") else call.emit(f"jax.tree.{form}({{tree}}, {LEAF})")
+
+    rule(
+        f"{PYTREE}.tree_{form}(tree, is_leaf=None)",
+        jax=f"jax.tree.{form}(tree)",
+        result="unknown",
+        fidelity=CLOSE,
+        note=DICTS,
+    )(walk)
 Row(f"{PYTREE}.tree_unflatten(leaves, treespec)", "jax.tree.unflatten({treespec}, {leaves})", result="unknown")
 
 # Functions of which nn.functional has the documented form ---------------------------------------------------------

@@ -126,3 +126,18 @@ def test_the_choice_of_a_kernel_goes_with_its_context() -> None:
         return y
     """)
     assert "    y = jnp.sin(x)\n    return y" in code and "SDPBackend" not in code
+
+
+def test_trees_keep_none_as_a_leaf() -> None:
+    code = body("""
+    from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+    def f(x):
+        leaves, spec = tree_flatten((x, None))
+        return tree_map(torch.add, tree_unflatten(leaves, spec), x)
+    """)
+    leaf = "is_leaf=lambda leaf: leaf is None"
+    assert f"leaves, spec = jax.tree.flatten((x, None), {leaf})" in code
+    written = (
+        "return jax.tree.map(lambda x, y: x + y, jax.tree.unflatten(spec, leaves), x, is_leaf=lambda leaf: leaf is None"
+    )
+    assert "".join(written.split()) in "".join(code.split())

@@ -6,13 +6,12 @@ import ast
 import re
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
-VERSION = "torch.__version__"
 OLDEST = (2, 6)
 """The oldest version of PyTorch that t2j knows."""
 
@@ -30,13 +29,17 @@ def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
 def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
     """``parse(torch.__version__) < parse("2.0")``, where every PyTorch that t2j knows gives the same answer."""
     match _inside(node.left), node.ops, _inside(node.comparators[0]):
-        case asked, [operator], ast.Constant(value=str() as text) if inference.fact(asked) == Qual(VERSION):
+        case asked, [operator], ast.Constant(value=str() as text) if _is_version(inference.fact(asked)):
             found = re.match(r"(\d+)\.(\d+)", text)
             if found is None or (int(found[1]), int(found[2])) > OLDEST:
                 return None
             if isinstance(operator, ast.Lt | ast.GtE):
                 return isinstance(operator, ast.GtE)
     return None
+
+
+def _is_version(fact: Fact) -> bool:
+    return isinstance(fact, Qual) and fact.name in names_with(Trait.VERSION)
 
 
 def _inside(node: ast.expr) -> ast.expr:

@@ -148,7 +148,7 @@ def test_what_is_named_in_an_argument_is_named_before_it_is_read() -> None:
 
 
 def test_settings_in_a_dict_that_the_helper_has_not_are_said() -> None:
-    result = translate(net("self.a = nn.ConvTranspose2d(2, 3, **dict(kernel_size=3, padding_mode='zeros'))"))
+    result = translate(net("self.a = nn.MultiheadAttention(4, 2, **dict(kdim=4, device='cpu'))"))
     assert [gap.code for gap in result.gaps] == ["arguments"]
 
 

@@ -29,7 +29,7 @@ _SHORT = {"input": "x", "self": "x", "other": "y", "tensors": "arrays", "tensor"
 
 
 @dataclass(frozen=True)
-class Function:
+class GivenFunction:
     """A JAX function of the arguments that are still to come: ``head``, and what it is given already."""
 
     head: str
@@ -176,7 +176,7 @@ class _Unhoisted(CallSite):
         return None
 
 
-def as_function(text: str, names: list[str]) -> Function | None:
+def as_function(text: str, names: list[str]) -> GivenFunction | None:
     """A call as a function of some of its arguments, if each is one, in order and next to each other.
 
     Behind them may be what a helper of ours has a name for: it is given by name.
@@ -200,7 +200,7 @@ def as_function(text: str, names: list[str]) -> Function | None:
         return None
     keywords = [ast.unparse(k) for k in tree.keywords if not _is_default(k, tree.func)]
     fixed = [*map(ast.unparse, tree.args[:first]), *behind, *keywords]
-    return Function(ast.unparse(tree.func), ", ".join(fixed))
+    return GivenFunction(ast.unparse(tree.func), ", ".join(fixed))
 
 
 def _by_name(call: ast.Call, first: int) -> list[str] | None:

@@ -278,6 +278,8 @@ def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
     if "optax.chain" in made:
         return None
     condition = condition.replace("parameter.", "p.")
+    # inject_hyperparams takes what can be called for a schedule, and calls it with the number of updates.
+    made = made.replace("inject_hyperparams(optax.adamw)", 'inject_hyperparams(optax.adamw, static_args="mask")', 1)
     return f"{made[:-1]}, mask=lambda params: jax.tree.map(lambda p: {condition}, params))"
 
 

@@ -155,3 +155,24 @@ def test_a_loss_that_is_told_before_it_is_scaled_is_kept(told: str, scaled: str)
 def test_a_loss_that_is_kept_and_changed_in_place_is_left() -> None:
     assert not convert(HEAD + METERED.format(told="seen.append(loss)", scaled="loss = loss / parts")).gaps
     assert convert(HEAD + METERED.format(told="seen.append(loss)", scaled="loss /= parts")).gaps
+
+
+def test_a_batch_that_is_fetched_in_front_of_the_backward_pass_is_fetched_behind_the_step() -> None:
+    loop = """\
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(4, 3), torch.zeros(4)
+for step in range(4):
+    loss = F.cross_entropy(model(x), y.long())
+    x, y = torch.randn(4, 3), torch.zeros(4)
+    {used}
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    done = convert(HEAD + loop.format(used=""))
+    assert not done.gaps
+    assert "    train_step(model, optimizer, x, y)\n    x, y = rngs.normal((4, 3)), jnp.zeros(4)" in done.code
+    used = convert(HEAD + loop.format(used="loss = loss + x.mean() * 0 + model(x).mean()"))
+    assert "    x, y = rngs.normal((4, 3)), jnp.zeros(4)\n" in used.code
+    assert "train_step(model, optimizer, x, y)\n    x, y =" not in used.code

@@ -232,6 +232,57 @@ def test_plateau() -> None:
     trained(MODEL + made + SCHEDULED.format(inner="", outer="\n    scheduler.step(loss)"), lists=("losses", "rates"))
 
 
+def test_decay_of_matrices_only_stays_while_the_rate_is_set() -> None:
+    made = (
+        "\n# train\noptimizer = torch.optim.AdamW([\n"
+        "    {'params': [p for p in model.parameters() if p.dim() >= 2], 'weight_decay': 0.5},\n"
+        "    {'params': [p for p in model.parameters() if p.dim() < 2], 'weight_decay': 0.0}], lr=0.1)\n"
+    )
+    step = "\n        for group in optimizer.param_groups:\n            group['lr'] = 0.05 / (step + 1)"
+    trained(MODEL + made + SCHEDULED.format(inner=step, outer=""), lists=("losses", "rates"))
+
+
+FACTORY = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def optimizer(self, rate, on_gpu):
+        fused = "fused" in inspect.signature(torch.optim.AdamW).parameters and on_gpu
+        extra = {extra}
+        return torch.optim.AdamW(self.parameters(), lr=rate, **extra)
+
+
+model, other = Model(), Model()
+optimizer = {made}
+loss = model(torch.ones(1, 3)).sum()
+optimizer.zero_grad()
+loss.backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("extra", ["dict(fused=True) if fused else dict()", "{'fused': fused}"])
+def test_a_method_makes_the_optimizer_of_its_module(extra: str) -> None:
+    text = "import inspect\nimport torch\nimport torch.nn as nn\n"
+    text += FACTORY.format(extra=extra, made="model.optimizer(0.1, False)")
+    result = translate(text)
+    assert not result.gaps
+    assert "fused = False and on_gpu" in result.code
+    assert "optax.adamw(rate, weight_decay=0.01)" in result.code
+    assert not [found for found in result.findings if "is taken to update" in found.reason]
+
+
+def test_methods_of_two_modules_make_an_optimizer_of_which_nothing_is_sure() -> None:
+    text = "import inspect\nimport torch\nimport torch.nn as nn\n"
+    made = "model.optimizer(0.1, False) if flag else other.optimizer(0.1, False)"
+    assert translate(text + FACTORY.format(extra="{'fused': fused}", made=made)).gaps
+
+
 REFUSED = [
     ("torch.optim.SGD([x], lr=0.1)", "bare tensors"),
     ("torch.optim.Adam(model.parameters(), amsgrad=flag)", "amsgrad"),

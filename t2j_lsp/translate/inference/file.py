@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
-from t2j_lsp.translate.rule.factory import KEYS, mark_factory_keywords
+from t2j_lsp.translate.rule.factory import KEYS, SPEED, mark_factory_keywords
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     Class,
@@ -206,7 +206,7 @@ class Inference:
 
     def _run(self) -> None:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
-        if not KEYS.isdisjoint(self.source.words):
+        if not (KEYS | SPEED).isdisjoint(self.source.words):
             self.factory_dicts = mark_factory_keywords(self.source.tree)
         parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies

@@ -1,6 +1,7 @@
 """Factory keywords: ``dd = {"device": device, "dtype": dtype}`` that a constructor spreads over every layer it builds.
 
-JAX places arrays on its default device, and NNX layers take no such keywords: the spreads and the dict go.
+JAX places arrays on its default device, and NNX layers take no such keywords: the spreads and the dict go. So does
+what only makes an optimizer of PyTorch's faster: ``extra = dict(fused=True) if cuda else dict()``.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import ast
 
 KEYS = frozenset({"device", "dtype"})
+SPEED = frozenset({"fused", "foreach", "capturable"})
 
 
 class FactoryKeywords(ast.keyword):
-    """``**dd`` of a dict that holds nothing but a device and a dtype."""
+    """``**dd`` of a dict that holds nothing but a device and a dtype, or options of an optimizer's speed."""
 
 
 def mark_factory_keywords(tree: ast.Module) -> set[ast.Assign]:
@@ -28,11 +30,17 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
     made: dict[str, ast.Assign] = {}
     for statement in function.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]) if name not in made and _is_factory(statement.value):
+            case ast.Assign(targets=[ast.Name(id=name)]) if name not in made and is_factory(statement.value):
                 made[name] = statement
     if not made:
         return set()
-    spreads = [k for n in ast.walk(function) if isinstance(n, ast.Call) for k in n.keywords if k.arg is None]
+    calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+    for call in calls:
+        for keyword in call.keywords if not _makes_optimizer(call) else ():
+            if isinstance(keyword.value, ast.Name) and (spread_of := made.get(keyword.value.id)) is not None:
+                if not is_factory(spread_of.value, KEYS):
+                    del made[keyword.value.id]
+    spreads = [k for call in calls for k in call.keywords if k.arg is None]
     spread = {id(k.value) for k in spreads}
     for node in ast.walk(function):
         # Any other use may change the dict or hand it on.
@@ -44,12 +52,26 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
     return set(made.values())
 
 
-def _is_factory(value: ast.expr) -> bool:
-    """Whether this is ``{"device": d, "dtype": t}`` or ``dict(device=d, dtype=t)``, or one of the two keys."""
-    keys: list[object] = []
+def is_factory(value: ast.expr, wanted: frozenset[str] = KEYS | SPEED) -> bool:
+    """Whether this is ``{"device": d, "dtype": t}`` or ``dict(device=d, dtype=t)``, or a part of it on a condition."""
+    if isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+        filled = [part for part in parts if _keys(part) != []]
+        return bool(filled) and all(is_factory(part, wanted) for part in filled)
+    keys = _keys(value) or []
+    return keys != [] and any(group.issuperset(keys) for group in (KEYS, SPEED) if group <= wanted)
+
+
+def _keys(value: ast.expr) -> list[object] | None:
+    """The keys of a dict that is written out; None for other values."""
     match value:
         case ast.Dict():
-            keys = [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
+            return [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
         case ast.Call(func=ast.Name(id="dict"), args=[]):
-            keys = [keyword.arg for keyword in value.keywords]
-    return bool(keys) and KEYS.issuperset(keys)
+            return [keyword.arg for keyword in value.keywords]
+    return None
+
+
+def _makes_optimizer(call: ast.Call) -> bool:
+    """Whether a call names its class as one of a package of optimizers: ``torch.optim.AdamW(...)``."""
+    return "optim" in ast.unparse(call.func).split(".")[:-1]

@@ -8,6 +8,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.rule_application import only_used
+from t2j_lsp.translate.rule.factory import KEYS, is_factory
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.pieces import Part, assigned
@@ -27,8 +28,11 @@ class Assignments:
         if node not in self.ctx.plan.factory_dicts:
             return False
         self.ctx.edits.delete(node)
-        reason = "device and dtype of new parameters go: JAX's default device, float32; nnx layers take param_dtype"
-        self.ctx.report.note(node, "dtype", "note", reason)
+        if is_factory(node.value, KEYS):
+            reason = "device and dtype of new parameters go: JAX's default device, float32; nnx layers take param_dtype"
+        else:
+            reason = "options that make an optimizer faster go: XLA compiles its update with the step"
+        self.ctx.report.note(node, "dtype" if is_factory(node.value, KEYS) else "fused", "note", reason)
         return True
 
     def setting(self, node: ast.Assign) -> bool:

@@ -246,7 +246,21 @@ class Objects:
             local_name = self.seen_from(name, place, scope, depth + 1)
             if local_name is not None:
                 return local_name + suffix
-        return text if visible else None
+        if visible:
+            return text
+        given = {self.seen_from(name, place, scope, depth + 1) for name, place in self._given(base, where)}
+        return f"{only}{suffix}" if len(given) == 1 and (only := given.pop()) is not None else None
+
+    def _given(self, base: ast.expr, where: VariableScope) -> Iterator[tuple[str, VariableScope]]:
+        """What the file's calls of a function give for its parameter, or for the ``self`` of a method."""
+        if where.function is None or not isinstance(base, ast.Name):
+            return
+        for call in self.calls(where.function):
+            if base.id == "self" and isinstance(call.func, ast.Attribute):
+                yield ast.unparse(call.func.value), self.scope(call)
+            for parameter, value in bound_arguments(call, where.function):
+                if parameter.arg == base.id and base.id != "self":
+                    yield ast.unparse(value), self.scope(call)
 
     def _sees(self, name: str, where: VariableScope, scope: VariableScope) -> bool:
         """Whether a name is the same variable in both scopes."""

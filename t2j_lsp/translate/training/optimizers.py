@@ -11,6 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.factory import SPEED
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
@@ -48,6 +49,7 @@ class Optimizers:
                         yield node
 
     def plan(self) -> None:
+        self._options_of_speed()
         plans: dict[ast.expr, OptimizerPlan] = {}
         for call in self.made:
             parameters = argument(call, 0, "params")
@@ -70,6 +72,25 @@ class Optimizers:
             self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = self._schedule(call)
+
+    def _options_of_speed(self) -> None:
+        """``"fused" in inspect.signature(torch.optim.AdamW).parameters``: optax has no such option."""
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Compare(
+                    left=ast.Constant(value=str(option)),
+                    ops=[ast.In()],
+                    comparators=[
+                        ast.Attribute(
+                            attr="parameters", value=ast.Call(func=ast.Attribute(attr="signature"), args=[of])
+                        )
+                    ],
+                ) if option in SPEED and transformation_of(self.ctx.fact(of)):
+                    self.ctx.plan.on_expression(node, lambda renderer: self._no_option())
+
+    def _no_option(self) -> Piece:
+        self.ctx.report.converted += not self.ctx.report.quiet
+        return Piece("False")
 
     def _passed_class(self, call: ast.Call) -> str:
         """The parameter that an optimizer's class is passed for; the class becomes optax's function at each call."""

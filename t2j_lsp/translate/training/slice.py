@@ -126,11 +126,14 @@ class UpdateSlicer:
         self._check_early(early, earlier, call)
         if any(is_mode(self.items[i].node) for i in range(first, call)):
             raise Refused(SWAPPED)
+        late: set[int] = set()
         while True:
-            delayed = self._delayed(moved | split.keys(), first, call)
+            delayed = self._delayed(moved | split.keys(), first, call, late)
             more = self._overwritten(moved, delayed, first, call)
             if more:
-                moved |= more
+                waits = {index for index in more if self._can_wait(index, moved | delayed | more, call)}
+                late |= waits
+                moved |= more - waits
                 continue
             unready = [d for d in delayed if self._outdated(d, moved, call)]
             numbers = {d: value for d in unready if (value := _number_of(self.items[d].node)) is not None}
@@ -153,14 +156,23 @@ class UpdateSlicer:
                 ):
                     raise Refused(SWAPPED)
 
-    def _delayed(self, moved: set[int], first: int, call: int) -> set[int]:
-        """Items before the call that read results of the step, directly or through each other."""
+    def _can_wait(self, index: int, others: set[int], call: int) -> bool:
+        """Whether an item that changes an input of the step may stand behind it: ``x, y = next_batch()``, in front of
+        the backward pass, of which the step needs nothing and behind which nothing stays.
+        """
+        behind = range(index + 1, call + 1)
+        if any(self.plain(i) and i not in others for i in behind if i < call):
+            return False
+        return not any(self.writes(index) & self.reads(i) for i in behind)
+
+    def _delayed(self, moved: set[int], first: int, call: int, late: Collection[int] = ()) -> set[int]:
+        """Items before the call that read results of the step, directly or through each other, and those ``late``."""
         waiting: set[str] = set()
         out: set[int] = set()
         for index in range(first, call):
             if index in moved:
                 waiting |= self.writes(index)
-            elif self.plain(index) and self.reads(index) & waiting:
+            elif self.plain(index) and (index in late or self.reads(index) & waiting):
                 out.add(index)
                 waiting |= self.writes(index)
         return out

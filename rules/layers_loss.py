@@ -92,3 +92,13 @@ for name, reason in {
     refuse(f"torch.nn.{name}", reason)
 
 trait(Trait.LOSS, "torch.nn.CosineSimilarity", "torch.nn.PairwiseDistance")
+
+# What losses derive from, PyTorch's own and people's --------------------------------------------------------------
+
+layer(f"torch.nn.modules.loss._Loss({OLD_SWITCHES})", helper="Loss", result=FLOATS, random=False)
+layer(
+    "torch.nn.modules.loss._WeightedLoss(weight=None, size_average=None, reduce=None, reduction='mean')",
+    helper="WeightedLoss",
+    result=FLOATS,
+    random=False,
+)

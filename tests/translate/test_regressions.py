@@ -235,3 +235,57 @@ def test_factory_keywords_go() -> None:
 def test_what_has_parameters_is_a_module() -> None:
     gaps = run("def freeze(m):\n    for p in m.parameters():\n        p.requires_grad = False\n").gaps
     assert [gap.name for gap in gaps] == ["Tensor.requires_grad"]
+
+
+LOSSES = """
+import torch
+from torch import nn
+from torch.nn.modules.loss import _Loss, _WeightedLoss
+
+class Dice(_Loss):
+    def __init__(self, smooth=0.1):
+        super(Dice, self).__init__()
+        self.smooth = smooth
+
+    def forward(self, x):
+        loss = 1 - (2 * x + self.smooth) / (x.square() + self.smooth)
+        return loss.mean() if self.reduction == "mean" else loss
+
+class A(_WeightedLoss):
+    def __init__(self, weight=None, reduction="none"):
+        super().__init__(weight if weight is not None else torch.linspace(1.0, 2.0, 4), reduction=reduction)
+        self.dice = Dice()
+
+    def forward(self, x):
+        return self.dice(x * self.weight) if self.reduction == "none" else x
+"""
+
+
+def test_losses_derive_from_what_pytorchs_own_derive_from() -> None:
+    equal(LOSSES, "own_losses", 3, 4)
+
+
+def test_partials_in_attributes_and_parameters_that_may_be_trained() -> None:
+    equal(
+        """
+from functools import partial
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class A(nn.Module):
+    def __init__(self, fixed=False):
+        super().__init__()
+        self.act = partial(F.softmax, dim=-1)
+        self.clip = partial(torch.clamp, min=-0.5, max=1.0)
+        self.w = nn.Parameter(torch.ones(4), requires_grad=not fixed)
+        self.v = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        k, v = map(partial(torch.cat, dim=-2), ((x, x * 2), (x * 3, x)))
+        return self.act(k) * self.w + self.clip(v) * self.v
+""",
+        "partials",
+        3,
+        4,
+    )

@@ -194,6 +194,10 @@ def layer_names(owner: Fact) -> frozenset[str]:
             return frozenset()
 
 
+_MODULE_CLASS = re.compile(r"torch\.nn\.(?:modules\.\w+\._)?[A-Z]")
+"""Names of classes of modules, those that PyTorch's own derive from among them."""
+
+
 def is_module_base(fact: Fact) -> bool:
     """Whether a base class makes its subclasses modules."""
     named = isinstance(fact, Qual) and fact.name.startswith("torch.nn")
@@ -359,9 +363,7 @@ class ClassInfo:
 
     @property
     def is_module(self) -> bool:
-        return any(
-            b == "torch.nn.Module" or (b.startswith("torch.nn.") and b[9:10].isupper()) for b in self.torch_bases
-        )
+        return any(map(_MODULE_CLASS.match, self.torch_bases))
 
     @property
     def acts_as_module(self) -> bool:

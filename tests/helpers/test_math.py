@@ -13,6 +13,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.math import (
     absolute,
+    affine,
     angle_of,
     arctan2,
     cdist,
@@ -23,7 +24,6 @@ from t2j_lsp.rules.helpers.math import (
     fmin,
     full_svd,
     gumbel_softmax,
-    linear,
     matrix_exp,
     of_triangle,
     power,
@@ -168,7 +168,7 @@ def test_cdist_of_equal_rows_has_gradient_zero(p: float) -> None:
 @pytest.mark.parametrize("bias", [False, True])
 def test_linear_takes_a_weight_in_pytorchs_layout(bias: bool) -> None:
     inputs = [array(2, 3), array(4, 3, seed=1), *([array(4)] if bias else [])]
-    same_function(linear, torch.nn.functional.linear, *inputs)
+    same_function(affine, torch.nn.functional.linear, *inputs)
 
 
 @pytest.mark.parametrize("full", [False, True])

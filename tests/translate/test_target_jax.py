@@ -245,6 +245,28 @@ STAYS = {
         module("self.fc = nn.Linear(3, 4)\nnn.init.zeros_(self.fc.weight)", "return self.fc(x)"),
         "nn.init.zeros_ changes what the constructor made",
     ),
+    "a buffer that is written to": (
+        module("self.register_buffer('seen', torch.zeros(3))", "self.seen[0] = 1\nreturn x + self.seen"),
+        "its forward changes self.seen",
+    ),
+    "a buffer that a method changes": (
+        module("self.register_buffer('seen', torch.zeros(3))", "self.seen.add_(1)\nreturn x + self.seen"),
+        "its forward changes self.seen",
+    ),
+    "a parameter that is changed past its gradient": (
+        module("self.w = nn.Parameter(torch.ones(3))", "self.w.data.clamp_(0)\nreturn x * self.w"),
+        "its forward changes self.w",
+    ),
+    "a list that is filled": (
+        module("self.seen = []", "self.seen.append(x)\nreturn x"),
+        "its forward changes self.seen",
+    ),
+    "a setting that is another one each time": (
+        module("self.number = next(COUNTER)", "return x * self.number"),
+        "a setting is made by next, which may do so once only",
+    ),
+    "a setting that is drawn": (module("self.w = torch.randn(3)", "return x * self.w"), "a setting is drawn at random"),
+    "a generator": (module("self.n = 1", "yield x"), "its forward is a generator"),
     "a setting that is given another value": (
         module("n = n + 1\nself.n = n", "return x + self.n", ", n"),
         "its constructor gives n another value",
@@ -303,6 +325,40 @@ def test_findings_and_lines_are_those_of_the_source() -> None:
         rebuilt += text[position : edit.start] + edit.new
         position = edit.end
     assert rebuilt + text[position:] == result.code
+
+
+def test_settings_that_are_variables_of_the_constructor_are_what_these_are() -> None:
+    source = module(
+        "pad = (1, 2)\nwide = 2 * n\nself.conv = nn.Conv2d(3, 3, 3, padding=pad, dilation=wide)\n"
+        "self.act = lambda x: F.relu(x)\nself.half = wide // 4",
+        "return self.act(self.conv(x)) + self.half",
+        ", n=1",
+    )
+    assert functions(source).partition("def net")[2] == textwrap.dedent(
+        """\
+        (params, x, *, n=1):
+            act = lambda x: jax.nn.relu(x)
+            half = (2 * n) // 4
+            return act(convolve(params["conv"], x, padding=(1, 2), dilation=2 * n)) + half"""
+    )
+
+
+def test_two_calls_in_one_statement_have_variables_of_their_own() -> None:
+    source = module("self.norm = nn.BatchNorm1d(3)", "return self.norm(x) + self.norm(2 * x)")
+    assert functions(source).partition("leaf, state)\n")[2] == textwrap.dedent(
+        """\
+            norm, state["norm"] = batchnorm(params["norm"], state["norm"], x, train=train)
+            norm_, state["norm"] = batchnorm(params["norm"], state["norm"], 2 * x, train=train)
+            return norm + norm_, state"""
+    )
+
+
+def test_what_is_known_at_one_place_alone_decides_nothing_at_another() -> None:
+    source = module(
+        "self.fc = nn.Linear(4, 4)",
+        "x = x.reshape(2, 4)\ny = self.fc(x)\nx = x.reshape(1, 2, 4)\nz = self.fc(x)\nreturn y.T, z.mT, z.sum(-1)",
+    )
+    assert "x = x.reshape(1, 2, 4)" in functions(source)
 
 
 def test_the_functions_run() -> None:

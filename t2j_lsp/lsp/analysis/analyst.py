@@ -99,7 +99,8 @@ class Analyst:
         Raises SyntaxError where the text can't be parsed and could be before: the last analysis is a better one.
         """
         state = self._states.get(key)
-        if state is None or state.settings != settings:
+        as_functions = settings.target == "jax"  # whether a class is converted depends on those that it is used with
+        if state is None or state.settings != settings or as_functions and state.text != text:
             intact(text, self._may_be_broken(key))
             return None
         if state.text == text and state.translation is not None:

@@ -27,6 +27,10 @@ from .children import (
 from .settings import rendered
 from .statements import FunctionStatement
 
+_CHANGING = frozenset(
+    ("append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "add", "setdefault")
+)
+"""Methods that change a list, a dict or a set."""
 LAYER_PARAMETERS = frozenset({"weight", "bias"})
 
 
@@ -42,6 +46,8 @@ class Applying(ChildCalls):
             raise Unconvertible(node, "its forward takes any keywords")
         if node.body[0].lineno == node.lineno:
             raise Unconvertible(node, "its forward stands on one line")
+        if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node)):
+            raise Unconvertible(node, "its forward is a generator")
         for statement in node.body:
             self._statement(statement)
         taken = {"params", "state", "train", self.plan.key, *self.settings.needed} & self.bound
@@ -198,6 +204,8 @@ class Applying(ChildCalls):
         if not isinstance(node.ctx, ast.Load):
             raise Unconvertible(node, f"its forward assigns self.{node.attr}")
         name, found = node.attr, self.constructor.attributes.get(node.attr)
+        if self._changes(node, isinstance(found, OwnParameter | OwnBuffer)):
+            raise Unconvertible(node, f"its forward changes self.{name}")
         fact = self.inference.fact(node)
         if name == "training":
             self.plan.trains = True
@@ -219,6 +227,22 @@ class Applying(ChildCalls):
                 )
             case _:
                 raise Unconvertible(node, f"its forward uses self.{name} in another way than by a call")
+
+    def _changes(self, node: ast.Attribute, is_array: bool) -> bool:
+        """Whether what an attribute holds may be changed in place: by an assignment to elements, or by a method."""
+        parent = self.source.parents.get(node)
+        while isinstance(parent, ast.Subscript):
+            if not isinstance(parent.ctx, ast.Load):
+                return True
+            parent = self.source.parents.get(parent)
+        if isinstance(parent, ast.keyword):
+            return parent.arg == "out"
+        if not isinstance(parent, ast.Attribute):
+            return False
+        if not isinstance(parent.ctx, ast.Load) or is_array and parent.attr in ("data", "grad"):
+            return True
+        called = isinstance(call := self.source.parents.get(parent), ast.Call) and call.func is parent
+        return called and (parent.attr.endswith("_") if is_array else parent.attr in _CHANGING)
 
     def _asks_truth(self, node: ast.Attribute) -> bool:
         parent = self.source.parents.get(node)

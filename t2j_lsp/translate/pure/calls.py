@@ -242,17 +242,18 @@ class ChildCalls:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is at:
                 return name
-        return self.fresh(held.hint, again=True)
+        names = self.current.variables
+        if at not in names:
+            names[at] = self.fresh(held.hint, again=True)
+        return names[at]
 
     def fresh(self, hint: str, again: bool = False) -> str:
-        """A name that nothing in the function has; ``again``: one that this function got before may be taken again."""
+        """A name that nothing in the function has; ``again``: what another statement got may be taken again."""
         taken = self.bound | self.names.source.symbols.module | set(self.names.renames) | self.names.taken
+        taken |= {*self.settings.prologue, *self.constructor.parameters}
+        taken |= set(self.current.variables.values()) if again else self.used
         name = hint
-        while (
-            name in taken | set(self.settings.prologue) | set(self.constructor.parameters)
-            or not again
-            and name in self.used
-        ):
+        while name in taken:
             name += "_"
         self.used.add(name)
         return name

@@ -10,10 +10,13 @@ from t2j_lsp.contract import MARK, Finding
 from t2j_lsp.translate.expressions.context import CurrentStatement, Edits, Report, Scope
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
+    TENSOR,
+    UNKNOWN,
     AnyModule,
     Class,
     ClassInfo,
     Fact,
+    FunctionInfo,
     Instance,
     Layer,
     Object,
@@ -197,23 +200,24 @@ class ModuleFunctions:
         name = draft.names.apply(info)
         for text, fact in applying.facts:
             code = ast.unparse(ast.parse(replaced(text, keys), mode="eval").body)
-            draft.expressions[name, code] = fact
+            known = draft.expressions.setdefault((name, code), fact)
+            if known != fact:  # it stands in two places, and is not the same in both
+                draft.expressions[name, code] = TENSOR if isinstance(fact, Tensor) else UNKNOWN
         for one in (name, draft.names.init(info)):
             draft.expressions[one, "jax.random"] = Qual("jax.random")
-        for method, function_name in (("forward", name), ("__init__", draft.names.init(info))):
-            if method in info.methods:
-                self._parameters(info.methods[method].node, function_name, draft)
-        if constructor.node is not None:
-            self._parameters(constructor.node, name, draft, plan.settings)
+        self._parameters(info.methods["forward"], name, draft)
+        if "__init__" in info.methods:
+            self._parameters(info.methods["__init__"], draft.names.init(info), draft)
+            self._parameters(info.methods["__init__"], name, draft, plan.settings)
 
-    def _parameters(self, node: ast.AST, function: str, draft: _Draft, only: tuple[str, ...] | None = None) -> None:
-        """The facts of a function's parameters, as its body knew them."""
-        for one in ast.walk(node):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-                fact = self.inference.fact(one)
-                if (only is None or one.id in only) and isinstance(fact, Tensor | Scalar):
-                    kept = replace(fact, variable=False) if isinstance(fact, Tensor) else Scalar(fact.kind)
-                    draft.parameters.setdefault((function, one.id), kept)
+    def _parameters(
+        self, method: FunctionInfo, function: str, draft: _Draft, only: tuple[str, ...] | None = None
+    ) -> None:
+        """The facts of a function's parameters: what the use of them told in the method."""
+        for name, fact in method.learned.items():
+            if (only is None or name in only) and isinstance(fact, Tensor | Scalar):
+                kept = replace(fact, variable=False) if isinstance(fact, Tensor) else Scalar(fact.kind)
+                draft.parameters.setdefault((function, name), kept)
 
     # --- the text -------------------------------------------------------------------------------------------------
 

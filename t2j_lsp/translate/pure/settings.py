@@ -6,12 +6,18 @@ import ast
 from collections.abc import Callable, Container
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Qual, is_module
+from t2j_lsp.translate.rule.facts import Function, Qual, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Edit, Source, apply_edits
 
 from .children import Constructor, Setting, Unconvertible, bound_inside
 
+_PURE = frozenset({"torch", "math", "functools", "operator", "numpy", "einops"})
+"""Packages whose functions give the same value each time, but for those that draw."""
+_BUILTINS = frozenset({
+    "abs", "bool", "divmod", "float", "int", "isinstance", "len", "max", "min", "pow", "range", "round", "sorted",
+    "str", "sum", "tuple", "zip", "enumerate", "reversed",
+})  # fmt: skip
 _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict)
 
 
@@ -52,20 +58,21 @@ class ModuleSettings:
     def text(self, node: ast.expr) -> str:
         """An expression of the constructor as a function says it. Raises Unconvertible where it can't."""
         inner = bound_inside(node)
+        later = {id(n) for at in ast.walk(node) if isinstance(at, ast.Lambda) for n in ast.walk(at.body)}
 
         def special(one: ast.AST) -> str | None:
             if isinstance(one, ast.Call):
-                self._allow(one)
+                self._allow(one, once=id(one) not in later)
             if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
                 return self.attribute(one.attr, one)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id not in inner:
-                return self._name(one)
+                value = self._variable(one)
+                return None if value is None else _bracketed(self.text(value), value)
             return None
 
-        text = rendered(self.source, node, special)
-        if isinstance(node, ast.Name) and text.startswith("("):
-            return text[1:-1]  # a variable stands for an expression, and nothing is around it
-        return text
+        if isinstance(node, ast.Name) and (whole := self._variable(node)) is not None:
+            return self.text(whole)
+        return rendered(self.source, node, special)
 
     def attribute(self, name: str, at: ast.AST) -> str:
         """A setting by its attribute's name: its text where that is simple, else a variable that is computed first."""
@@ -88,16 +95,30 @@ class ModuleSettings:
         self.prologue[name] = text
         return name
 
-    def _allow(self, call: ast.Call) -> None:
+    def _allow(self, call: ast.Call, once: bool) -> None:
+        """Raises Unconvertible where a call that the constructor makes ``once`` may give another value each time."""
         fact = self.inference.fact(call.func)
-        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
-        if rule is not None and rule.random:
-            raise Unconvertible(call, "a setting is drawn at random, and is in no state dict")
         if is_module(self.inference.fact(call)):
             raise Unconvertible(call, "a module is among the settings")
+        match fact:
+            case Qual(name=name):
+                rule = REGISTRY.get(name)
+                if rule is not None and rule.random:
+                    raise Unconvertible(call, "a setting is drawn at random, and is in no state dict")
+                if name.partition(".")[0] in _PURE:
+                    return
+            case Function():
+                return
+        if not once:
+            return
+        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+            return
+        if isinstance(call.func, ast.Attribute) and isinstance(self.inference.fact(call.func.value), Tensor | Scalar):
+            return
+        raise Unconvertible(call, f"a setting is made by {ast.unparse(call.func)}, which may do so once only")
 
-    def _name(self, node: ast.Name) -> str | None:
-        """A name as the function knows it; None where it stays."""
+    def _variable(self, node: ast.Name) -> ast.expr | None:
+        """What a variable of the constructor is; None for a name that the function has too."""
         init = self.constructor.node
         if init is None or node.id not in self.source.symbols.bound(init):
             return None
@@ -112,7 +133,7 @@ class ModuleSettings:
         for statement in init.body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == node.id and len(stores) == 1:
-                    return _bracketed(self.text(value), value)
+                    return value
         raise Unconvertible(node, f"a setting reads {node.id}, which its constructor does not assign once and for all")
 
 

@@ -25,6 +25,8 @@ class FunctionStatement:
     before: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     """What stands for the keys that it takes."""
+    variables: dict[ast.Call, str] = field(default_factory=dict)
+    """The variables that calls in it get in front of it."""
 
 
 class FunctionText:

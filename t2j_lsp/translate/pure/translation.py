@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TypeVar
 
-from t2j_lsp.contract import Finding, Outcome, Rewrite, SourceMapEntry, Span, TextEdit, Translation
+from t2j_lsp.contract import MARK, Finding, Outcome, Rewrite, SourceMapEntry, Span, TextEdit, Translation
 from t2j_lsp.translate.source.text import Source
 
 from .functions import FunctionalText
@@ -26,13 +27,14 @@ def of_source(source: str, functions: FunctionalText, translation: Translation) 
         {*functions.findings, *(_moved(f, functions) for f in translation.findings)}, key=lambda f: f.span
     )
     changed = translation.code != source
+    entries = tuple(_source_map(source.removeprefix(bom), functions, translation)) if changed else ()
     return replace(
         translation,
         source=source,
         findings=tuple(_once(findings)),
-        source_map=tuple(_source_map(source.removeprefix(bom), functions, translation)) if changed else (),
+        source_map=entries,
         converted=translation.converted + functions.converted,
-        edits=tuple(_edits(source.removeprefix(bom), translation.code.removeprefix(bom))),
+        edits=tuple(_edits(source.removeprefix(bom), translation.code.removeprefix(bom), entries)),
         rewrites=tuple(_distinct(_moved(r, functions) for r in translation.rewrites)),
         outcomes=tuple(_distinct(_moved(o, functions) for o in translation.outcomes)),
     )
@@ -81,10 +83,30 @@ def _forth(first: Rewriting, second: Rewriting, line: int) -> int:
     return second.line_forth(first.line_forth(line))
 
 
-def _edits(old: str, new: str) -> Iterator[TextEdit]:
-    """What differs, line by line."""
+def _edits(old: str, new: str, entries: Iterable[SourceMapEntry]) -> Iterator[TextEdit]:
+    """What differs: one edit for each statement of the module level, and line by line what stands between them."""
     before, after = _LINE.findall(old), _LINE.findall(new)
     starts = [0, *accumulate(map(len, before))]
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal":
-            yield TextEdit(starts[a], starts[b], "".join(after[c:d]))
+    line, target = 1, 1
+    for entry in (*_statements(old, entries), SourceMapEntry(len(before) + 1, len(before), len(after) + 1, len(after))):
+        if entry.source_line < line or entry.line < target:
+            continue
+        gap = before[line - 1 : entry.source_line - 1], after[target - 1 : entry.line - 1]
+        for kind, a, b, c, d in difflib.SequenceMatcher(None, *gap, autojunk=False).get_opcodes():
+            if kind != "equal":
+                text = "".join(gap[1][c:d])
+                yield TextEdit(starts[line - 1 + a], starts[line - 1 + b], text, not text.startswith(MARK))
+        line, target = entry.source_end_line + 1, entry.end_line + 1
+        text = "".join(after[entry.line - 1 : entry.end_line])
+        begin, end = starts[entry.source_line - 1], starts[entry.source_end_line]
+        if old[begin:end] != text:
+            yield TextEdit(begin, end, text)
+
+
+def _statements(text: str, entries: Iterable[SourceMapEntry]) -> Iterator[SourceMapEntry]:
+    """The lines of the statements of the module level that are no imports."""
+    known = {(entry.source_line, entry.source_end_line): entry for entry in entries}
+    for node in Source(text).tree.body:
+        entry = known.get((node.lineno, node.end_lineno or node.lineno))
+        if entry is not None and not isinstance(node, ast.Import | ast.ImportFrom):
+            yield entry

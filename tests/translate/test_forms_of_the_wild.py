@@ -385,3 +385,17 @@ def test_a_tensor_made_of_tensors_carries_no_gradient(items: str, cut: bool) -> 
     code = convert(HEAD + f"def f(x: torch.Tensor, hs, score):\n    return torch.tensor({items})\n").code
     array = f"jnp.array({items})"
     assert f"return lax.stop_gradient({array})" in code if cut else f"return {array}" in code
+
+
+@pytest.mark.parametrize("kept", ["torch.FloatTensor", "torch.cuda.FloatTensor if cuda else torch.FloatTensor"])
+def test_an_old_tensor_type_that_has_a_name_is_what_it_names(kept: str) -> None:
+    text = f"import torch\ncuda = torch.cuda.is_available()\nTensor = {kept}\n\n\n"
+    text += "def f(x: torch.Tensor):\n    return x.type(Tensor) + Tensor([1, 2])\n"
+    done = convert(text)
+    assert not done.gaps
+    assert "return x.astype(jnp.float32) + jnp.array([1, 2], dtype=jnp.float32)" in done.code
+
+
+def test_old_tensor_types_of_two_kinds_are_left() -> None:
+    text = "import torch\nlong = True\nTensor = torch.LongTensor if long else torch.FloatTensor\n\n\n"
+    assert convert(text + "def f(x: torch.Tensor):\n    return x.type(Tensor)\n").gaps

@@ -176,3 +176,35 @@ for step in range(4):
     used = convert(HEAD + loop.format(used="loss = loss + x.mean() * 0 + model(x).mean()"))
     assert "    x, y = rngs.normal((4, 3)), jnp.zeros(4)\n" in used.code
     assert "train_step(model, optimizer, x, y)\n    x, y =" not in used.code
+
+
+def test_what_each_branch_gives_a_value_first_is_no_input_of_the_step() -> None:
+    text = """\
+model = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train(targets, forced: bool):
+    loss = 0
+    given = torch.zeros(1, 3)
+    if forced:
+        for target in targets:
+            out = model(given)
+            loss += F.mse_loss(out, target)
+            given = target
+    else:
+        for target in targets:
+            out = model(given)
+            best, at = out.topk(1)
+            given = torch.zeros(1, 3) + best
+            loss += F.mse_loss(out, target)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+"""
+    done = convert(HEAD + text)
+    assert not done.gaps
+    assert (
+        "@nnx.jit(static_argnames=('forced',))\ndef train_step(model, optimizer, targets, given, forced)" in done.code
+    )

@@ -23,6 +23,7 @@ from .facts import (
     ModuleClass,
     Object,
     Partial,
+    Qual,
     Scalar,
     Shape,
     Tensor,
@@ -32,6 +33,7 @@ from .facts import (
     layer_names,
 )
 from .layer import LAYERS
+from .record import REGISTRY
 
 
 def join(a: Fact, b: Fact) -> Fact:
@@ -65,6 +67,8 @@ def join(a: Fact, b: Fact) -> Fact:
             return ListOf(join(element(a), element(b)))
         case Object(), Object() if a.kind == b.kind:
             return Object(a.kind)
+        case Qual(), Qual() if (rule := REGISTRY.get(a.name)) is not None and rule is REGISTRY.get(b.name):
+            return Qual(rule.name)  # one name on a device, and the same without it
         case _:
             pass
     if isinstance(a, Instance) and isinstance(b, Instance):

@@ -46,15 +46,26 @@ class DataFlow:
 
     def exposed(self, node: ast.AST) -> set[str]:
         """The variables of a statement that may be read before it gives them a value itself, if its loops run."""
-        if not isinstance(node, ast.For | ast.AsyncFor):
-            return self.reads(node)
-        found = set(self.reads(node.iter))
-        given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        for child in node.body:
+        match node:
+            case ast.For() | ast.AsyncFor():
+                given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                found = self.reads(node.iter) | self._exposed_in(node.body) - given
+                return found.union(*(self.reads(child) for child in node.orelse))
+            case ast.If():
+                return self.reads(node.test) | self._exposed_in(node.body) | self._exposed_in(node.orelse)
+            case ast.With():
+                return self._exposed_in(node.body).union(*(self.reads(item.context_expr) for item in node.items))
+        return set(self.reads(node))
+
+    def _exposed_in(self, body: Sequence[ast.stmt]) -> set[str]:
+        """The same for statements that run one after the other."""
+        found: set[str] = set()
+        given: set[str] = set()
+        for child in body:
             found |= self.exposed(child) - given
             if isinstance(child, ast.Assign | ast.AnnAssign):
                 given |= self.writes(child)
-        return found.union(*(self.reads(child) for child in node.orelse))
+        return found
 
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -13,6 +14,10 @@ _ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "ten
 """Parameters of PyTorch's functions that are tensors."""
 _OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
 """Functions that say of an array what its values don't decide."""
+
+
+def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
 def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
@@ -34,6 +39,8 @@ def _static_place(node: ast.expr, inference: Inference) -> bool:
             return parent.test is child
         case ast.Compare():
             return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
+        case ast.For(target=ast.Name(id=name)) if parent.iter is child:
+            return must_be_static([n for s in parent.body for n in ast.walk(s) if _is_read(n, name)], inference)
         case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
             return True
         case ast.keyword():

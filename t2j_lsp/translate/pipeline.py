@@ -134,7 +134,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         if info.node in known.drawing:
             info.draws, info.seeds = True, False
     if inference.draws:
-        plan_rngs(inference)
+        plan_rngs(inference, known.untouched)
     plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
     if inference.has(layout.NEEDS):
         plan.layout = layout.plan_layout(inference)
@@ -145,6 +145,10 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
+    asking = {info.node for info in inference.functions.values() if info.takes_rngs} & plan.untouched
+    if asking := asking - known.untouched:
+        known.untouched |= asking
+        return None
     if inference.has(input_gradients.NEEDS):
         input_gradients.plan_input_gradients(context)
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:

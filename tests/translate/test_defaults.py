@@ -66,3 +66,27 @@ def test_a_dtype_that_is_given_is_the_one_that_is_asked_for() -> None:
 def test_keywords_that_jax_has_not_are_told(call: str, gap: bool) -> None:
     gaps = convert(HEAD + f"def f(x: torch.Tensor, red=torch.mean):\n    return {call}\n").gaps
     assert ["by position" in g.reason for g in gaps] == [True] * gap
+
+
+REBOUND = """
+ACT, KIND = F.relu, torch.float32
+
+
+def choose():
+    global ACT, KIND
+    ACT, KIND = torch.tanh, torch.float16
+
+
+def f(x: torch.Tensor):
+    return ACT(x).to(KIND)
+"""
+
+
+def test_a_global_that_a_function_binds_is_what_it_is_then() -> None:
+    both = sides(HEAD + REBOUND, "rebound")
+    assert both.gaps() == []
+    for side in (both.torch, both.jax):
+        side.choose()
+    want, got = both.torch.f(torch.tensor([-1.0, 2.0])), both.jax.f(jnp.asarray([-1.0, 2.0]))
+    assert str(got.dtype) == "float16"
+    np.testing.assert_allclose(got, want.numpy(), rtol=1e-3)

@@ -338,3 +338,28 @@ for features, target in [(torch.ones(4, 3), torch.ones(4, 2))]:
     assert kept in result.code
     assert "sgd.update(network, grads)" in result.code
     assert result.gaps == ()
+
+
+CASES = """
+class Case:
+    def step(self, size=2):
+        net, head = nn.Linear(size, 3), nn.Linear(3, 1)
+        groups = [{"params": net.parameters()}, {"params": head.parameters()}]
+        optimizer = torch.optim.Adam(groups, lr=0.01)
+        loss = head(net(torch.randn(4, size))).sum()
+        loss.backward()
+        optimizer.step()
+
+    def steps(self, sizes=(2, 3)):
+        return [self.step(size=size) for size in sizes]
+
+    def built(self):
+        return nn.Linear(2, 2)
+"""
+
+
+def test_who_calls_a_function_that_stays_hands_it_no_rngs() -> None:
+    translation = translate("import torch\nimport torch.nn as nn\n" + CASES)
+    assert [gap.code for gap in translation.gaps] == ["training-loop"]
+    assert "def steps(self, sizes=(2, 3)):\n        return [self.step(size=size) for size in sizes]" in translation.code
+    assert "def built(self, *, rngs: nnx.Rngs):" in translation.code

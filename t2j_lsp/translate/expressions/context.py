@@ -51,6 +51,8 @@ class Plan:
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
     left: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements whose train step could not be written, and why: it grows while the file is written."""
+    untouched: set[ast.AST] = field(default_factory=set)
+    """Functions that stay PyTorch as a whole, because their training code does."""
     frozen: bool = False
 
     def keeps(self, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -49,10 +49,12 @@ class Known:
     """Functions that turned out to need ``rngs``."""
     left: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements whose train step turned out not to be one, and why."""
+    untouched: set[ast.AST] = field(default_factory=set)
+    """Functions that turned out to stay PyTorch, which take none."""
 
     @property
     def size(self) -> int:
-        return len(self.renames) + len(self.drawing) + len(self.left)
+        return len(self.renames) + len(self.drawing) + len(self.left) + len(self.untouched)
 
 
 @dataclass

@@ -7,7 +7,7 @@ draws numbers; a module whose ``__call__`` draws keeps ``self.rngs``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
@@ -15,8 +15,13 @@ from .file import Inference
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
 
 
-def plan_rngs(inference: Inference) -> None:
-    """Decide ``takes_rngs`` of every function and ``keeps_rngs`` of every class, here and in imported files."""
+def plan_rngs(inference: Inference, untouched: Collection[ast.AST] = ()) -> None:
+    """Decide ``takes_rngs`` of every function and ``keeps_rngs`` of every class, here and in imported files.
+
+    Functions that stay ``untouched`` take none, whatever an earlier plan of the file said.
+    """
+    if untouched:
+        _forget(inference, untouched)
     if inference.project is not None:
         _plan_files(inference.project.inferred())
     for info in inference.functions.values():
@@ -27,6 +32,15 @@ def plan_rngs(inference: Inference) -> None:
         info = inference.functions[node]
         info.settled, info.takes_rngs = True, _asks_for_rngs(info)
     _plan_files([inference])
+
+
+def _forget(inference: Inference, untouched: Collection[ast.AST]) -> None:
+    """Take back what was decided before it turned out which functions stay."""
+    for info in inference.functions.values():
+        info.takes_rngs = info.makes_rngs = False
+        info.settled |= info.node in untouched
+    for cls in inference.classes.values():
+        cls.keeps_rngs = False
 
 
 def _asks_for_rngs(info: FunctionInfo) -> bool:

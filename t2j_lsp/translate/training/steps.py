@@ -78,6 +78,8 @@ class Steps:
         if node in self.refused or self.marked and self._is_marked(node):
             return
         self.refused.append(node)
+        if isinstance(node, ast.FunctionDef):
+            self.ctx.plan.untouched.add(node)
 
         def handler(statements: StatementRewriter) -> None:
             self.ctx.report.gap(node, "training loop", "training-loop", f"{LEFT}{reason}")

@@ -124,6 +124,22 @@ def slicer(tmp_path: Path) -> Slicer:
     return Slicer(path)
 
 
+@pytest.mark.parametrize(
+    ("line", "checked"),
+    [
+        ("np.concatenate([np.sin(x.reshape(-1)), np.exp(x)])", False),
+        ("np.linalg.norm(x.mean(0))", False),
+        ("np.sin(x.permute(1, 0).numpy())", True),
+        ("torch.sin(x.reshape(-1)) + np.exp(1)", True),
+        ("x.mean(0)", True),
+    ],
+)
+def test_functions_of_numpys_arrays_are_none_of_tensors(line: str, checked: bool, tmp_path: Path) -> None:
+    path = tmp_path / "arrays.py"
+    path.write_text(f"import numpy as np\nimport torch\n\n\ndef f(x):\n    return {line}\n")
+    assert [item.name for item in find_objects(Slicer(path), None)] == ["f"] * checked
+
+
 def test_the_objects_of_a_file_are_its_modules_and_tensor_functions(slicer: Slicer) -> None:
     assert [o.name for o in find_objects(slicer, None)] == ["Block", "Net", "Child", "scale", "norm"]
 

@@ -22,6 +22,11 @@ _TENSOR_METHODS = frozenset({
     "view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "sum", "mean", "softmax", "matmul", "sigmoid",
     "flatten", "clamp", "size", "dim", "expand", "repeat", "exp", "log", "sqrt", "pow", "abs", "norm", "contiguous",
 })  # fmt: skip
+_NOT_NUMPYS = frozenset({
+    "view", "permute", "unsqueeze", "softmax", "matmul", "sigmoid", "clamp", "size", "dim", "expand", "exp", "log",
+    "sqrt", "pow", "abs", "norm", "contiguous", "numpy", "detach", "cpu", "cuda", "to", "float", "long",
+})  # fmt: skip
+"""What arrays of numpy have not as methods."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +188,7 @@ def is_tensor_function(node: ast.FunctionDef, roots: frozenset[str] = _TENSOR_RO
         return True
     names = {a.arg for a in arguments}
     attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    if attributes & _NOT_TENSOR:
+    if attributes & _NOT_TENSOR or _is_numpys(node, roots):
         return False
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)):
         assert isinstance(call.func, ast.Attribute)
@@ -196,3 +201,18 @@ def is_tensor_function(node: ast.FunctionDef, roots: frozenset[str] = _TENSOR_RO
         if isinstance(owner, ast.Name) and owner.id in names and call.func.attr in _TENSOR_METHODS:
             return True
     return False
+
+
+def _is_numpys(node: ast.FunctionDef, roots: frozenset[str]) -> bool:
+    """Whether a function calls numpy's functions, and nothing of PyTorch's or that only tensors have."""
+    named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    own = {n.attr for n in attributes if not _of_numpy(n)}
+    return any(map(_of_numpy, attributes)) and not named & roots and not own & _NOT_NUMPYS
+
+
+def _of_numpy(node: ast.expr) -> bool:
+    """Whether it is a name in numpy: ``np.linalg.norm``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("np", "numpy")

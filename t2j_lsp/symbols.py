@@ -34,6 +34,7 @@ class Symbols:
         self._classes: dict[symtable.SymbolTable, str] = {}
         """The class whose private names a table spells out."""
         self._bound: dict[ast.AST, frozenset[str]] = {}
+        self._says_global = "global " in text
         self._read(self._top, "")
 
     def _read(self, table: symtable.SymbolTable, class_name: str) -> None:
@@ -46,6 +47,12 @@ class Symbols:
             self._tables.setdefault((table.get_name(), table.get_lineno()), table)
         for child in table.get_children():
             self._read(child, class_name)
+
+    @cached_property
+    def bound_again(self) -> frozenset[str]:
+        """Names of the module level that functions bind, too: ``global act``."""
+        symbols = [s for table in self._classes for s in table.get_symbols()] if self._says_global else []
+        return frozenset(s.get_name() for s in symbols if s.is_declared_global() and s.is_assigned())
 
     # --- what a scope binds ---------------------------------------------------------------------------------------
 

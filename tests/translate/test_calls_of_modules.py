@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
+from flax import nnx
 
 from t2j_lsp import convert
+
+from .side_by_side import compare, sides
 
 HEAD = "import torch\nfrom abc import ABC, abstractmethod\nfrom torch import nn\n\n\n"
 ASKED = "class Asked(ABC):\n    @abstractmethod\n    def __call__(self, x):\n        ...\n\n\n"
@@ -71,3 +76,35 @@ def test_the_signature_of_a_flax_class_says_nothing(line: str, gap: bool) -> Non
     net = "\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x.clone()\n"
     found = [g.name for g in convert(HEAD + ASKS + net + f"\n\nfound = {line}\n").gaps]
     assert ("inspect.signature" in found) is gap
+
+
+LAYERS = """
+class Wide(nn.Conv2d):
+    def __init__(self, a, b, bias=True, device=None, dtype=None):
+        super().__init__(a, b, 3, 1, 0, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class Norm(nn.LayerNorm):
+    def __init__(self, size):
+        super(Norm, self).__init__(size, eps=1e-6, device=None)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = Wide(2, 3), Norm(4)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+"""
+
+
+def test_a_layers_own_constructor_takes_no_device() -> None:
+    both = sides(HEAD + LAYERS, "own_layers")
+    assert both.gaps() == []
+    x = np.random.default_rng(0).normal(size=(2, 2, 6, 6))
+    with jax.enable_x64(True):
+        compare(both.torch.Net().double(), both.jax.Net(rngs=nnx.Rngs(0)), [x], jit=True)

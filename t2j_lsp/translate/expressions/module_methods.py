@@ -6,11 +6,12 @@ import ast
 
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
+from t2j_lsp.translate.source.helpers import constructor_parameters
 
 from .context import Context
 from .copying import Copier, arguments_only
@@ -171,7 +172,19 @@ class ModuleMethods:
                 method = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
                 needs_rngs = needs_rngs or bool(method and method.takes_rngs)
         rngs = rngs_expression(self.ctx) if needs_rngs else None
-        return self.copier.rebuilt(node, f"super().{name}", [], rngs)
+        layer = LAYERS.get(base.name) if isinstance(base, Qual) and func.attr == "__init__" else None
+        return self.copier.rebuilt(node, f"super().{name}", self._untaken(node, layer), rngs)
+
+    def _untaken(self, node: ast.Call, layer: LayerRule | None) -> list[ast.keyword]:
+        """What goes of a base's constructor: where and of what dtype PyTorch makes its parameters."""
+        taken = constructor_parameters(layer.helper) if layer is not None else None
+        unknown = [k for k in node.keywords if taken is not None and k.arg is not None and k.arg not in taken]
+        dropped = [k for k in unknown if layer is not None and k.arg in ("device", "dtype", *layer.ignore)]
+        for keyword in unknown:
+            if layer is not None and keyword not in dropped:
+                reason = f"what stands for {layer.name} in JAX has no {keyword.arg!r}"
+                self.ctx.report.gap(node, layer.name, "arguments", reason)
+        return dropped
 
     def first_parameter(self, node: ast.Call) -> Piece | None:
         """``next(model.parameters())``, which mostly is asked for its dtype."""

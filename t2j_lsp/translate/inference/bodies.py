@@ -255,7 +255,7 @@ class Bodies:
     def _function_env(self, info: FunctionInfo) -> Env:
         arguments = info.node.args
         env = dict(info.env) if info.outer else dict(self.state.env)
-        env |= {name: of_default(env[name]) for name in self.state.rebound & env.keys()}
+        env |= {name: of_default(env[name]) for name in self.symbols.bound_again & env.keys()}
         for name in self.symbols.bound(info.node):
             env.pop(name, None)
         plain = arguments.posonlyargs + arguments.args

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from t2j_lsp.translate.rule.facts import (
     FLOAT,
     UNKNOWN,
@@ -20,7 +18,6 @@ from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
-from t2j_lsp.translate.source.text import Source
 
 _ANY_CLASS = ModuleClass()
 _TENSORS = ("same", "tensor", "float tensor")
@@ -54,10 +51,3 @@ def _of_library(name: str) -> Fact:
     if rule is None or rule.emit is None or rule.signatures[0].parameters is None:
         return UNKNOWN
     return Partial(Tensor(sure=False)) if callable(rule.result) or rule.result in _TENSORS else UNKNOWN
-
-
-def names_bound_again(source: Source) -> frozenset[str]:
-    """Names of the module level that functions bind, too: ``global act``."""
-    if ast.Global not in source.kinds:
-        return frozenset()
-    return frozenset(name for node in source.nodes if isinstance(node, ast.Global) for name in node.names)

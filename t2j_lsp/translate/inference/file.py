@@ -31,7 +31,6 @@ from .bodies import Bodies, Declarations, Imports
 from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts, LibraryCalls
-from .defaults import names_bound_again
 from .evidence import ParameterEvidence
 from .forward_pass import Expressions, Flow, State
 from .gates import Gate
@@ -199,7 +198,7 @@ class Inference:
         self.depth = depth
         self.imported: dict[str, Inference | None] = {}
         given = source.given.of_arguments(source.tree) if source.given.parameters else {}
-        self.state = state = State(given | dict(assumed or {}), source.given, rebound=names_bound_again(source))
+        self.state = state = State(given | dict(assumed or {}), source.given)
         self.assumed, self.facts, self.env = state.assumed, state.facts, state.env
         self.classes, self.functions = state.classes, state.functions
         self.indexed, self.isinstance_classes = state.indexed, state.isinstance_classes

@@ -111,8 +111,6 @@ class State:
     facts: dict[ast.AST, Fact] = field(default_factory=dict)
     env: Env = field(default_factory=dict)
     """What the module level binds."""
-    rebound: frozenset[str] = frozenset()
-    """Names of the module level that functions bind, too: ``global act``."""
     classes: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
     functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
     imports_torch: bool = False

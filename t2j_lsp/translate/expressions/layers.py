@@ -9,10 +9,11 @@ from itertools import takewhile, zip_longest
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
-from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS, UnknownParameter, contents, dotted
+from t2j_lsp.translate.inference.single_values import gives_one_value
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
-from t2j_lsp.translate.rule.facts import TENSOR, Fact, Instance, Layer, Tensor, is_module
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
@@ -167,9 +168,11 @@ class Layers:
                 return LAYERS[fact.name].result
             case Instance():
                 forward = fact.cls.info.method("forward")
-                if forward is not None:
-                    return self.ctx.inference.returns(forward)
-                return TENSOR
+                if forward is None:
+                    return TENSOR
+                found = self.ctx.inference.returns(forward)
+                unknown = found == UNKNOWN or isinstance(found, UnknownParameter)
+                return TENSOR if unknown and gives_one_value(forward, self.ctx.inference) else found
             case _:
                 return TENSOR
 

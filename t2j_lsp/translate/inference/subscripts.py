@@ -64,8 +64,13 @@ class SubscriptFacts:
                 self.state.note_indexed(owner)
                 return AnyModule()
             case _:
-                self.state.indexes_own |= owner == UNKNOWN
+                self.state.indexes_own |= owner == UNKNOWN and not is_key(node.slice)
                 return element(owner)
+
+
+def is_key(index: ast.expr) -> bool:
+    """Whether an index is none of a list of modules."""
+    return isinstance(index, ast.Tuple) or isinstance(index, ast.Constant) and not isinstance(index.value, int)
 
 
 def _indexed_rank(rank: int | None, index: ast.expr, fact: Fact) -> int | None:

@@ -189,12 +189,12 @@ def _reading(name: str, family: Family, user: Index) -> Iterator[str]:
 
 def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> bool:
     """Whether anything in the output may call a method by its name, or by the syntax that stands for it."""
-    if method in ("__setitem__", "__delitem__"):
+    sequential = any(ast.unparse(base) == "nnx.Sequential" for base in node.bases)
+    asked = user.asked_of_containers if sequential else None
+    if method in ("__setitem__", "__delitem__") and (asked is None or method in asked):
         kind = ast.Store if method == "__setitem__" else ast.Del
         return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, kind) for n in user.parents)
     own = family.finder.own.reads.get(("attribute", method), [])
-    sequential = any(ast.unparse(base) == "nnx.Sequential" for base in node.bases)
-    asked = user.asked_of_containers if sequential else None
     words = user.words if asked is None else asked | user.strings
     return method in words or any(_function(n, family.finder) != method for n in own)
 

@@ -166,9 +166,12 @@ def _holds_scalars(arguments: Sequence[Argument]) -> bool:
 @rule("torch.meshgrid(*tensors, indexing=None)", jax='jnp.meshgrid(*xs, indexing="ij")', result=_axes)
 def meshgrid(call: Call) -> Piece | Refusal:
     """PyTorch's default indexing is ``ij``, JAX's is ``xy``."""
-    if any(rank_of(one) == 0 for one in call["tensors"].items) or _holds_scalars(call["tensors"].items):
+    items = call["tensors"].items
+    if _holds_scalars(items):
         return call.refuse("PyTorch takes a tensor without axes for a vector here, JAX raises: use x.reshape(1).")
     text = spread(call["tensors"], lists=True)
+    if any(rank_of(one) == 0 for one in items):
+        text = ", ".join(f"jnp.atleast_1d({one.text})" if rank_of(one) == 0 else one.text for one in items)
     if call.given("indexing") and call["indexing"].literal == "xy":
         return call.emit("jnp.meshgrid({tensors})", tensors=text)
     indexing = call["indexing"].text if call.given("indexing") else '"ij"'

@@ -27,7 +27,7 @@ def _like_index(call: Call) -> Fact:
 def gather(call: Call) -> Piece:
     """PyTorch takes an index that is smaller than the input along other axes; of a matrix, that is hardly meant."""
     ranks = {rank_of(call["input"]), rank_of(call["index"])}
-    if ranks & {1, 2}:
+    if ranks & {1, 2} and 0 not in ranks:
         call.note("The index must have the input's size along the other axis; PyTorch also takes a smaller index.")
         return call.emit("jnp.take_along_axis({input}, {index}, axis={dim})")
     return call.emit("gather({input}, {index}, axis={dim})")

@@ -83,10 +83,16 @@ for signature, function in (
 ):
     _loss(signature, function)
 
+layer(
+    "torch.nn.LinearCrossEntropyLoss(in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,"
+    " reduction='mean', weight=None, ignore_index=None, label_smoothing=0.0, options=None)",
+    result=FLOATS,
+    ignore=["options"],
+)
+
 for name, reason in {
     "NLLLoss2d": "A deprecated name of nn.NLLLoss, which takes images too.",
     "AdaptiveLogSoftmaxWithLoss": "Its clusters have shapes that depend on the targets; use nn.CrossEntropyLoss.",
-    "LinearCrossEntropyLoss": "It is a loss with parameters: write nn.Linear and nn.CrossEntropyLoss, which XLA fuses.",
     "LinearCrossEntropyOptions": "Options of a fused kernel of PyTorch's.",
 }.items():
     refuse(f"torch.nn.{name}", reason)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 
@@ -199,8 +199,9 @@ def linear_cross_entropy(call: Call) -> Piece | Refusal:
     )
 
 
-refuse(
-    f"{F}.pdist",
-    "The distances of all pairs in one row: take jnp.triu_indices of torch.cdist.",
+Row(
+    f"{F}.pdist(input, p=2.0)",
+    "pdist({input}, p={p?})",
     aliases=["torch.pdist"],
+    result=lambda call: Tensor(1, "float"),
 )

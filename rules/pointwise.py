@@ -65,8 +65,19 @@ Row("torch.positive(input)", "+{input}", method=True, result=same)
 Row("torch.frac(input)", "{input} - jnp.trunc({input})", method=True, result=same)
 
 NAN_SIGN = "The sign of NaN is 0 in PyTorch and NaN in JAX."
-Row("torch.sign(input)", "jnp.sign({input})", method=True, result=same, fidelity=CLOSE, note=NAN_SIGN)
-Row("torch.sgn(input)", "jnp.sign({input})", method=True, result=same, fidelity=CLOSE, note=NAN_SIGN)
+for name in ("sign", "sgn"):
+
+    @rule(f"torch.{name}(input)", jax="jnp.sign(x)", method=True, result=same, fidelity=CLOSE)
+    def sign(call: Call) -> Piece:
+        """Bools have no sign, and integers no NaN."""
+        fact = call["input"].fact
+        if is_bool(fact):
+            return call.emit("{input}")
+        if not is_integer(fact):
+            call.note(NAN_SIGN)
+        return call.emit("jnp.sign({input})")
+
+
 Row(
     "torch.nan_to_num(input, nan=0.0, posinf=None, neginf=None)",
     "jnp.nan_to_num({input}, nan={nan?}, posinf={posinf?}, neginf={neginf?})",

@@ -9,7 +9,7 @@ from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import has_float
-from ._facts import broadcast, is_bool, is_float, multiplied, same
+from ._facts import broadcast, is_bool, is_float, is_integer, multiplied, same
 
 for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"}.items():
     aliases = ["torch.linalg.matmul"] if name == "matmul" else []
@@ -72,6 +72,12 @@ INTEGER_FACTORS = (
 def _add_product(call: Call, product: str) -> Piece:
     """``beta * input + alpha * product``. With beta=0 PyTorch does not read ``input``."""
     factors = [call[name] for name in ("alpha", "beta") if call.given(name)]
+    numbers = [factor.literal for factor in factors]
+    if is_bool(call["input"].fact) and numbers and all(isinstance(n, int | float) and n for n in numbers):
+        return call.emit(f"{{input}} + {product}")  # any factor but 0 is True
+    whole = is_integer(call["input"].fact) and not is_bool(call["input"].fact)
+    if whole and all(isinstance(n, int | float) for n in numbers) and any(map(has_float, factors)):
+        return _add_whole_product(call, product)
     is_bool_product = call.signature.name == "torch.addr"  # the only one that takes tensors of bools
     if not is_float(call["input"].fact) and any(is_bool_product or has_float(factor) for factor in factors):
         call.note(INTEGER_FACTORS)
@@ -79,6 +85,15 @@ def _add_product(call: Call, product: str) -> Piece:
     if call.literal("beta") == 0 and call.given("beta"):
         return call.emit(scaled)
     return call.emit(("{beta} * {input} + " if call.given("beta") else "{input} + ") + scaled)
+
+
+def _add_whole_product(call: Call, product: str) -> Piece:
+    """Of integers, with factors that are cut to integers first."""
+    alpha, beta = (int(value) if isinstance(value := call[n].literal, int | float) else 1 for n in ("alpha", "beta"))
+    scaled = product if alpha == 1 else f"{alpha} * ({product})"
+    return call.emit(
+        scaled if beta == 0 else f"{{input}} + {scaled}" if beta == 1 else f"{beta} * {{input}} + {scaled}"
+    )
 
 
 for name, (parameters, product) in {

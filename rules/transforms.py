@@ -1,8 +1,14 @@
-"""``torch.func`` and ``torch.cond``: JAX's own transformations of functions (https://docs.pytorch.org/docs/stable/func.html)."""
+"""``torch.func``, ``torch.autograd.functional``, ``torch.cond``: JAX's own transformations of functions (https://docs.pytorch.org/docs/stable/func.html)."""
 
 from __future__ import annotations
 
+import ast
+import re
+
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+
+from ._arguments import part_texts, parts
 
 Row(
     "torch.func.grad(func, argnums=0, has_aux=False)",
@@ -61,10 +67,82 @@ def cond(call: Call) -> Piece:
     return call.emit("jax.lax.cond({pred}, {true_fn}, {false_fn}, *{operands})")
 
 
-refuse(
-    "torch.while_loop",
-    "jax.lax.while_loop hands the state over as one value: write cond(state) and body(state) on a tuple.",
+@rule(
+    "torch.while_loop(cond_fn, body_fn, carried_inputs)",
+    jax="jax.lax.while_loop(lambda state: cond(*state), lambda state: body(*state), inputs)",
+    result="unknown",
 )
+def while_loop(call: Call) -> Piece | Refusal:
+    """JAX hands the state over as one value."""
+    if any(re.search(r"\bstate\b", call[name].text) for name in ("cond_fn", "body_fn")):
+        return call.refuse("jax.lax.while_loop hands the state over as one value: write cond(state) and body(state).")
+    inputs = "{carried_inputs}" if isinstance(call["carried_inputs"].node, ast.Tuple) else "tuple({carried_inputs})"
+    return call.emit(
+        f"jax.lax.while_loop(lambda state: {{cond_fn}}(*state), lambda state: {{body_fn}}(*state), {inputs})"
+    )
+
+
+# torch.autograd.functional --------------------------------------------------------------------------------------
+
+ONE_TENSOR = "can't tell whether its inputs are one tensor or a tuple of tensors"
+
+
+def _arguments(call: Call, name: str) -> tuple[str, int] | None:
+    """A tensor or a tuple of tensors as arguments of a call, and how many these are; None where that isn't known."""
+    given = call[name]
+    if isinstance(given.fact, Tensor):
+        return given.text, 1
+    items = part_texts(given) if isinstance(given.node, ast.Tuple) and parts(given) else None
+    return (", ".join(items), len(items)) if items else None
+
+
+def _detached(call: Call, template: str, **extra: str) -> Piece:
+    """Without ``create_graph=True`` PyTorch's result carries no gradient."""
+    kept = call["create_graph"].literal is True
+    return call.emit(template if kept else f"jax.lax.stop_gradient({template})", **extra)
+
+
+for name, transform in (("jacobian", "jacrev"), ("hessian", "hessian")):
+    strategy = "strategy='reverse-mode'" if name == "jacobian" else "outer_jacobian_strategy='reverse-mode'"
+
+    @rule(
+        f"torch.autograd.functional.{name}(func, inputs, create_graph=False, strict=False, vectorize=False,"
+        f" {strategy})",
+        jax=f"jax.{transform}(f)(x)",
+        ignore=["strict", "vectorize", strategy.partition("=")[0]],
+        result="unknown",
+    )
+    def derivative(call: Call, transform: str = transform) -> Piece | Refusal:
+        found = _arguments(call, "inputs")
+        if found is None:
+            return call.refuse(ONE_TENSOR)
+        text, number = found
+        one = isinstance(call["inputs"].fact, Tensor)
+        argnums = "" if one else f", argnums=({', '.join(map(str, range(number)))}{',' if number == 1 else ''})"
+        return _detached(call, f"jax.{transform}({{func}}{argnums})({{inputs_given}})", inputs_given=text)
+
+
+for name in ("jvp", "hvp", "vhp"):
+
+    @rule(
+        f"torch.autograd.functional.{name}(func, inputs, v=None, create_graph=False, strict=False)",
+        jax="jax.jvp(f, (x,), (v,))" if name == "jvp" else "(f(x), jax.jvp(jax.grad(f), (x,), (v,))[1])",
+        ignore=["strict"],
+        result="unknown",
+    )
+    def product(call: Call, name: str = name) -> Piece | Refusal:
+        """A vector times the Hessian, which is symmetric, from either side."""
+        if not all(isinstance(call[n].fact, Tensor) for n in ("inputs", "v")):
+            return call.refuse("inputs and v must be one tensor each: for several jax.jvp has a tuple of both.")
+        if name == "jvp":
+            return _detached(call, "jax.jvp({func}, ({inputs},), ({v},))")
+        if not isinstance(call["func"].node, ast.Name | ast.Attribute):
+            return call.refuse("Give the function a name: jax.jvp(jax.grad(f), (x,), (v,)) is its Hessian times v.")
+        both = "{func}({inputs}), jax.jvp(jax.grad({func}), ({inputs},), ({v},))[1]"
+        return call.emit(both) if call["create_graph"].literal is True else _detached(call, f"({both})")
+
+
+refuse("torch.autograd.functional.vjp", "jax.vjp gives a function of v: out, pullback = jax.vjp(f, x); pullback(v).")
 refuse("torch.func.grad_and_value", "jax.value_and_grad gives the value first: exchange the two where they are read.")
 refuse("torch.func.functionalize", "JAX arrays can't be written, so that functions are functional already.")
 refuse("torch.func.stack_module_state", "Make the modules by nnx.vmap over their constructor, with split rngs.")

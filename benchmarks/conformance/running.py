@@ -101,9 +101,14 @@ class Result:
                 of[outcome] = of.get(outcome, 0) + 1
         problem.outcome = outcome
 
+    def counted(self, of: str = "counts") -> dict[str, dict[str, int]]:
+        """Cases by spelling and outcome: all, those of ``plain`` tensors, or as they are ``annotated``."""
+        found: dict[str, dict[str, int]] = getattr(self, of)
+        return found or (self.counts if of == "annotated" else {})
+
     def worst(self, spelling: str, of: str = "counts") -> str | None:
         """The worst outcome of a spelling in ``counts``, ``plain`` or ``annotated``; None if it has no case."""
-        counts: dict[str, int] = getattr(self, of).get(spelling, {})
+        counts = self.counted(of).get(spelling, {})
         return max((outcome for outcome, number in counts.items() if number), key=WORST.index, default=None)
 
 

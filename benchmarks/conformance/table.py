@@ -30,7 +30,7 @@ def table(results: list[Result]) -> str:
 
 def _row(title: str, found: list[Result], spelling: str, of: str = "counts") -> str:
     worst = Counter(r.worst(spelling, of) for r in found)
-    every: Counter[str] = sum((Counter(getattr(r, of).get(spelling, {})) for r in found), Counter())
+    every: Counter[str] = sum((Counter(r.counted(of).get(spelling, {})) for r in found), Counter())
     operators = f"{worst['right'] / len(found):6.1%} of {len(found):4}"
     cases = f"{every['right'] / max(1, every.total()):6.1%} of {every.total()}"
     return f"{title:28}" + "".join(f"{worst[w]:9}" for w in WORST) + f"  {operators}   {cases}"

@@ -4,12 +4,14 @@ Every `reduction` is "mean", "sum" or "none". PyTorch's deprecated `size_average
 follows them must be named. Source: https://docs.pytorch.org/docs/stable/nn.html#loss-functions
 """
 
+import math
 from collections.abc import Sequence
 
 import jax
 from flax import nnx
 
 from .container import Buffer
+from .init import uniform_init
 from .loss import gaussian_nll_loss, huber_loss, kl_div, l1_loss, mse_loss, poisson_nll_loss, smooth_l1_loss
 from .loss_classes import (
     binary_cross_entropy,
@@ -142,6 +144,35 @@ class CrossEntropyLoss(WeightedLoss):
     def __call__(self, logits: jax.Array, target: jax.Array) -> jax.Array:
         options = (self.ignore_index, self.reduction, self.label_smoothing)
         return cross_entropy(logits, target, self.weight_array(), *options)
+
+
+class LinearCrossEntropyLoss(CrossEntropyLoss):
+    """PyTorch's `nn.LinearCrossEntropyLoss`: a linear layer, and the cross entropy of what it gives.
+
+    `out_features` are axes of the logits behind their classes, which the target has, too.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        reduction: str = "mean",
+        weight: jax.Array | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        rngs: nnx.Rngs,
+    ):
+        ignored = -100 if ignore_index is None else ignore_index
+        super().__init__(weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
+        outputs = math.prod(out_features, start=num_classes)
+        self.linear = nnx.Linear(in_features, outputs, use_bias=bias, **uniform_init(in_features), rngs=rngs)
+        self.shape = (num_classes, *out_features)
+
+    def __call__(self, x: jax.Array, target: jax.Array) -> jax.Array:
+        return super().__call__(self.linear(x).reshape(*x.shape[:-1], *self.shape), target)
 
 
 class NLLLoss(WeightedLoss):

@@ -115,6 +115,12 @@ def cdist(x1: jax.Array, x2: jax.Array, p: float = 2.0) -> jax.Array:
     return vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, axis=-1)
 
 
+def pdist(x: jax.Array, p: float = 2.0) -> jax.Array:
+    """Distances between the rows of x of which one stands above the other, as `F.pdist`, in one row."""
+    above, below = jnp.triu_indices(x.shape[0], 1)
+    return vector_norm(x[above] - x[below], p, axis=-1)
+
+
 def matrix_exp(x: jax.Array) -> jax.Array:
     """Exponential of square matrices (..., n, n), as `torch.linalg.matrix_exp`.
 

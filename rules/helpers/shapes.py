@@ -49,7 +49,7 @@ def expand(x: jax.Array, shape: Sequence[int]) -> jax.Array:
 def sum_to_size(x: jax.Array, shape: int | Sequence[int]) -> jax.Array:
     """Sums x over what broadcasting would give an array of `shape`, as torch.Tensor.sum_to_size."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if x.shape == shape:
+    if shape and x.shape == shape:
         return x
     x = x.sum(tuple(range(x.ndim - len(shape))))
     return x.sum(tuple(i for i, n in enumerate(shape) if n == 1 != x.shape[i]), keepdims=True)

@@ -336,6 +336,10 @@ SAMPLES |= {
     "CrossEntropyLoss": losses(
         SCORES, CLASSES, more=({"ignore_index": 2, "label_smoothing": 0.1}, {"weight": WEIGHT, "ignore_index": 2})
     ),
+    "LinearCrossEntropyLoss": [
+        call((SCORES, ints(3, 4)), in_features=5, num_classes=3),
+        call((SCORES, ints(3, 4)), in_features=5, num_classes=3, bias=True, ignore_index=1, reduction="sum"),
+    ],
     "NLLLoss": losses(SCORES, CLASSES, more=({"weight": WEIGHT, "ignore_index": 2},)),
     "BCELoss": losses(PROBABILITIES * 0.9 + 0.05, PROBABILITIES, more=({"weight": WEIGHT},)),
     "BCEWithLogitsLoss": losses(SCORES, PROBABILITIES, more=({"pos_weight": WEIGHT},)),

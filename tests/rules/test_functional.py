@@ -171,7 +171,6 @@ REFUSED = [
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),
     ("F.multi_head_attention_forward(x, x, x)", "nn.MultiheadAttention", "x"),
-    ("F.pdist(a)", "torch.cdist", "a"),
 ]
 
 

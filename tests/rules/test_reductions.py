@@ -151,7 +151,7 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
 REFUSED = [
     ("torch.max(x, k)", "can't tell whether k is a dim or a tensor", "x"),
     ("torch.gradient(x)", "by hand", "x"),
-    ("torch.meshgrid(u, u.sum())", "a tensor without axes for a vector", "u"),
+    ("torch.meshgrid([u, u.sum()])", "a tensor without axes for a vector", "u"),
     ("torch.cat([u.reshape(0), a], dim=1)", "leaves out an empty vector", "ua"),
 ]
 

@@ -20,6 +20,31 @@ FORMS = [
     ("torch.func.vjp(lambda t: t * t, u)[1](u)[0]", "jax.vjp(lambda t: t * t, u)[1](u)[0]", "u"),
     ("torch.vmap(lambda t: t @ t)(a)", "jax.vmap(lambda t: t @ t)(a)", "a"),
     (
+        "torch.autograd.functional.jacobian(lambda t: t * t * t, u)",
+        "jax.lax.stop_gradient(jax.jacrev(lambda t: t * t * t)(u))",
+        "u",
+    ),
+    (
+        "torch.autograd.functional.jacobian(lambda t, s: t * s, (u, u), create_graph=True)[1]",
+        "jax.jacrev(lambda t, s: t * s, argnums=(0, 1))(u, u)[1]",
+        "u",
+    ),
+    (
+        "torch.autograd.functional.hessian(lambda t: (t * t * t).sum(), u, create_graph=True)",
+        "jax.hessian(lambda t: (t * t * t).sum())(u)",
+        "u",
+    ),
+    (
+        "torch.autograd.functional.jvp(lambda t: t * t, u, u, create_graph=True)[1]",
+        "jax.jvp(lambda t: t * t, (u,), (u,))[1]",
+        "u",
+    ),
+    (
+        "g = lambda t: (t * t * t).sum(); torch.autograd.functional.hvp(g, u, u, create_graph=True)[1]",
+        "g = lambda t: (t * t * t).sum(); (g(u), jax.jvp(jax.grad(g), (u,), (u,))[1])[1]",
+        "u",
+    ),
+    (
         "torch.func.vmap(lambda t, s: t * s, in_dims=(1, None), out_dims=1)(a, 2.0)",
         "jax.vmap(lambda t, s: t * s, in_axes=(1, None), out_axes=1)(a, 2.0)",
         "a",
@@ -29,7 +54,9 @@ REFUSED = [
     ("torch.vmap(lambda t: t, randomness='different')(a)", "split the keys", "a"),
     ("torch.vmap(lambda t: t, chunk_size=2)(a)", "jax.lax.map", "a"),
     ("torch.func.grad_and_value(lambda t: t.sum())(a)", "the value first", "a"),
-    ("torch.while_loop(lambda t: t.sum() < 3, lambda t: (t + 1,), (a,))", "as one value", "a"),
+    ("torch.while_loop(lambda state: state.sum() < 3, lambda state: (state + 1,), (a,))", "as one value", "a"),
+    ("torch.autograd.functional.vjp(lambda t: t * t, a, a)", "a function of v", "a"),
+    ("torch.autograd.functional.jacobian(lambda t: t * t, d)", "one tensor or a tuple", "a"),
 ]
 
 

@@ -274,6 +274,10 @@ class ModuleFunctions:
         for statement in self.source.tree.body:
             if statement in functions or isinstance(statement, ast.Import | ast.ImportFrom):
                 continue
+            if self.source.is_marked(statement):
+                above = self.source.line_text(first_line(statement) - 1)
+                yield statement, statement, above.partition(f"{MARK}: ")[2], NAME
+                continue
             for node in ast.walk(statement):
                 reason = self._objection(node, draft)
                 if reason is not None:

@@ -17,6 +17,7 @@ from .inputs import Input, Inputs
 from .objects import Objects, VariableScope
 from .step_calls import Refused, StepCall, clip_kind
 from .text import converted, indented, lead_comments, rendered
+from .trees import Trees
 from .update import Update
 
 
@@ -219,7 +220,8 @@ class _Composer:
         static = [i.name for i in self.others if i.kind == "static"]
         known = f"({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''})"
         options = f"static_argnames={known}" if static else ""
-        decorator = f"@{need('nnx')}.jit" + (f"({options})" if static else "")
+        said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
+        decorator = f"@{need('nnx')}.jit" + (f"({said})" if said else "")
         if self.update.mode == "conditional":
             return self._conditional(name, decorator, f", {options}" if static else "")
         taken = [i.name for i in self._taken()]
@@ -230,6 +232,13 @@ class _Composer:
         ]
         lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
         return UpdateStep(name, lines, self._call(name))
+
+    def _takes_a_tree(self) -> bool:
+        """Whether the step updates one module, which is surely a tree, and takes nothing else that holds variables."""
+        functions = [place for i in self.others if i.kind == "function" for place in i.places]
+        if self.update.mode != "fused" or len(self.modules) != 1 or not all(isinstance(p, ast.Name) for p in functions):
+            return False
+        return Trees(self.writer.ctx).are_passed(self.modules[0].places, self.body.text)
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""

@@ -1,0 +1,137 @@
+"""Train steps of modules that are surely trees are compiled with ``graph=False``, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+HEAD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Block(nn.Module):
+    def __init__(self, n):
+        super(Block, self).__init__()
+        self.n = n
+        self.fc = nn.Linear(n, n)
+        self.norm = nn.BatchNorm1d(n)
+
+    def forward(self, x):
+        return x + F.relu(self.norm(self.fc(x)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+        self.blocks = nn.Sequential(*[Block(4) for _ in range(2)])
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.drop = nn.Dropout(0.0)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        x = self.drop(self.blocks(x * self.scale))
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.head(x)
+
+
+"""
+SCRIPT = """\
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x = torch.linspace(-1, 1, 32).reshape(8, 4)
+losses = []
+for step in range(4):
+    optimizer.zero_grad()
+    loss = ((model(x) - 1) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+"""
+DROP, RETURN, MADE = "        self.drop =", "        return self.head(x)", "model = Net()\n"
+LAYERS = "nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])"
+TIED = "{0}.layers[1].weight = {0}.layers[0].weight\n"
+NO_TREES = {
+    "a weight in two places": (DROP, f"        {TIED.format('self')}{DROP}"),
+    "a layer in two places": (LAYERS, "nn.ModuleList([self.blocks[0].fc])"),
+    "a layer under two names": (DROP, f"        self.again = self.blocks\n{DROP}"),
+    "a layer that is repeated": (LAYERS, "nn.ModuleList([nn.Linear(4, 4)] * 2)"),
+    "a layer that a function gives": (LAYERS, "nn.ModuleList([same(), same()])"),
+    "a layer of a function": (DROP, f"        self.given_by = same()\n{DROP}"),
+    "a value that is kept": (RETURN, f"        self.last = x\n{RETURN}"),
+    "a list that grows": (RETURN, f"        self.seen.append(x)\n{RETURN}"),
+    "a module that is handed in": (DROP, f"        self.given = given\n{DROP}"),
+    "a weight that is tied from outside": (MADE, MADE + TIED.format("model")),
+    "a base that is not known": ("class Block(nn.Module)", "class Block(bases.Block)"),
+}
+"""What is no tree, and the edit that makes it of `Net`."""
+
+
+def code_of(source: str) -> str:
+    return translate(source).code
+
+
+def test_a_module_that_is_a_tree_trains_alike_in_both_ways() -> None:
+    pytest.importorskip("jax")
+    code = code_of(HEAD + SCRIPT)
+    assert "@nnx.jit(graph=False)\ndef train_step(model, optimizer, x):" in code
+    tree: dict[str, Any] = {}
+    graph: dict[str, Any] = {}
+    exec(code, tree)
+    exec(code.replace("@nnx.jit(graph=False)", "@nnx.jit"), graph)
+    assert tree["losses"] == pytest.approx(graph["losses"], rel=1e-5) and tree["losses"][-1] < tree["losses"][0]
+    # Statistics are variables, and move in both.
+    means = [one["model"].blocks.layers[0].norm.mean[...] for one in (tree, graph)]
+    assert abs(means[0]).max() > 0 and means[0].tolist() == pytest.approx(means[1].tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NO_TREES)
+def test_what_is_not_surely_a_tree_is_compiled_as_a_graph(name: str) -> None:
+    old, new = NO_TREES[name]
+    source = (HEAD + SCRIPT).replace(old, new)
+    assert source != HEAD + SCRIPT
+    source = source.replace("class Block", "one = nn.Linear(4, 4)\n\n\ndef same():\n    return one\n\n\nclass Block", 1)
+    if "= given" in new:
+        source = source.replace("__init__(self):", "__init__(self, given: Block = None):")
+    code = code_of(source)
+    assert "graph=False" not in code
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["nn.Linear(4, 1)", "nn.Sequential(nn.Linear(4, 8), nn.ReLU(), Block(8), nn.Linear(8, 1))"],
+)
+def test_layers_and_containers_of_new_layers_are_trees(model: str) -> None:
+    assert "@nnx.jit(graph=False)" in code_of(HEAD + SCRIPT.replace("Net()", model))
+
+
+@pytest.mark.parametrize("model", ["nn.Sequential(shared, nn.ReLU(), shared)", "make(Block)", "nn.Sequential(*layers)"])
+def test_containers_of_what_is_there_already_are_not(model: str) -> None:
+    given = f"shared = nn.Linear(4, 4)\nlayers = [shared, shared]\n{SCRIPT.replace('Net()', model)}"
+    assert "graph=False" not in code_of(HEAD + given)
+
+
+def test_a_static_argument_stands_beside_it() -> None:
+    function = """def train(model: Net, optimizer, x: torch.Tensor, reduction: str):
+    for step in range(4):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), x[:, :1], reduction=reduction)
+        loss.backward()
+        optimizer.step()
+
+
+model = Net()
+train(model, torch.optim.Adam(model.parameters(), lr=0.01), torch.ones(8, 4), "sum")
+"""
+    assert "@nnx.jit(static_argnames=('reduction',), graph=False)" in code_of(HEAD + function)
+
+
+def test_a_step_that_sets_an_attribute_is_no_tree() -> None:
+    source = HEAD + SCRIPT.replace("    loss.backward()", "    model.seen = loss.detach()\n    loss.backward()")
+    assert "graph=False" not in code_of(source)

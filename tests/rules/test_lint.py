@@ -127,7 +127,8 @@ def test_every_rule_emits_something_for_some_call() -> None:
 
 REFUSING = {"torch.no_grad", "torch.inference_mode", "torch.manual_seed"}
 REFUSING |= {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
-"""Rules for what the engine converts where it stands: as a call of their own they refuse."""
+REFUSING |= {f"torch.autograd.functional.{name}" for name in ("jvp", "hvp", "vhp")}
+"""Rules for what the engine converts where it stands, or only of tensors for sure: made-up calls they refuse."""
 
 
 def test_emitted_names_and_keywords_exist() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.translate import translate
+
 from .convert import expect, run
 
 
@@ -126,3 +128,31 @@ def test_a_value_over_several_lines_stays_in_brackets(head: str, wanted: str) ->
     translation = run(HELD.format(head.format("(x\n            + y)")))
     assert wanted in translation.code
     assert not translation.gaps
+
+
+SHARED = {
+    "two names of one value": "a = b = x * 2\n    a.clamp_(min=0)\n    return a, b",
+    "a list that got it before": "y = x * 2\n    kept = []\n    kept.append(y)\n    y += 1\n    return kept",
+    "a list that gets it in every round": (
+        "y, kept = torch.zeros(3), []\n    for row in x:\n        y += row\n        kept.append(y)\n    return kept"
+    ),
+}
+OF_THEIR_OWN = {
+    "two names, of which one is not read": "a = b = x * 2\n    a.clamp_(min=0)\n    return a",
+    "a name that is bound anew": "a = b = x * 2\n    a = a + 1\n    a.clamp_(min=0)\n    return a, b",
+    "numbers": "n = m = 0\n    n += 1\n    return x + n, m",
+    "copies in a list": (
+        "y, kept = torch.zeros(3), []\n    for row in x:\n        y += row\n        kept.append(y * 1)\n    return kept"
+    ),
+    "a new value in every round": (
+        "kept = []\n    for row in x:\n        y = row * 2\n        y += 1\n        kept.append(y)\n    return kept"
+    ),
+    "a list that nobody reads": "y = x * 2\n    kept = []\n    kept.append(y)\n    y += 1\n    return y",
+}
+
+
+@pytest.mark.parametrize("text", [*SHARED.values(), *OF_THEIR_OWN.values()], ids=[*SHARED, *OF_THEIR_OWN])
+def test_what_another_name_or_a_list_shares_is_told(text: str) -> None:
+    gaps = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {text}\n").gaps
+    assert bool(gaps) is (text in SHARED.values())
+    assert all("shares the memory" in gap.reason for gap in gaps)

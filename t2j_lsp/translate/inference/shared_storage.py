@@ -84,18 +84,33 @@ class _Function:
                 self.group[argument.arg] = next(self.ids)
         self.given = {self.group[name]: name for name in self.group}
         """The parameters by their storage."""
+        self.held: dict[str, set[int]] = {}
+        """The storages that lists got by ``append``."""
 
     def find(self) -> dict[ast.stmt, str]:
         found: dict[ast.stmt, str] = {}
         for index, node in enumerate(self.statements):
             for written in self._written(node):
-                shared = self._read_later(written, node, self.statements[index + 1 :])
+                rest = self.statements[index + 1 :]
+                shared = self._read_later(written, node, rest) or self._listed(written, node, rest)
                 if shared is not None:
                     found[node] = _READ.format(shared)
                 elif (parameter := self._of_caller(written, node, self.statements[index + 1 :])) is not None:
                     found[node] = _LOST.format(parameter)
             self._bind(node)
+            for holder, name in _appended(node):
+                if name in self.group:
+                    self.held.setdefault(holder, set()).add(self.group[name])
         return found
+
+    def _listed(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
+        """A list that holds the storage and is read later; in a loop, also one that gets it behind the write."""
+        holders = [holder for holder, groups in self.held.items() if self.group.get(written, -1) in groups]
+        for loop in self._loops_around(node):
+            inside = list(_flatten(loop.body))
+            if not any(written in _stored(n) for n in [loop, *inside] if not isinstance(n, ast.AugAssign)):
+                holders += [holder for n in inside for holder, name in _appended(n) if name == written]
+        return next((h for h in holders if any(_loads(part, h) for later in rest for part in _parts(later))), None)
 
     def _of_caller(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
         """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
@@ -140,6 +155,9 @@ class _Function:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         base = self._base(node.value)
+        if base is None and len(targets) > 1 and isinstance(self.inference.facts.get(node.value), Tensor):
+            self.group |= dict.fromkeys((t.id for t in targets if isinstance(t, ast.Name)), next(self.ids))
+            targets = [t for t in targets if not isinstance(t, ast.Name)]
         for target in targets:
             for stored in ast.walk(target):
                 if isinstance(stored, ast.Name) and isinstance(stored.ctx, ast.Store):
@@ -237,6 +255,22 @@ def _calls(node: ast.stmt) -> Iterator[ast.Call]:
 
 def _loads(node: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+
+
+def _parts(node: ast.stmt) -> list[ast.AST]:
+    """What of a statement is no statement of its own, but for additions to a list."""
+    if any(True for _ in _appended(node)):
+        return []
+    return [node] if not hasattr(node, "body") else list(_header(node))
+
+
+def _appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The list and the name in ``outputs.append(x)``."""
+    match node:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr="append"), args=[ast.Name(id=name)])
+        ):
+            yield holder, name
 
 
 def _stored(node: ast.stmt) -> set[str]:

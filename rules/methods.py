@@ -98,3 +98,11 @@ trait(Trait.OF_PAIRS, "copy_", "lerp_", "lerp", "mul", "add", "sub", "div")
 trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
 trait(Trait.ELEMENTWISE_METHOD, "relu", "sigmoid", "tanh")
+
+# What has to do with the gradients that a backward pass leaves behind
+
+for name in ("grad", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"):
+    trait(Trait.READS_GRADIENT, f"torch.Tensor.{name}")
+for name in ("zero_grad", "register_full_backward_hook", "register_backward_hook"):
+    trait(Trait.READS_GRADIENT, f"torch.nn.Module.{name}")
+trait(Trait.READS_GRADIENT, "torch.autograd", "torch.optim")

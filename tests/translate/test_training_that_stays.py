@@ -151,7 +151,7 @@ for x, y in loader:
     optimizer.step()
     second.step()
 """,
-        "Two optimizers update the same module",
+        "Two optimizers update the same parameters",
     ),
     "a loss of another module": (
         """\

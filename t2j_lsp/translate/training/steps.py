@@ -21,6 +21,7 @@ from .region import AUTOCAST, Region, insert_function
 from .step import StepWriter, unused
 from .step_calls import Reader, Refused, blocks, flatten
 from .stored_gradients import StoredGradients
+from .unread_gradients import plan_unread_gradients
 from .update import Phase, Update, Updates
 
 LEFT = "This training code isn't converted: "
@@ -54,6 +55,8 @@ class Steps:
 
     def plan(self) -> None:
         self._leave_marked()
+        if not self.marked and plan_unread_gradients(self.ctx):
+            return
         for info in [None, *self.ctx.inference.functions.values()]:
             if info is None or not info.external and info not in self.planned:
                 _ScopePlan(self, info).plan()

@@ -1,0 +1,91 @@
+"""Backward passes of a script whose gradients nothing reads (``loss.backward()`` to see that it works): they go."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.expressions.backward import differentiates
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
+from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.rule.facts import Class, Function, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_torch
+
+READ = Gate(
+    words=frozenset(name.rpartition(".")[2] for name in names_with(Trait.READS_GRADIENT)),
+    libraries=("torch.optim.", "torch.autograd."),
+    objects=frozenset({"optimizer", "scheduler", "scaler"}),
+)
+"""What reads gradients, or is called when they are computed."""
+NOTE = "nothing reads these gradients, so they are not computed; nnx.grad(loss_fn)(model) gives them"
+
+
+def plan_unread_gradients(context: Context) -> bool:
+    """Takes away the backward passes at the module level, if no code can read what they give; whether there were any.
+
+    The file has nothing that reads gradients, and nothing of other files is called once they are there.
+    """
+    if context.inference.has(READ):
+        return False
+    statements = list(_of_the_script(context.source.tree.body))
+    passes = [s for s in statements if isinstance(s, ast.Expr) and differentiates(context.inference, s.value)]
+    if not passes or any(_in_a_loop(context, one) for one in passes):
+        return False
+    if any(differentiates(context.inference, n) for n in context.source.nodes if n not in {p.value for p in passes}):
+        return False
+    behind = [s for s in statements if s.lineno >= passes[0].lineno and s not in passes]
+    calls = [n for s in behind for n in _own_expressions(s) if isinstance(n, ast.Call)]
+    if not all(_is_known(context, call) for call in calls):
+        return False
+    for one in passes:
+        context.plan.on_statement(one, _taken_away(context, one))
+    return True
+
+
+def _taken_away(context: Context, node: ast.Expr) -> StatementHandler:
+    def handler(statements: StatementRewriter) -> None:
+        context.report.note(node, "torch.Tensor.backward", "note", NOTE)
+        context.edits.delete(node)
+        context.report.converted += 1
+
+    return handler
+
+
+def _of_the_script(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run with the script, those in blocks among them."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        yield node
+        for field in ("body", "orelse", "finalbody"):
+            yield from _of_the_script(getattr(node, field, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _of_the_script(handler.body)
+
+
+def _own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
+    """The expressions of a statement, without those of the statements inside it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from ast.walk(child)
+
+
+def _in_a_loop(context: Context, node: ast.stmt) -> bool:
+    return any(isinstance(n, ast.For | ast.While | ast.AsyncFor) for n in ancestors(node, context.source.parents))
+
+
+def _is_known(context: Context, call: ast.Call) -> bool:
+    """Whether what is called is PyTorch's, Python's, or the file's own: none of these reads gradients here."""
+    fact = context.fact(call.func)
+    if isinstance(fact, Qual):
+        return is_torch(fact.name) and not fact.name.startswith("torch.utils.")
+    if isinstance(fact, Class | Function) or is_module(fact):
+        return True
+    if isinstance(call.func, ast.Attribute):
+        owner = context.fact(call.func.value)
+        return is_module(owner) or isinstance(owner, Tensor | Instance)
+    return isinstance(call.func, ast.Name) and call.func.id in vars(builtins)

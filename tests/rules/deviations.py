@@ -14,6 +14,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "torch.cholesky_solve": {
         "gradients": "PyTorch's gradient has both triangles of the factor, JAX's the one it reads"
     },
+    "torch.as_strided_scatter": {"gradients": "PyTorch gives the input that of what is written over it"},
     "torch.linalg.tensorsolve": {"values": "JAX asks for the right side's shape", "gradients": "as the values"},
     "torch.ormqr": {"gradients": "PyTorch's divides by tau |v|^2 - 1, which may be 0"},
     "torch.linalg.pinv": {"gradients": "of a Hermitian matrix: PyTorch's gradient is symmetric, JAX's is not"},

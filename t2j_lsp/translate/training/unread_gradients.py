@@ -15,12 +15,8 @@ from t2j_lsp.translate.rule.facts import Class, Function, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
-READ = Gate(
-    words=frozenset(name.rpartition(".")[2] for name in names_with(Trait.READS_GRADIENT)),
-    libraries=("torch.optim.", "torch.autograd."),
-    objects=frozenset({"optimizer", "scheduler", "scaler"}),
-)
-"""What reads gradients, or is called when they are computed."""
+READ = Gate(libraries=("torch.optim.", "torch.autograd."), objects=frozenset({"optimizer", "scheduler", "scaler"}))
+"""What reads gradients."""
 NOTE = "nothing reads these gradients, so they are not computed; nnx.grad(loss_fn)(model) gives them"
 
 
@@ -29,7 +25,8 @@ def plan_unread_gradients(context: Context) -> bool:
 
     The file has nothing that reads gradients, and nothing of other files is called once they are there.
     """
-    if context.inference.has(READ):
+    words = {name.rpartition(".")[2] for name in names_with(Trait.READS_GRADIENT)}
+    if context.inference.has(READ) or not words.isdisjoint(context.source.words):
         return False
     statements = list(_of_the_script(context.source.tree.body))
     passes = [s for s in statements if isinstance(s, ast.Expr) and differentiates(context.inference, s.value)]

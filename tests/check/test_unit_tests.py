@@ -98,7 +98,11 @@ def test_they_agree_with_a_right_conversion(pool: Pool, tmp_path: Path, written:
     [
         (", approximate=False", "", "test_net_output"),
         ("axis=-1", "axis=0", "test_normalize_output"),
-        ("self.bn = BatchNorm1d(hidden, rngs=rngs)", "self.bn = nnx.BatchNorm(hidden, rngs=rngs)", "test_net_training"),
+        (
+            "self.bn = BatchNorm(hidden, axis=1, rngs=rngs)",
+            "self.bn = nnx.BatchNorm(hidden, rngs=rngs)",
+            "test_net_training",
+        ),
         ("jnp.arange(3) * 0.5", "jnp.arange(3) * 0.25", "test_net_output"),
     ],
 )

@@ -49,7 +49,7 @@ def centre(x: torch.Tensor):
 """
 PLANTED = {
     "Norm": ("jax.nn.gelu(h, approximate=False)", "jax.nn.gelu(h)", "Set approximate=False"),
-    "Stats": ("momentum=0.2", "momentum=0.9", "Set momentum=0.2"),
+    "Stats": ("momentum=0.8", "momentum=0.2", "Set momentum=0.8"),
     "attend": ("scores, axis=1", "scores, axis=0", "Set axis=1"),
     "centre": (", ddof=1", "", "Set ddof=1"),
 }

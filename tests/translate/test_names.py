@@ -29,7 +29,7 @@ def test_every_way_to_import(imports: str, call: str) -> None:
 @pytest.mark.parametrize("spelling", ["nn.Conv2d", "torch.nn.Conv2d", "torch.nn.modules.conv.Conv2d"])
 def test_every_way_to_name_a_layer(spelling: str) -> None:
     source = f"import torch\nfrom torch import nn\nimport torch.nn.modules.conv\nlayer = {spelling}(3, 4, 1)\n"
-    assert "layer = Conv2d(3, 4, 1, rngs=rngs)" in translate(source).code
+    assert "layer = ChannelsFirstConv(3, 4, (1, 1), padding=0, rngs=rngs)" in translate(source).code
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Call, CannotHoist, Rule
+from t2j_lsp.translate.source.folding.definitions import defaults, definition
 from t2j_lsp.translate.source.helpers import helpers
 
 from .context import Context
@@ -57,9 +58,7 @@ class FunctionValues:
             return None
         piece = self._function(rule, node, ast.Call(node, [], []), "")
         if piece is None:
-            reason = _DRAWS if rule.random else "has no JAX function with the same arguments"
-            reason = f"{rule.name} passed as a value {reason}"
-            self.ctx.report.gap(node, rule.name, "function-value", reason)
+            self._leave(rule, node, f"{rule.name} passed as a value")
         return piece
 
     def partial(self, node: ast.Call) -> Piece | None:
@@ -70,10 +69,12 @@ class FunctionValues:
         given = ast.Call(node.args[0], node.args[1:], node.keywords)
         piece = self._function(rule, node, given, self.renderer.render(node.func).text)
         if piece is None:
-            reason = _DRAWS if rule.random else "has no JAX function with the same arguments"
-            reason = f"a partial of {rule.name} {reason}"
-            self.ctx.report.gap(node, rule.name, "function-value", reason)
+            self._leave(rule, node, f"a partial of {rule.name}")
         return piece
+
+    def _leave(self, rule: Rule, node: ast.expr, what: str) -> None:
+        reason = _DRAWS if rule.random else "has no JAX function with the same arguments"
+        self.ctx.report.gap(node, rule.name, "function-value", f"{what} {reason}")
 
     def rule_of(self, node: ast.Call) -> Rule | None:
         """The rule of the function that a call of ``functools.partial`` is given; None if it isn't one with a rule."""
@@ -220,18 +221,15 @@ def _by_name(call: ast.Call, first: int) -> list[str] | None:
 def _is_default(given: ast.keyword, function: ast.expr) -> bool:
     """Whether a keyword says what a helper takes anyway."""
     helper = _helper(function)
-    if helper is None:
-        return False
-    arguments = helper.args.args[len(helper.args.args) - len(helper.args.defaults) :]
-    defaults = {a.arg: ast.unparse(d) for a, d in zip(arguments, helper.args.defaults, strict=True)}
-    return given.arg in defaults and ast.unparse(given.value) == defaults[given.arg]
+    default = defaults(helper).get(given.arg or "") if helper is not None else None
+    return default is not None and ast.unparse(given.value) == ast.unparse(default)
 
 
 def _helper(function: ast.expr) -> ast.FunctionDef | None:
     """The helper of ours that is called, if it is a function."""
     if not isinstance(function, ast.Name) or function.id not in helpers():
         return None
-    node = ast.parse(helpers()[function.id].text).body[0]
+    node = definition(helpers()[function.id].text)
     return node if isinstance(node, ast.FunctionDef) else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
 
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.backward import differentiates
@@ -14,6 +13,8 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Class, Function, Instance, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
+
+from .step_calls import blocks
 
 READ = Gate(libraries=("torch.optim.", "torch.autograd."), objects=frozenset({"optimizer", "scheduler", "scaler"}))
 """What reads gradients."""
@@ -28,15 +29,16 @@ def plan_unread_gradients(context: Context) -> bool:
     words = {name.rpartition(".")[2] for name in names_with(Trait.READS_GRADIENT)}
     if context.inference.has(READ) or not words.isdisjoint(context.source.words):
         return False
-    statements = list(_of_the_script(context.source.tree.body))
+    statements = [one for block in blocks(context.source.tree.body) for one in block]
     passes = [s for s in statements if isinstance(s, ast.Expr) and differentiates(context.inference, s.value)]
     if not passes or any(_in_a_loop(context, one) for one in passes):
         return False
-    if any(differentiates(context.inference, n) for n in context.source.nodes if n not in {p.value for p in passes}):
+    taken = {one.value for one in passes}
+    if any(differentiates(context.inference, n) for n in context.source.nodes if n not in taken):
         return False
-    behind = [s for s in statements if s.lineno >= passes[0].lineno and s not in passes]
-    calls = [n for s in behind for n in _own_expressions(s) if isinstance(n, ast.Call)]
-    if not all(_is_known(context, call) for call in calls):
+    first = min(one.lineno for one in passes)
+    behind = (n for s in statements if s.lineno >= first for n in ast.walk(s) if n not in taken)
+    if not all(_is_known(context, n) for n in behind if isinstance(n, ast.Call)):
         return False
     for one in passes:
         context.plan.on_statement(one, _taken_away(context, one))
@@ -50,25 +52,6 @@ def _taken_away(context: Context, node: ast.Expr) -> StatementHandler:
         context.report.converted += 1
 
     return handler
-
-
-def _of_the_script(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run with the script, those in blocks among them."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        yield node
-        for field in ("body", "orelse", "finalbody"):
-            yield from _of_the_script(getattr(node, field, []))
-        for handler in getattr(node, "handlers", []):
-            yield from _of_the_script(handler.body)
-
-
-def _own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions of a statement, without those of the statements inside it."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.stmt | ast.ExceptHandler):
-            yield from ast.walk(child)
 
 
 def _in_a_loop(context: Context, node: ast.stmt) -> bool:

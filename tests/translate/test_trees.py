@@ -78,7 +78,6 @@ def code_of(source: str) -> str:
 
 
 def test_a_module_that_is_a_tree_trains_alike_in_both_ways() -> None:
-    pytest.importorskip("jax")
     code = code_of(HEAD + SCRIPT)
     assert "@nnx.jit(graph=False)\ndef train_step(model, optimizer, x):" in code
     tree: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.rule.facts import ClassInfo
@@ -30,15 +30,7 @@ class ModulePlan:
 
     def child_state(self, child: Child) -> bool:
         """Whether a child, or one inside it, has buffers."""
-        for one in children(child):
-            if (
-                isinstance(one, LayerChild)
-                and one.layer.state
-                or isinstance(one, OwnChild)
-                and self.plans[one.info].state
-            ):
-                return True
-        return False
+        return self._has_stateful(child, lambda plan: plan.state)
 
     def child_params(self, child: Child) -> bool:
         """Whether a child has an entry among the parameters."""
@@ -49,12 +41,14 @@ class ModulePlan:
 
     def child_updates(self, child: Child) -> bool:
         """Whether applying a child gives back another state."""
+        return self._has_stateful(child, lambda plan: plan.updates)
+
+    def _has_stateful(self, child: Child, own: Callable[[ModulePlan], bool]) -> bool:
+        """Whether a child is or holds a layer with a state, or a class of the file's own of which ``own`` is true."""
         return any(
-            isinstance(one, LayerChild)
-            and bool(one.layer.state)
-            or isinstance(one, OwnChild)
-            and self.plans[one.info].updates
+            bool(one.layer.state) if isinstance(one, LayerChild) else own(self.plans[one.info])
             for one in children(child)
+            if isinstance(one, LayerChild | OwnChild)
         )
 
     def holds_state(self, name: str) -> bool:

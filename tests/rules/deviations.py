@@ -25,8 +25,12 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "torch.complex": {"values": "parts of different rank", "gradients": "as the values"},
     "torch.tensor_split": {"torch": "a tensor of indices has a keyword of its own, tensor_indices_or_sections"},
     # nothing to compare
+    "torch.empty": {"values": UNINITIALISED},
     "torch.empty_like": {"values": UNINITIALISED},
+    "torch.empty_permuted": {"values": UNINITIALISED},
+    "torch.empty_strided": {"values": UNINITIALISED},
     "torch.Tensor.new_empty": {"values": UNINITIALISED},
+    "torch.Tensor.new_empty_strided": {"values": UNINITIALISED},
 }
 """By rule and by what differs: ``torch`` (a spelling that PyTorch refuses), ``values`` or ``gradients``."""
 

@@ -113,9 +113,9 @@ class Claim:
     is_class: bool
 
 
-def told_of(translation: Translation) -> list[Span]:
-    """Where a user was told that something isn't converted, or doesn't run under jit."""
-    return [f.span for f in translation.findings if f.severity is Severity.GAP or is_eager_only(f)]
+def told_of(translation: Translation) -> list[Finding]:
+    """What a user was told of that isn't converted, or doesn't run under jit."""
+    return [f for f in translation.findings if f.severity is Severity.GAP or is_eager_only(f)]
 
 
 def overlaps(node: ast.stmt, span: Span) -> bool:
@@ -128,7 +128,7 @@ def claims(path: Path, translation: Translation) -> Iterator[Claim]:
     told = told_of(translation)
     for item in find_objects(Slicer(path, translation.source.lstrip("\ufeff")), None):
         kept = any(f.code == "kept" and f.span.line == item.node.lineno for f in translation.findings)
-        if not kept and not any(overlaps(item.node, span) for span in told):
+        if not kept and not any(overlaps(item.node, finding.span) for finding in told):
             yield Claim(path, translation, item.name, item.is_class)
 
 
@@ -139,20 +139,25 @@ def converted_text(path: Path) -> str:
 
 def leans(claim: Claim) -> bool:
     """Whether the object takes code that its user was told of: with a gap, or a note that it fails under jit."""
+    try:
+        return next(told_in(claim), None) is not None
+    except Exception:  # noqa: BLE001 - a failure of t2j is counted with the file itself
+        return True
+
+
+def told_in(claim: Claim) -> Iterator[tuple[str, Finding]]:
+    """What the user was told of the code that an object takes, its own first: files, and findings in them."""
     sliced = Slicer(claim.path, claim.translation.source.lstrip("\ufeff")).cut(claim.name)
     for module in sorted(sliced.modules, key=lambda m: m.name != sliced.module):
         if not module.keep:
             continue
-        try:
-            own = module.name == sliced.module
-            told = told_of(claim.translation if own else CONVERSIONS.of(Path(module.path)))
-        except Exception:  # noqa: BLE001 - a failure of t2j is counted with the file itself
-            return True
-        if told:
-            body = ast.parse(module.text).body
-            if any(overlaps(body[index], span) for index, _ in module.keep for span in told):
-                return True
-    return False
+        translation = claim.translation if module.name == sliced.module else CONVERSIONS.of(Path(module.path))
+        told = told_of(translation)
+        body = ast.parse(module.text).body if told else []
+        kept = [body[index] for index, _ in module.keep if told]
+        for finding in told:
+            if any(overlaps(node, finding.span) for node in kept):
+                yield module.path, finding
 
 
 def measured(
@@ -202,7 +207,9 @@ def was_given(claim: Claim, ran: Collection[str]) -> bool:
     """Whether code of the file ran that its user was told of: what a class is given as an argument."""
     names, told = {key.partition(".")[0].partition("+")[0] for key in ran}, told_of(claim.translation)
     body = ast.parse(claim.translation.source.lstrip("\ufeff")).body
-    return any(overlaps(node, span) for node in body if getattr(node, "name", None) in names for span in told)
+    return any(
+        overlaps(node, finding.span) for node in body if getattr(node, "name", None) in names for finding in told
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -296,6 +296,11 @@ def test_the_target_jax_writes_functions(project: Path) -> None:
     assert "def net(params, x):" in (project / "out.py").read_text()
 
 
+def test_coverage_counts_for_the_target(project: Path) -> None:
+    (project / "net.py").write_text(NET_IN_TORCH.replace("def forward", "@torch.jit.unused\n    def forward"))
+    assert [main(["coverage", "net.py", "--target", target]) for target in ("nnx", "jax")] == [0, 1]
+
+
 def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
     (project / "long.py").write_text(CAT + f"# {'more than a pipe takes ' * 40}\n" * 1000)
     command = [sys.executable, "-m", "t2j_lsp", "convert", "long.py"]

@@ -37,11 +37,22 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--object", metavar="NAME", action="append", help="check this class or function (repeatable)")
     parser.add_argument("--explain", action="store_true", help="show the values of both sides, statement by statement")
     add_options(parser)
+    add_target(parser)
     add_init(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )
     parser.set_defaults(run=run)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """What the conversion is written for."""
+    parser.add_argument(
+        "--target",
+        choices=("nnx", "jax"),
+        default="nnx",
+        help="nnx: Flax NNX (default); jax: functions of a dict of parameters, without Flax",
+    )
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +103,7 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
-    options = Options(init=arguments.init)
+    options = Options(target=arguments.target, init=arguments.init)
     report = checked(
         arguments.source,
         arguments.converted,

@@ -17,7 +17,7 @@ from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
 
 from . import llm
-from .check import add_init, add_options
+from .check import add_init, add_options, add_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -37,12 +37,7 @@ def add_parser(commands: Subparsers) -> None:
         "source", metavar="SRC", help="a .py file, an .ipynb notebook, a folder, or - for standard input"
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="the file or folder to write (default: standard output)")
-    parser.add_argument(
-        "--target",
-        choices=("nnx", "jax"),
-        default="nnx",
-        help="nnx: Flax NNX (default); jax: functions of a dict of parameters, without Flax",
-    )
+    add_target(parser)
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument(

@@ -15,6 +15,7 @@ from t2j_lsp.migration.coverage import CoverageCounts
 from t2j_lsp.migration.coverage_page import MARK, page
 from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
 
+from .check import add_target
 from .many_files import convert_all
 from .output import Subparsers, counted, print_table, progress, write_json
 
@@ -30,6 +31,7 @@ def add_parser(commands: Subparsers) -> None:
         "be read.",
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="files and folders")
+    add_target(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the counts as JSON (- for standard output, without the table)"
     )
@@ -48,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         files += found
     result = CoverageCounts()
     with progress("reading", total=len(files)) as shown:
-        paths = list(dict.fromkeys(files))
-        for path, done in zip(paths, convert_all([(path, Options()) for path in paths]), strict=True):
+        paths, options = list(dict.fromkeys(files)), Options(target=arguments.target)
+        for path, done in zip(paths, convert_all([(path, options) for path in paths]), strict=True):
             shown.step(path.name)
             if isinstance(done, T2JError):
                 result.errors[str(path)] = str(done)

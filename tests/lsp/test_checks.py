@@ -161,6 +161,15 @@ def test_a_file_without_a_conversion_is_checked_against_what_it_becomes(trusted:
     assert report["converted"] is None
 
 
+def test_a_file_without_a_conversion_is_checked_for_the_target_that_is_set(trusted: Client, tmp_path: Path) -> None:
+    caught = "        try:\n            return y * 2\n        except ValueError:\n            return y"
+    (tmp_path / "pyproject.toml").write_text('[tool.t2j]\ntarget = "jax"\n')
+    pair = Pair(trusted, tmp_path, SOURCE.replace("        return y * 2", caught))
+    report = trusted.command("t2j.check", pair.uri, "Net", timeout=TIMEOUT)
+    (verdict,) = report["objects"]
+    assert verdict["verdict"] == "unchecked" and "forward catches exceptions" in verdict["reason"], verdict
+
+
 def test_only_what_changed_is_run_again(trusted: Client, tmp_path: Path) -> None:
     pair = Pair(trusted, tmp_path)
     trusted.state(pair.uri)

@@ -30,7 +30,7 @@ from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
-from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, VerdictKind
+from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, Translation, VerdictKind
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
@@ -80,7 +80,7 @@ class Checker:
         source = Path(request["source"])
         converted = Path(request["converted"]) if request["converted"] else None
         text = _plain(request["source_text"])
-        fresh = convert(text, init=request["init"], path=str(source), resolve=neighbours(source))
+        fresh = _converted(text, source, request)
         code = fresh.code if converted is None else _plain(request["converted_text"])
         if code == fresh.code and fresh.gaps:
             return not_converted(fresh.gaps).to_json()
@@ -89,7 +89,7 @@ class Checker:
             converted if converted is not None else code,
             RunSettings(request["arguments"], request["steps"], request["timeout"], synthetic=request["synthetic"]),
             pool=self.workers(request),
-            neighbour=_converted_neighbour,
+            neighbour=_neighbour(request),
             source_map=fresh.source_map if code == fresh.code else None,
             on_progress=progress,
             cancelled=self.cancelled,
@@ -107,12 +107,12 @@ class Checker:
         """The report on a pair of texts, and the shapes seen. Raises T2JError where a text can't be read."""
         source, text = Path(request["source"]), _plain(request["source_text"])
         converted = Path(request["converted"]) if request["converted"] else None
-        fresh = convert(text, init=request["init"], path=str(source), resolve=neighbours(source))
+        fresh = _converted(text, source, request)
         code = fresh.code if converted is None else _plain(request["converted_text"])
         source_map = fresh.source_map if code == fresh.code else None
         sides = (
             Slicer(source, text),
-            Slicer(converted or source, code, _converted_neighbour if converted is None else _read),
+            Slicer(converted or source, code, _neighbour(request) if converted is None else _read),
         )
         digests = self._digests(*sides, request)
         beside = digests_of(sides[0].neighbours | sides[1].neighbours)
@@ -133,7 +133,7 @@ class Checker:
                 timeout=request["timeout"],
                 on_progress=progress,
                 source_map=source_map,
-                neighbour=_converted_neighbour,
+                neighbour=_neighbour(request),
                 expression=convert_expression,
                 pool=pool,
                 cancelled=self.cancelled,
@@ -249,8 +249,15 @@ def _read(path: Path) -> str:
     return read_text(path)
 
 
-def _converted_neighbour(path: Path) -> str:
-    return CONVERSIONS.of(path).code
+def _converted(text: str, source: Path, request: dict[str, Any]) -> Translation:
+    """What a text becomes with the settings of a request."""
+    return convert(text, target=request["target"], init=request["init"], path=str(source), resolve=neighbours(source))
+
+
+def _neighbour(request: dict[str, Any]) -> Callable[[Path], str]:
+    """What files that a converted text imports become with the settings of a request."""
+    options = Options(target=request["target"], init=request["init"])
+    return lambda path: CONVERSIONS.of(path, options).code
 
 
 def main() -> None:

@@ -320,6 +320,7 @@ class CheckService:
                 "converted_text": converted_text,
                 "objects": objects,
                 **asked_of(*_asked(settings)),
+                "target": settings.target,
                 "timeout": settings.check_timeout,
                 "readable": settings.readable,
                 "shapes": settings.inlay_hints,

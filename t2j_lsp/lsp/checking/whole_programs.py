@@ -68,6 +68,7 @@ class WholePrograms:
                 "timeout": settings.run_timeout,
                 "synthetic": settings.run_data == "synthetic",
                 "device": settings.check_device,
+                "target": settings.target,
                 "init": settings.initial_values,
                 "torch_python": settings.torch_python,
                 "jax_python": settings.jax_python,

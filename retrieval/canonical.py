@@ -253,8 +253,8 @@ def _call(node: ast.Call) -> Tree:
     defaults = _DEFAULTS.get(name, ({}, {}))[0 if torch else 1]
     parts += [(slot, tree("const", text=value)) for slot, value in defaults.items() if slot not in here]
     parts = [(slot, _worth(slot, part, dict(parts))) for slot, part in parts]
-    found = tree(f"call {name}", *parts)
-    return tree("call mean", ("a", found)) if reduced else found
+    call = tree(f"call {name}", *parts)
+    return tree("call mean", ("a", call)) if reduced else call
 
 
 def _worth(slot: str, part: Tree, parts: dict[str, Tree]) -> Tree:

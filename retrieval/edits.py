@@ -53,27 +53,27 @@ def edits(
     and ``only`` which of its classes and functions count.
     """
     before, after = statements(right, torch, only), statements(wrong)
-    found: list[str] = []
+    kinds: list[str] = []
     pairs = _paired(before, after)
     matched = {j: i for i, j in pairs}
     for j, new in enumerate(after):
         if lines is not None and (new.line > lines[1] or lines[0] > new.end_line):
             continue
         if j not in matched and (elsewhere := _elsewhere(before, new)) is not None:
-            found += changes(elsewhere.tree, new.tree, new.tree.label)
+            kinds += changes(elsewhere.tree, new.tree, new.tree.label)
             continue
         if j not in matched:
-            found += [f"{NO_COUNTERPART} {word}" for word in _heads(new.tree)]
-            found += [f"{new.tree.label} into {kind}" for kind in _blocks(new)[-1:]]
+            kinds += [f"{NO_COUNTERPART} {word}" for word in _heads(new.tree)]
+            kinds += [f"{new.tree.label} into {kind}" for kind in _blocks(new)[-1:]]
             continue
         old = before[matched[j]]
-        found += changes(old.tree, new.tree, old.tree.label)
-        found += _moved(old, new)
+        kinds += changes(old.tree, new.tree, old.tree.label)
+        kinds += _moved(old, new)
     if lines is None:
         used = [i for i, _ in pairs]
         between = range(min(used), max(used) + 1) if used else range(0)
-        found += [f"missing {word}" for i in between if i not in used for word in _heads(before[i].tree)]
-    return [*found, *_families(found)]
+        kinds += [f"missing {word}" for i in between if i not in used for word in _heads(before[i].tree)]
+    return [*kinds, *_families(kinds)]
 
 
 def _families(words: Sequence[str]) -> Iterator[str]:
@@ -221,16 +221,16 @@ def _aligned(before: Sequence[Statement], after: Sequence[Statement]) -> list[tu
         for j in range(columns - 1, -1, -1):
             paired = likeness[i][j] + best[i + 1][j + 1] if likeness[i][j] else 0.0
             best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
-    found, i, j = [], 0, 0
+    aligned, i, j = [], 0, 0
     while i < rows and j < columns:
         if likeness[i][j] and best[i][j] == likeness[i][j] + best[i + 1][j + 1]:
-            found.append((i, j))
+            aligned.append((i, j))
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
         else:
             j += 1
-    return found
+    return aligned
 
 
 def forms(code: str) -> set[str]:

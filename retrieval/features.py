@@ -41,16 +41,16 @@ def names(code: str) -> list[str]:
     if tree is None:
         return _WORD.findall(code)
     aliases = dict(_ROOTS) | dict(_imports(tree))
-    found = []
+    collected = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             dotted = _dotted(node)
             root = dotted.split(".")[0] if dotted else ""
             known = aliases.get(root, root if root in ("torch", "jax", "flax", "optax", "nnx") else "")
-            found.append(known + dotted[len(root) :] if known else f".{node.attr}")
+            collected.append(known + dotted[len(root) :] if known else f".{node.attr}")
         elif isinstance(node, ast.Name) and node.id in aliases:
-            found.append(aliases[node.id])
-    return found
+            collected.append(aliases[node.id])
+    return collected
 
 
 def structure(code: str) -> list[str]:
@@ -58,22 +58,22 @@ def structure(code: str) -> list[str]:
     tree = parse(code)
     if tree is None:
         return ["unparsable"]
-    found: list[str] = []
+    parts: list[str] = []
     for node in ast.walk(tree):
         kind = type(node).__name__
-        found += [f"{kind}_{type(child).__name__}" for child in ast.iter_child_nodes(node) if _tells(child)]
+        parts += [f"{kind}_{type(child).__name__}" for child in ast.iter_child_nodes(node) if _tells(child)]
         match node:
             case ast.Call(func=function, keywords=keywords):
                 last = (_dotted(function) or "call").split(".")[-1]
-                found += [f"{last}_{k.arg or 'star'}" for k in keywords]
-                found.append(f"{last}_{len(node.args)}")
+                parts += [f"{last}_{k.arg or 'star'}" for k in keywords]
+                parts.append(f"{last}_{len(node.args)}")
             case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
-                found += [f"decorated_{_dotted(d) or type(d).__name__}" for d in decorators]
+                parts += [f"decorated_{_dotted(d) or type(d).__name__}" for d in decorators]
             case ast.BinOp(op=op) | ast.AugAssign(op=op) | ast.UnaryOp(op=op):
-                found.append(f"{kind}_{type(op).__name__}")
+                parts.append(f"{kind}_{type(op).__name__}")
             case _:
                 pass
-    return found
+    return parts
 
 
 def differences(first: str, second: str) -> list[str]:
@@ -91,42 +91,42 @@ def vocabulary(code: str) -> set[str]:
     tree = parse(code)
     if tree is None:
         return set(_WORD.findall(code))
-    found: set[str] = set()
+    words: set[str] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 name = same(_last(function))
-                found |= {name, f"{name}({','.join(sorted(same(k.arg or '*') for k in keywords))})"}
-                found.add(f"{name}:{','.join(_kind(a) for a in arguments)}")
-                found |= {f"{name}.{same(k.arg or '*')}={_kind(k.value)}" for k in keywords}
-                found |= {f"{name}@{i}={a.value!r}" for i, a in enumerate(arguments) if isinstance(a, ast.Constant)}
+                words |= {name, f"{name}({','.join(sorted(same(k.arg or '*') for k in keywords))})"}
+                words.add(f"{name}:{','.join(_kind(a) for a in arguments)}")
+                words |= {f"{name}.{same(k.arg or '*')}={_kind(k.value)}" for k in keywords}
+                words |= {f"{name}@{i}={a.value!r}" for i, a in enumerate(arguments) if isinstance(a, ast.Constant)}
             case ast.Attribute(attr=name):
-                found.add(same(name))
+                words.add(same(name))
             case ast.Return(value=ast.expr() as value):
-                found.add(f"return {_kind(value)}")
+                words.add(f"return {_kind(value)}")
             case ast.Assign(targets=[target], value=value):
-                found |= {f"{_kind(target)} = {_kind(value)}", f"{type(target).__name__} = {type(value).__name__}"}
-                found |= {"_ =" for n in ast.walk(target) if isinstance(n, ast.Name) and n.id == "_"}
+                words |= {f"{_kind(target)} = {_kind(value)}", f"{type(target).__name__} = {type(value).__name__}"}
+                words |= {"_ =" for n in ast.walk(target) if isinstance(n, ast.Name) and n.id == "_"}
             case ast.AugAssign(target=target, op=op):
-                found.add(f"{_kind(target)} {type(op).__name__}=")
+                words.add(f"{_kind(target)} {type(op).__name__}=")
             case ast.BinOp(left=left, op=op, right=right):
-                found.add(f"{_kind(left)} {type(op).__name__} {_kind(right)}")
+                words.add(f"{_kind(left)} {type(op).__name__} {_kind(right)}")
             case ast.UnaryOp(op=op, operand=operand):
-                found.add(f"{type(op).__name__} {_kind(operand)}")
+                words.add(f"{type(op).__name__} {_kind(operand)}")
             case ast.If(test=test) | ast.IfExp(test=test):
-                found.add(f"if {_kind(test)}")
+                words.add(f"if {_kind(test)}")
             case ast.For(iter=items):
-                found.add(f"for in {_kind(items)}")
+                words.add(f"for in {_kind(items)}")
             case ast.Subscript(value=value, slice=index):
-                found.add(f"{_kind(value)}[{_kind(index)}]")
+                words.add(f"{_kind(value)}[{_kind(index)}]")
             case ast.Expr(value=value):
-                found.add(f"statement {_kind(value)}")
+                words.add(f"statement {_kind(value)}")
             case ast.FunctionDef(args=arguments, decorator_list=decorators):
-                found |= {f"decorated {same(_last(d))}" for d in decorators}
-                found.add(f"def/{len(arguments.args)}")
+                words |= {f"decorated {same(_last(d))}" for d in decorators}
+                words.add(f"def/{len(arguments.args)}")
             case _:
                 pass
-    return found
+    return words
 
 
 def _kind(node: ast.expr) -> str:
@@ -171,17 +171,17 @@ def defined(code: str) -> frozenset[str]:
 
 def message(error: str) -> list[str]:
     """The words of an error message, its numbers all alike; of a difference in values, what differs and how much."""
-    if found := _DIFFERS.search(error):
-        magnitude = math.floor(math.log10(float(found[2]))) if float(found[2]) > 0 else 0
+    if match := _DIFFERS.search(error):
+        magnitude = math.floor(math.log10(float(match[2]))) if float(match[2]) > 0 else 0
         return [
-            *_WORD.findall(error[: found.start()]),
-            *_WORD.findall(found[1]),
+            *_WORD.findall(error[: match.start()]),
+            *_WORD.findall(match[1]),
             f"differs{max(-12, min(magnitude, 1))}",
         ]
-    found = _WORD.findall(_NUMBER.sub(" N ", error))
+    words = _WORD.findall(_NUMBER.sub(" N ", error))
     if (lacking := _LACKS.search(error)) and lacking[1] in _ELEMENTWISE:
-        found.append("lacks elementwise function")
-    return found
+        words.append("lacks elementwise function")
+    return words
 
 
 def parse(code: str) -> ast.Module | None:

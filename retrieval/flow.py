@@ -19,15 +19,15 @@ def unused(code: str) -> tuple[str, ...]:
     module = parse(code)
     if module is None:
         return ()
-    found = [*_unread_attributes(module), *_unread_definitions(module)]
+    problems = [*_unread_attributes(module), *_unread_definitions(module)]
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef):
-            found += _unread(node)
+            problems += _unread(node)
         if isinstance(node, ast.For | ast.While):
-            found += ["returns in loop"] * any(isinstance(n, ast.Return) for n in ast.walk(node))
+            problems += ["returns in loop"] * any(isinstance(n, ast.Return) for n in ast.walk(node))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _pure(node.value.func):
-            found += [f"unused result of {_last(node.value.func)}", "unused result"]
-    return tuple(found)
+            problems += [f"unused result of {_last(node.value.func)}", "unused result"]
+    return tuple(problems)
 
 
 def _unread(function: ast.FunctionDef) -> Iterator[str]:

@@ -110,9 +110,9 @@ def _terms(query: Query) -> dict[str, list[str]]:
 def _edits(query: Query) -> list[str]:
     """What the draft does to what the rules make of the source; to the source itself where they have no counterpart."""
     if query.reference:
-        found = edits(query.reference, query.code, query.lines, only=features.defined(query.source))
-        if found and not found[0].startswith(NO_COUNTERPART):
-            return found
+        changes = edits(query.reference, query.code, query.lines, only=features.defined(query.source))
+        if changes and not changes[0].startswith(NO_COUNTERPART):
+            return changes
     return edits(query.source, query.code, query.lines, torch=True)
 
 

@@ -77,13 +77,13 @@ class Similar:
         """The pairs that are really like a case, the user's own first, then the best; none where none is."""
         place = _place(case)
         likeness, least = self._likeness(case, place)
-        found = []
+        pairs = []
         for pair, known in zip(self._pairs, self._places, strict=True):
             if _raises(pair) == (case.outcome != "differs"):
                 score = likeness(place, known)
                 if score >= least and not but(pair):
-                    found.append(SimilarPair(pair, score))
-        return sorted(found, key=_order)[:limit]
+                    pairs.append(SimilarPair(pair, score))
+        return sorted(pairs, key=_order)[:limit]
 
     def about(self, name: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False) -> list[SimilarPair]:
         """Pairs that are about one qualified torch name, one of each root cause.
@@ -92,12 +92,12 @@ class Similar:
         """
         last = name.rpartition(".")[2]
         wanted, word = f".{last}" if name.startswith("torch.Tensor.") else name, _jax_word(last)
-        found = []
+        pairs = []
         for pair, names in zip(self._pairs, self._names, strict=True):
             known = _place(case_of(pair)) if wanted in names and not but(pair) else None
             if known is not None and word in known.fix_words:
-                found.append(SimilarPair(pair, 1.0 if word in known.source else 0.5))
-        return _distinct(found, limit)
+                pairs.append(SimilarPair(pair, 1.0 if word in known.source else 0.5))
+        return _distinct(pairs, limit)
 
     def for_gap(
         self, finding: Finding, source: str, limit: int = 3, but: Callable[[Pair], bool] = lambda pair: False

@@ -232,12 +232,12 @@ def inject(o: Options, link: str) -> str:
     head, _, rest = link.partition("(")
     parts = rest[:-1].split(", ")
     names = {INJECTED[n]: n for n in o.injected}
-    found = [name for name in names if name in parts or f"{name}={name}" in parts]
-    if not found:
+    given = [name for name in names if name in parts or f"{name}={name}" in parts]
+    if not given:
         return link
     plain = Options(o.call, o.extra, group=o.group)
-    values = [f"{n}={plain.part('betas', 0) if n == 'b1' else _float(plain, names[n])}" for n in found]
-    others = [p for p in parts if p not in found and p.partition("=")[0] not in found]
+    values = [f"{n}={plain.part('betas', 0) if n == 'b1' else _float(plain, names[n])}" for n in given]
+    others = [p for p in parts if p not in given and p.partition("=")[0] not in given]
     if head == "optax.trace":
         return f"optax.inject_hyperparams(lambda momentum: optax.trace(momentum))({values[0]})"
     return f"optax.inject_hyperparams({head})({arguments(values, others)})"

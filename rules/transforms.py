@@ -113,10 +113,10 @@ for name, transform in (("jacobian", "jacrev"), ("hessian", "hessian")):
         result="unknown",
     )
     def derivative(call: Call, transform: str = transform) -> Piece | Refusal:
-        found = _arguments(call, "inputs")
-        if found is None:
+        arguments = _arguments(call, "inputs")
+        if arguments is None:
             return call.refuse(ONE_TENSOR)
-        text, number = found
+        text, number = arguments
         one = isinstance(call["inputs"].fact, Tensor)
         argnums = "" if one else f", argnums=({', '.join(map(str, range(number)))}{',' if number == 1 else ''})"
         return _detached(call, f"jax.{transform}({{func}}{argnums})({{inputs_given}})", inputs_given=text)

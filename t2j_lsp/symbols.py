@@ -58,10 +58,10 @@ class Symbols:
 
     def bound(self, scope: Scope | ast.Module) -> frozenset[str]:
         """Names that belong to a scope itself: its parameters, and whatever it binds and doesn't declare global."""
-        found = self._bound.get(scope)
-        if found is None:
-            found = self._bound[scope] = frozenset(self._bound_by(scope))
-        return found
+        names = self._bound.get(scope)
+        if names is None:
+            names = self._bound[scope] = frozenset(self._bound_by(scope))
+        return names
 
     def _bound_by(self, scope: Scope | ast.Module) -> Iterator[str]:
         match scope:
@@ -107,8 +107,8 @@ class Symbols:
         return self._names_in(self._tables[scope.name, scope.lineno])
 
     def _names_in(self, table: symtable.SymbolTable) -> frozenset[str]:
-        found = {self._plain(name, table) for name in table.get_identifiers() if not name.startswith(".")}
-        return frozenset(found.union(*(self._names_in(child) for child in table.get_children())))
+        names = {self._plain(name, table) for name in table.get_identifiers() if not name.startswith(".")}
+        return frozenset(names.union(*(self._names_in(child) for child in table.get_children())))
 
     @cached_property
     def unbound(self) -> frozenset[str]:
@@ -157,21 +157,21 @@ class Symbols:
     @cached_property
     def stars(self) -> tuple[ast.ImportFrom, ...]:
         """Every ``from module import *``."""
-        found = (n for n in ast.walk(self.tree) if isinstance(n, ast.ImportFrom))
-        return tuple(n for n in found if n.names[0].name == "*")
+        imports = (n for n in ast.walk(self.tree) if isinstance(n, ast.ImportFrom))
+        return tuple(n for n in imports if n.names[0].name == "*")
 
     @cached_property
     def _imports(self) -> dict[Scope | None, dict[str, frozenset[str]]]:
-        found: dict[Scope | None, dict[str, frozenset[str]]] = {}
+        imports: dict[Scope | None, dict[str, frozenset[str]]] = {}
         stack: list[tuple[ast.AST, Scope | None]] = [(self.tree, None)]
         while stack:
             node, scope = stack.pop()
             if isinstance(node, ast.Import | ast.ImportFrom):
-                self._add_import(node, scope, found.setdefault(scope, {}))
+                self._add_import(node, scope, imports.setdefault(scope, {}))
             elif isinstance(node, FunctionNode | ast.ClassDef):
                 scope = node
             stack += [(n, scope) for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr)]
-        return found
+        return imports
 
     def _add_import(
         self, node: ast.Import | ast.ImportFrom, scope: Scope | None, found: dict[str, frozenset[str]]
@@ -228,22 +228,22 @@ def statement_of_the_file(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> 
 
 def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Scope]:
     """The scopes that a node stands in, innermost first; decorators, defaults and bases stand outside of theirs."""
-    found: list[Scope] = []
+    scopes: list[Scope] = []
     below, at = node, parents.get(node)
     while at is not None:
         match at:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if isinstance(below, ast.stmt):
-                    found.append(at)
+                    scopes.append(at)
             case ast.Lambda():
                 if below is at.body:
-                    found.append(at)
+                    scopes.append(at)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 first = at.generators[0]
                 if below is not first or not _stands_in(node, first.iter, parents):
-                    found.append(at)
+                    scopes.append(at)
         below, at = at, parents.get(at)
-    return found
+    return scopes
 
 
 def _stands_in(node: ast.AST, outer: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

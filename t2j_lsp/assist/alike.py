@@ -41,11 +41,11 @@ def _pieces(source: str) -> frozenset[str]:
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    found = set()
+    pieces = set()
     for statement in ast.walk(tree):
         if isinstance(statement, ast.stmt) and not isinstance(statement, _COMMON) and not _starts_base(statement):
-            found.add(ast.dump(_Anonymous(own).visit(_head(statement))))
-    return frozenset(found)
+            pieces.add(ast.dump(_Anonymous(own).visit(_head(statement))))
+    return frozenset(pieces)
 
 
 def _starts_base(statement: ast.stmt) -> bool:

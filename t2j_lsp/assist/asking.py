@@ -133,11 +133,11 @@ def file_tester(path: Path, interpreters: Interpreters, timeout: float = 120.0) 
                 if not texts[name]:
                     return None
                 programs = Programs(path, candidate, neighbour)
-                found: TestReport = compare_tests(pool, programs, tests, texts[name], translated, timeout)
+                report: TestReport = compare_tests(pool, programs, tests, texts[name], translated, timeout)
             except (PytestMissing, RemoteError, WorkerError, T2JError):
                 return None
-            ends = dict.fromkeys(found.agree, "passed") | {one.name: one.message for one in found.differ}
-            return TestRun(found.torch_code, found.jax_code, ends) if ends else None
+            ends = dict.fromkeys(report.agree, "passed") | {one.name: one.message for one in report.differ}
+            return TestRun(report.torch_code, report.jax_code, ends) if ends else None
 
         yield test
 

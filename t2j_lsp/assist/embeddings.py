@@ -57,8 +57,8 @@ class Embedder:
         options = {"max_retries": where.retries, "timeout": where.timeout}
         try:
             with openai.OpenAI(api_key=where.key or "none", base_url=where.base_url, **options) as client:  # type: ignore[arg-type]
-                found = client.embeddings.create(model=where.model, input=texts, encoding_format="float").data
-            vectors = [_unit(one.embedding) for one in sorted(found, key=lambda one: one.index)]
+                response = client.embeddings.create(model=where.model, input=texts, encoding_format="float").data
+            vectors = [_unit(one.embedding) for one in sorted(response, key=lambda one: one.index)]
         except openai.APIStatusError as error:
             raise ModelError(f"{where.host} answered {error.status_code}") from None
         except (openai.APIError, OSError, ValueError, TypeError, AttributeError) as error:
@@ -92,15 +92,15 @@ class Embedder:
         return file
 
     def _kept(self, keys: Sequence[str]) -> dict[str, Vector]:
-        found: dict[str, Vector] = {}
+        kept: dict[str, Vector] = {}
         with self._file() as file:
             for key in keys:
                 if file is None:
                     break
                 row = file.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = array("f", row[0])
-        return found
+                    kept[key] = array("f", row[0])
+        return kept
 
     def _keep(self, vectors: dict[str, Vector]) -> None:
         with self._file() as file:
@@ -145,7 +145,7 @@ class EmbeddedIndex:
                 self._on_progress(f"no embeddings ({error}); fixed bugs are found by full-text search alone")
         if not self._works:
             return self._index.search(query, limit, but, tokens, distinct)
-        by_words = [found.pair for found in self._index.search(query, len(self._pairs))]
+        by_words = [ranked.pair for ranked in self._index.search(query, len(self._pairs))]
         scores: dict[str, float] = {}
         for ranking in (by_words, near):
             for rank, pair in enumerate(ranking, 1):

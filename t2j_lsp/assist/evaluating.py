@@ -36,7 +36,7 @@ def programs_of(folder: Path) -> tuple[list[EvaluatedProgram], list[str]]:
     files = [p for p in files if not (p.stem.endswith(SUFFIX) and _source_of(p).exists())]
     if not files:
         raise T2JError(f"{folder} holds no .py files")
-    found, errors = [], []
+    programs, errors = [], []
     for path in files:
         try:
             translation = convert_file(path, Options()).translation
@@ -47,8 +47,8 @@ def programs_of(folder: Path) -> tuple[list[EvaluatedProgram], list[str]]:
             continue
         name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
         same = same_program(path, translation.source, brought_fixed_bugs())
-        found.append(EvaluatedProgram(name, path, translation, same, reference))
-    return found, errors
+        programs.append(EvaluatedProgram(name, path, translation, same, reference))
+    return programs, errors
 
 
 def evaluated(

@@ -57,8 +57,8 @@ def exported(
     train, test = split(dialogues, test_share)
     names = frozenset[str]().union(*(known(dialogue.source) for dialogue in test))
     examples = [_without(example, names) for example in export(train, form)]
-    found = leaks(train, test, examples, names)
-    return Exported(examples, list(export(test, form)), (len(train), len(test)), found)
+    leaked = leaks(train, test, examples, names)
+    return Exported(examples, list(export(test, form)), (len(train), len(test)), leaked)
 
 
 def leaks(

@@ -64,8 +64,8 @@ def failure_of(verdict: ObjectVerdict) -> CandidateFailure | None:
     )
     if reason.startswith(LOADS):
         return CandidateFailure("does not load", reason.removeprefix(LOADS), lines)
-    if found := FAILS.match(reason):
-        return CandidateFailure("raises", reason[found.end() :], lines)
+    if match := FAILS.match(reason):
+        return CandidateFailure("raises", reason[match.end() :], lines)
     return CandidateFailure("differs", reason, lines)
 
 

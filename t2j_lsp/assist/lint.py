@@ -73,8 +73,8 @@ def problems(added: str, code: str, known: frozenset[str] = frozenset(), python:
         own = ast.parse(added)
     except SyntaxError as error:
         return [f"it is no Python: {error.msg}"]
-    found = [*_forbidden(own, known)]
-    return found or _unknown_names(tree, own, python or sys.executable)
+    issues = [*_forbidden(own, known)]
+    return issues or _unknown_names(tree, own, python or sys.executable)
 
 
 def _forbidden(tree: ast.Module, known: frozenset[str]) -> Iterator[str]:

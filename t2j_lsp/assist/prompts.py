@@ -105,14 +105,14 @@ def retrieved(
     translation: Translation, spans: Sequence[RefusedSpan], index: BugIndex, tokens: int = TOKENS
 ) -> tuple[Pair, ...]:
     """The fixed bugs that help with refused spans, within a budget that the spans share; best first, none twice."""
-    found: dict[str, tuple[float, Pair]] = {}
+    best: dict[str, tuple[float, Pair]] = {}
     for span in spans:
         words = " ".join([*span.names, *(finding.reason for finding in span.findings)])
         query = Query(span.source(translation.source), span.converted(translation.code), "", words)
         for one in index.search(query, limit=PAIRS, tokens=tokens // len(spans), distinct=True):
-            if one.score > found.get(one.pair.id, (0.0,))[0]:
-                found[one.pair.id] = (one.score, one.pair)
-    return tuple(pair for _, pair in sorted(found.values(), key=lambda item: -item[0])[:PAIRS])
+            if one.score > best.get(one.pair.id, (0.0,))[0]:
+                best[one.pair.id] = (one.score, one.pair)
+    return tuple(pair for _, pair in sorted(best.values(), key=lambda item: -item[0])[:PAIRS])
 
 
 def as_json(pairs: Sequence[Pair]) -> str:

@@ -137,17 +137,17 @@ class _Loop:
                 self.on_progress(str(error))
                 self.result.ended = "no answer"
                 return
-            found = await self._judged(reply)
-            self._keep(found, endpoint)
-            self._record(found, number, "translate" if number == 1 else "repair", endpoint, prompt, messages, started)
+            judged = await self._judged(reply)
+            self._keep(judged, endpoint)
+            self._record(judged, number, "translate" if number == 1 else "repair", endpoint, prompt, messages, started)
             if not self.result.left:
                 self.result.ended = "all verified"
                 return
-            gained.append(max(gained[-1], self._score(found)))
+            gained.append(max(gained[-1], self._score(judged)))
             if len(gained) > self.budget.patience and gained[-1] <= gained[-1 - self.budget.patience]:
                 self.result.ended = "no gain"
                 return
-            feedback = await asyncio.to_thread(self._feedback, found)
+            feedback = await asyncio.to_thread(self._feedback, judged)
             messages = [*prompt.messages, {"role": "assistant", "content": reply.text}, feedback]
         self.result.ended = "rounds"
 
@@ -160,33 +160,33 @@ class _Loop:
 
     async def _judged(self, reply: Reply) -> Round:
         """Reads an answer, looks at it, and has it run."""
-        found = Round(reply)
+        judged_round = Round(reply)
         numbers = {span.number for span in self.result.left}
         if reply.finish != "stop":
             why = reply.finish or "the connection ended"
-            return self._refused(found, numbers, "no answer", f"The answer was cut off ({why}). Answer shorter.")
+            return self._refused(judged_round, numbers, "no answer", f"The answer was cut off ({why}). Answer shorter.")
         try:
-            found.answer = read_answer(reply.text, numbers)
+            judged_round.answer = read_answer(reply.text, numbers)
         except AnswerError as error:
-            return self._refused(found, numbers, "no answer", str(error))
-        for group in self._together(found.answer):
+            return self._refused(judged_round, numbers, "no answer", str(error))
+        for group in self._together(judged_round.answer):
             twin = next((why for old, why in self.failed if _same(old, group)), None)
             if twin is not None:
-                found.results |= dict.fromkeys(
+                judged_round.results |= dict.fromkeys(
                     set(group) - {0}, f"This is the same code as before, which failed: {twin}"
                 )
-                found.tags.append("duplicate")
-        fresh = {n: code for n, code in found.answer.spans.items() if n not in found.results}
+                judged_round.tags.append("duplicate")
+        fresh = {n: code for n, code in judged_round.answer.spans.items() if n not in judged_round.results}
         if not fresh:
-            return found
-        found.code = self._candidate(fresh, found.answer.head)
-        written = "\n".join([found.answer.head, *("\n".join(indented(code)) for code in fresh.values())])
+            return judged_round
+        judged_round.code = self._candidate(fresh, judged_round.answer.head)
+        written = "\n".join([judged_round.answer.head, *("\n".join(indented(code)) for code in fresh.values())])
         known = frozenset(_roots(self.translation.code)) - {"torch", "torchvision"}
-        wrong = await asyncio.to_thread(lint.problems, written, found.code, known, self.python)
+        wrong = await asyncio.to_thread(lint.problems, written, judged_round.code, known, self.python)
         if wrong:
-            return self._refused(found, set(fresh), "lint", "; ".join(wrong))
-        await self._run(found, fresh)
-        return found
+            return self._refused(judged_round, set(fresh), "lint", "; ".join(wrong))
+        await self._run(judged_round, fresh)
+        return judged_round
 
     async def _run(self, found: Round, fresh: Mapping[int, str]) -> None:
         """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
@@ -252,8 +252,8 @@ class _Loop:
 
     def _together(self, answer: Answer) -> list[dict[int, Fingerprint]]:
         """Answers that a check judges together. Which of them is wrong, it can't say: one may be right again."""
-        found = self._by_object(answer.spans).items()
-        groups = [group for name, numbers in found for group in ([numbers] if name else [[n] for n in numbers])]
+        fingerprints = self._by_object(answer.spans).items()
+        groups = [group for name, numbers in fingerprints for group in ([numbers] if name else [[n] for n in numbers])]
         head = fingerprint(answer.head)
         return [{0: head} | {n: fingerprint(answer.spans[n]) for n in numbers} for numbers in groups]
 
@@ -307,8 +307,8 @@ class _Loop:
             answers[number] = mark + "\n".join(indented(draft.code))
         left = {finding for span in self.result.left for finding in span.findings}
         asked = {finding for span in self.spans for finding in span.findings}
-        found = replaced(self.translation, answers, "\n".join(self.heads), self.spans)
-        return replace(found, findings=tuple(f for f in found.findings if f not in asked or f in left))
+        translation = replaced(self.translation, answers, "\n".join(self.heads), self.spans)
+        return replace(translation, findings=tuple(f for f in translation.findings if f not in asked or f in left))
 
     def _object(self, span: RefusedSpan) -> str:
         """The class or function of the source in which a span stands; empty outside of any."""
@@ -381,10 +381,10 @@ def _same(one: Mapping[int, Fingerprint], other: Mapping[int, Fingerprint]) -> b
 
 def _roots(code: str) -> set[str]:
     """The packages that a program imports."""
-    found = set()
+    roots = set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
-            found |= {a.name.split(".")[0] for a in node.names}
+            roots |= {a.name.split(".")[0] for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+            roots.add(node.module.split(".")[0])
+    return roots

@@ -63,5 +63,5 @@ def _assigned(code: str) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     inside = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
-    found = [n.id for f in inside for n in ast.walk(f) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return list(dict.fromkeys(found))
+    names = [n.id for f in inside for n in ast.walk(f) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return list(dict.fromkeys(names))

@@ -53,14 +53,14 @@ def refused_spans(translation: Translation) -> tuple[RefusedSpan, ...]:
             smallest = min(around, key=lambda e: (e.source_end_line - e.source_line, e.end_line - e.line))
             by_entry.setdefault(smallest, []).append(gap)
     lines = translation.code.splitlines()
-    found: list[RefusedSpan] = []
+    spans: list[RefusedSpan] = []
     for entry in sorted(by_entry, key=lambda e: e.line):
         first = entry.line
         while first > 1 and lines[first - 2].strip().startswith(MARK):
             first -= 1
         place = (entry.source_line, entry.source_end_line, first, entry.end_line)
-        found.append(RefusedSpan(len(found) + 1, *place, tuple(by_entry[entry])))
-    return tuple(found)
+        spans.append(RefusedSpan(len(spans) + 1, *place, tuple(by_entry[entry])))
+    return tuple(spans)
 
 
 def with_all(translation: Translation) -> Translation:
@@ -85,12 +85,12 @@ def with_all(translation: Translation) -> Translation:
 
 def definitions(code: str) -> dict[str, tuple[int, int]]:
     """First and last line of every class and function at the top level, decorators included; by name."""
-    found = {}
+    ranges = {}
     for node in ast.parse(code).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found[node.name] = (first, node.end_lineno or node.lineno)
-    return found
+            ranges[node.name] = (first, node.end_lineno or node.lineno)
+    return ranges
 
 
 def definition(code: str, name: str) -> str:
@@ -105,10 +105,10 @@ def users(code: str, name: str) -> set[str]:
     for user, place in definitions(code).items():
         nodes = ast.walk(ast.parse(_lines(code, *place)))
         named[user] = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found: set[str] = set()
-    while more := {n for n, words in named.items() if words & ({name} | found)} - found - {name}:
-        found |= more
-    return found
+    functions: set[str] = set()
+    while more := {n for n, words in named.items() if words & ({name} | functions)} - functions - {name}:
+        functions |= more
+    return functions
 
 
 def replaced(
@@ -150,14 +150,14 @@ def _unused_torch_imports(code: str) -> list[tuple[int, int]]:
     except SyntaxError:
         return []
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    found = []
+    unused = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             source = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
             bound = {a.asname or a.name.split(".")[0] for a in node.names}
             if all(name.split(".")[0] == "torch" for name in source) and not bound & used:
-                found.append((node.lineno, node.end_lineno or node.lineno))
-    return found
+                unused.append((node.lineno, node.end_lineno or node.lineno))
+    return unused
 
 
 def _lines(text: str, first: int, last: int) -> str:

@@ -106,17 +106,17 @@ class Attempt:
             self.preparation = self.preparing.of(self.item, seed, small=self.small)
         except RemoteError as error:
             raise NoVerdictError(self.session.torch_failed("does not load", error)) from error
-        found = self.preparation.found
-        if found.problems is not None:
+        plan = self.preparation.found
+        if plan.problems is not None:
             self.preparing.without_inputs.add(self.item.name)
             met = self.session.pool.refused["torch"]
-            raise NoVerdictError(refusal("torch", met[0]) if met else comment_wanted(self.item, found.problems))
+            raise NoVerdictError(refusal("torch", met[0]) if met else comment_wanted(self.item, plan.problems))
         self.jax_slice = self._cut(self.session.jax_side)
-        self.budget.smaller = found.smaller
+        self.budget.smaller = plan.smaller
         self.call: dict[str, Any] = {
-            "init": found.init,
-            "inputs": found.inputs,
-            "variants": found.variants,
+            "init": plan.init,
+            "inputs": plan.inputs,
+            "variants": plan.variants,
             "seed": seed,
         }
 
@@ -138,9 +138,9 @@ class Attempt:
 
     def observe_jax(self) -> None:
         """The conversion in float64, with torch's state, inputs and draws."""
-        self.evidence.jax[64] = found = self._jax(self.jax_slice, self.call, seconds=self.budget.left)
-        self.first_call = found.first
-        self._leave_out(found)
+        self.evidence.jax[64] = observed = self._jax(self.jax_slice, self.call, seconds=self.budget.left)
+        self.first_call = observed.first
+        self._leave_out(observed)
         self._judge()
 
     def ask_torch_what_rounding_does(self) -> None:
@@ -162,8 +162,8 @@ class Attempt:
         wide = self.evidence.jax[64]
         if self.differs or wide.errors or not self.budget.affords("float32", NARROW * self.first_call):
             return
-        self.evidence.jax[32] = found = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
-        self._leave_out(found)
+        self.evidence.jax[32] = observed = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
+        self._leave_out(observed)
         self._judge()
         self._round_otherwise(32)
 
@@ -261,8 +261,8 @@ class Attempt:
 
     def _without_jit(self) -> Observations | None:
         """What the conversion computes in evaluation mode without ``jit``: sooner had than by compiling with care."""
-        found = self._jax(self.jax_slice, self.call | {"variants": {}}, steps=0, seconds=self.budget.left, jit=False)
-        return found.observed.get("eval")
+        observed = self._jax(self.jax_slice, self.call | {"variants": {}}, steps=0, seconds=self.budget.left, jit=False)
+        return observed.observed.get("eval")
 
     def _has_nan(self) -> bool:
         """Whether any observation of either side in float64 holds NaN."""
@@ -347,7 +347,7 @@ class Attempt:
         name = self.judgement.difference.name if self.judgement.difference else ""
         bits = 64 if is_wide(name) else 32
         observed = self.evidence.jax[bits].observed.values() if bits in self.evidence.jax else ()
-        found = Run(
+        explained = Run(
             self.locator.request(self.judgement, self.torch_request)["mode"],
             is_wide(name),
             (_lines(self.torch_request), _lines(self.jax_request)),
@@ -358,7 +358,7 @@ class Attempt:
             alignment.error is not None,
             self.locator.place(alignment.error.frames) if alignment.error is not None else None,
         )
-        return explanation(alignment, found)
+        return explanation(alignment, explained)
 
     # --- the end --------------------------------------------------------------------------------------------------
 

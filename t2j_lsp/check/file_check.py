@@ -83,10 +83,10 @@ class FileCheck:
         """
         session = self.session
         preparation = self.preparing.of(item, session.settings.seed)
-        found = preparation.found
-        if found.problems is not None:
+        plan = preparation.found
+        if plan.problems is not None:
             return None
-        call = {"init": found.init, "inputs": found.inputs, "seed": session.settings.seed, "wide": False}
+        call = {"init": plan.init, "inputs": plan.inputs, "seed": session.settings.seed, "wide": False}
         pairing = pairing_of(session.torch_side, item, other)
         torch = session.requests.clock("torch", slice=preparation.torch_slice, **call)
         part = cut_jax(session.jax_side, other, preparation)

@@ -101,9 +101,9 @@ class Arguments:
     @property
     def code(self) -> list[str]:
         """The expressions among the values, which need the file's names."""
-        found: list[str] = [] if self.call is None else [self.call]
-        map_values((self.args, self.kwargs), lambda v: found.append(v.text) if isinstance(v, Code) else None)
-        return found
+        lines: list[str] = [] if self.call is None else [self.call]
+        map_values((self.args, self.kwargs), lambda v: lines.append(v.text) if isinstance(v, Code) else None)
+        return lines
 
     def __str__(self) -> str:
         if self.call is not None:

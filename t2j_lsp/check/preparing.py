@@ -51,11 +51,11 @@ class Preparing:
         plans = plans_for(side, item, self.seen)
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         part = side.cut(item.name, code).to_plain()
-        found = self._ask(part, plans, seed, small)
-        if found.problems is not None and retry and self._through_others(item):
+        prepared = self._ask(part, plans, seed, small)
+        if prepared.problems is not None and retry and self._through_others(item):
             return self.of(item, seed, retry=False, small=small)
-        self._remember(item.name, found.parts)
-        return Preparation(part, code, found)
+        self._remember(item.name, prepared.parts)
+        return Preparation(part, code, prepared)
 
     def _through_others(self, item: CheckedObject) -> bool:
         """Runs other classes in ways that name this one, to see how it is called: ``ResNet(Bottleneck, ...)``."""

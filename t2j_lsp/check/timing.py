@@ -30,10 +30,10 @@ def run_time(source: Path, converted: str, objects: Sequence[str], pool: Pool) -
         if other is None:
             return None
         try:
-            found = check.run_time(item, other)
+            timings = check.run_time(item, other)
         except (RemoteError, WorkerError):  # it may need what only a check replays
             return None
-        if found is None:
+        if timings is None:
             return None
-        total = {name: seconds + found[name] for name, seconds in total.items()}
+        total = {name: seconds + timings[name] for name, seconds in total.items()}
     return total if objects else None

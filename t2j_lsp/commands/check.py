@@ -112,11 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
         explain=arguments.explain,
         options=options,
     )
-    found = offered(report, arguments.source, arguments.converted, options)
+    offers = offered(report, arguments.source, arguments.converted, options)
     if arguments.json:
-        write_json(arguments.json, with_offers(report, found))
+        write_json(arguments.json, with_offers(report, offers))
     if arguments.json != "-":
-        show(report, found, explain=arguments.explain)
+        show(report, offers, explain=arguments.explain)
     return EXIT_CODES[report.verdict]
 
 
@@ -264,20 +264,20 @@ def uncovered(report: CheckReport) -> list[str]:
     """What the verdict on a file does not cover, by name and line, and what was compared of code that trains."""
     if report.coverage is None:
         return []
-    found = []
+    lines = []
     trains = {one.name for one in report.not_run}
     places = [f"{_called(one.name)} ({one.lines})" for one in report.coverage.not_run if one.name not in trains]
     if places:
-        found.append(f"converted, but not run: {', '.join(places)}")
+        lines.append(f"converted, but not run: {', '.join(places)}")
     if report.not_run:
         where = ", ".join(f"{_called(one.name)} ({one.lines})" for one in report.not_run)
         trained = [(o.name, text) for o in report.objects for text in o.stages["behavioral"].observed]
         parts = [f"{name} was trained with {text}" for name, text in trained if text.startswith("its own optimizer")]
-        found.append("; ".join([f"not run as a whole: {where}", *parts]))
+        lines.append("; ".join([f"not run as a whole: {where}", *parts]))
     if report.coverage.branches:
         where = ", ".join(f"{one.lines} of {one.name}" for one in report.coverage.branches)
-        found.append(f"branches that did not run: {where}")
-    return found
+        lines.append(f"branches that did not run: {where}")
+    return lines
 
 
 def _called(name: str) -> str:

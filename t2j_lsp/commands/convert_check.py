@@ -69,16 +69,16 @@ def check_all(
 
     They go to standard output, or to standard error where that has the code or the JSON report.
     """
-    found = Verdicts()
+    verdicts = Verdicts()
     to_check = [(c, target) for c, target in pairs if c.translation.converted or c.translation.gaps]
     free = arguments.output and arguments.json != "-"
     with progress("checking", total=len(to_check)) as shown, _workers(to_check, arguments) as pool:
         for conversion, target in to_check:
             shown.step(f"checking {conversion.path}")
-            found.append(_one(conversion, target, arguments, options, pool))
+            verdicts.append(_one(conversion, target, arguments, options, pool))
             shown.advance()
     with contextlib.redirect_stdout(sys.stdout if free else sys.stderr):
-        for one in found:
+        for one in verdicts:
             if len(pairs) > 1:
                 print(f"{one.path}:")
             if one.report is not None:
@@ -86,9 +86,9 @@ def check_all(
             else:
                 print(f"{one.reason}\n{one.verdict}")
         if len(pairs) > 1:
-            counts = Counter(one.verdict for one in found)
-            print(f"{len(found)} checked: " + ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind]))
-    return found
+            counts = Counter(one.verdict for one in verdicts)
+            print(f"{len(verdicts)} checked: " + ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER if counts[kind]))
+    return verdicts
 
 
 def _one(

@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     folders: dict[Path, str] = {path: suffix_at(path) for path in arguments.paths}
     files: list[Path] = []
     for path, suffix in folders.items():
-        found = [p for p in python_files(path) if not _is_conversion(p, suffix)] if path.is_dir() else [path]
-        if not found:
+        sources = [p for p in python_files(path) if not _is_conversion(p, suffix)] if path.is_dir() else [path]
+        if not sources:
             raise T2JError(f"{path} holds no .py or .ipynb files")
-        files += found
+        files += sources
     result = CoverageCounts()
     with progress("reading", total=len(files)) as shown:
         paths, options = list(dict.fromkeys(files)), Options(target=arguments.target)

@@ -49,21 +49,21 @@ def run(arguments: argparse.Namespace) -> int:
         _print_counts(arguments.files, dialogues)
         return 0
     examples = brought_fixed_bugs()
-    found = exported(
+    export = exported(
         dialogues,
         FORMATS[arguments.format],
         arguments.test,
         lambda source: same_program(PurePath(), source, examples),
     )
-    if found.leaks.total:
-        raise T2JError(f"nothing is written: {_leaks(found)}")
-    _write(arguments.output, found)
+    if export.leaks.total:
+        raise T2JError(f"nothing is written: {_leaks(export)}")
+    _write(arguments.output, export)
     rows = [
         [side, str(count), str(len(rows))]
-        for side, count, rows in zip(SIDES, found.dialogues, (found.train, found.test), strict=True)
+        for side, count, rows in zip(SIDES, export.dialogues, (export.train, export.test), strict=True)
     ]
     print_table(["side", "dialogues", f"examples ({arguments.format})"], rows, numeric=(1, 2))
-    print(_leaks(found))
+    print(_leaks(export))
     return 0
 
 

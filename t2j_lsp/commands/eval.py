@@ -161,13 +161,13 @@ def _announced(arguments: argparse.Namespace, settings: EvaluationSettings, aske
 
 
 def _versions() -> dict[str, str]:
-    found = {"t2j": __version__}
+    versions = {"t2j": __version__}
     for name in (*NEEDED, *PACKAGES, "torch", "jax", "flax", "optax"):
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _print(report: dict[str, Any]) -> None:

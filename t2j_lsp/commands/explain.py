@@ -29,12 +29,12 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; T2JError with close matches where there is no rule."""
-    found = explain(arguments.name)
-    if found is None:
+    explanation = explain(arguments.name)
+    if explanation is None:
         close = close_names(arguments.name)
         hint = f"; did you mean {', '.join(close)}?" if close else ""
         raise T2JError(f"no rule for {arguments.name}{hint}")
-    name, doc = found
+    name, doc = explanation
     similar = similar_with_own().about(name)
     if arguments.json:
         write_json(arguments.json, report(name, doc, similar))

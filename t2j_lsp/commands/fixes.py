@@ -68,13 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     source = _read(arguments.source)
     reference = convert_file(Path(arguments.source), Options()).translation.code if arguments.source else ""
     query = Query(source, _read(arguments.code), words, words, reference)
-    found = index_with_own().search(query, limit=arguments.limit, distinct=True)
-    if not found:
+    matches = index_with_own().search(query, limit=arguments.limit, distinct=True)
+    if not matches:
         raise T2JError("no fixed bug is like this")
     if arguments.json:
-        write_json(arguments.json, report(found))
+        write_json(arguments.json, report(matches))
     if arguments.json != "-":
-        print("\n\n".join(text(one.pair) for one in found))
+        print("\n\n".join(text(one.pair) for one in matches))
     return 0
 
 
@@ -142,15 +142,15 @@ def mended(before: CheckReport, after: CheckReport, files: tuple[Path, Path, Pat
 
     verdicts = {one.name: one for one in after.objects}
     programs = [(path, read_source(path).text) for path in files]
-    found = []
+    examples = []
     for one in before.objects:
         failure, second = failure_of(one), verdicts.get(one.name)
         if failure is None or second is None or second.verdict is not VerdictKind.EQUIVALENT:
             continue
         torch, wrong, right = (cut(path, program, one.name) for path, program in programs)
         if torch is not None and wrong is not None and right is not None:
-            found.append(captured(one.name, torch, wrong, right, failure, why))
-    if not found:
+            examples.append(captured(one.name, torch, wrong, right, failure, why))
+    if not examples:
         stand = "; ".join(f"{o.name} {o.verdict}, then {verdicts[o.name].verdict}" for o in before.objects)
         raise T2JError(f"nothing is kept: it takes an object that was different and is equivalent now ({stand})")
-    return found
+    return examples

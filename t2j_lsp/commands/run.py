@@ -143,5 +143,5 @@ def show(report: ProgramReport) -> None:
 def _places(report: ProgramReport) -> str:
     one = report.divergence
     sides = {"torch": one.torch, "jax": one.jax} if one else {}
-    found = ", ".join(f"{side} {place}" for side, place in sides.items() if place)
-    return f" ({found})" if found else ""
+    places = ", ".join(f"{side} {place}" for side, place in sides.items() if place)
+    return f" ({places})" if places else ""

@@ -191,10 +191,10 @@ def _of_all(counts: dict[str, int], one: str, more: str) -> str:
 
 def file_verdict(kinds: Iterable[str], coverage: Coverage | None) -> VerdictKind:
     """The verdict on a file from those on its objects, and from what these cover where that was asked."""
-    found = set(kinds)
-    if VerdictKind.DIFFERENT in found:
+    distinct = set(kinds)
+    if VerdictKind.DIFFERENT in distinct:
         return VerdictKind.DIFFERENT
-    if VerdictKind.UNCHECKED in found or not found or (coverage is not None and not coverage.complete):
+    if VerdictKind.UNCHECKED in distinct or not distinct or (coverage is not None and not coverage.complete):
         return VerdictKind.UNCHECKED
     return VerdictKind.EQUIVALENT
 

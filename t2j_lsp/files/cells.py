@@ -70,9 +70,11 @@ class NotebookProgram:
 
 def with_displays(torch: NotebookProgram, jax: NotebookProgram) -> tuple[str, str]:
     """Both programs with a call of `DISPLAY` around the last expression of each cell that ends in one on both sides."""
-    found = [_last_expressions(one) for one in (torch, jax)]
-    common = found[0].keys() & found[1].keys()
-    return _displaying(torch.text, [found[0][c] for c in common]), _displaying(jax.text, [found[1][c] for c in common])
+    displayed = [_last_expressions(one) for one in (torch, jax)]
+    common = displayed[0].keys() & displayed[1].keys()
+    return _displaying(torch.text, [displayed[0][c] for c in common]), _displaying(
+        jax.text, [displayed[1][c] for c in common]
+    )
 
 
 def _last_expressions(program: NotebookProgram) -> dict[int, ast.expr]:
@@ -83,12 +85,12 @@ def _last_expressions(program: NotebookProgram) -> dict[int, ast.expr]:
         place = program.lines.place(node.lineno)
         if place is not None:
             last[place[0]] = node
-    found = {}
+    expressions = {}
     for cell, node in last.items():
         end = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :]
         if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Await | ast.Yield) and b";" not in end:
-            found[cell] = node.value
-    return found
+            expressions[cell] = node.value
+    return expressions
 
 
 def _displaying(text: str, expressions: list[ast.expr]) -> str:

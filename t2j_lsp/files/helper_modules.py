@@ -107,13 +107,13 @@ def _bound(tree: ast.Module) -> set[str]:
 
 def _imports(tree: ast.Module) -> set[str]:
     """Every import at the top level, one name each."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
-            found |= {ast.unparse(ast.Import([alias])) for alias in node.names}
+            modules |= {ast.unparse(ast.Import([alias])) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {ast.unparse(ast.ImportFrom(node.module, [alias], node.level)) for alias in node.names}
-    return found
+            modules |= {ast.unparse(ast.ImportFrom(node.module, [alias], node.level)) for alias in node.names}
+    return modules
 
 
 def _behind_imports(tree: ast.Module) -> int:

@@ -15,13 +15,13 @@ def conversions_beside(source: Path, target: Path, code: str) -> dict[str, str]:
     if not target.stem.startswith(source.stem) or target.stem == source.stem:
         return {}
     suffix = target.stem.removeprefix(source.stem)
-    found = {}
+    modules = {}
     for name in _imported(code):
         last = name.rpartition(".")[2]
         written, original = target.with_name(f"{last}{suffix}.py"), source.with_name(f"{last}.py")
         if last and written.is_file() and original.is_file() and written.resolve() != target.resolve():
-            found[name] = f"{name}{suffix}"
-    return found
+            modules[name] = f"{name}{suffix}"
+    return modules
 
 
 def repointed(code: str, modules: Mapping[str, str]) -> str:
@@ -48,10 +48,10 @@ def repointed(code: str, modules: Mapping[str, str]) -> str:
 
 def _imported(code: str) -> set[str]:
     """The modules that a file imports by names without dots in them."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
+            modules.add(node.module)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {alias.name for alias in node.names if "." not in alias.name}
-    return found
+            modules |= {alias.name for alias in node.names if "." not in alias.name}
+    return modules

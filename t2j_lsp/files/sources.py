@@ -37,8 +37,8 @@ class SourceFile:
         try:
             return text.encode(self.encoding)
         except UnicodeEncodeError as error:
-            found = text[error.start : error.end]
-            raise T2JError(f"the output holds {found!r}, which {self.encoding} can't encode") from None
+            unencodable = text[error.start : error.end]
+            raise T2JError(f"the output holds {unencodable!r}, which {self.encoding} can't encode") from None
 
 
 def decode(data: bytes) -> SourceFile:

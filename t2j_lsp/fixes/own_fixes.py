@@ -242,10 +242,10 @@ def _in_words(name: str, wrong: str, right: str) -> str:
 
 def _versions() -> dict[str, str]:
     """The versions of the packages that are installed beside t2j."""
-    found = {}
+    versions = {}
     for package in ("torch", "jax", "flax", "optax"):
         try:
-            found[package] = importlib.metadata.version(package)
+            versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -279,11 +279,11 @@ def chosen(
     ranked: Iterable[SimilarPair], limit: int, tokens: int | None = None, distinct: bool = False
 ) -> list[SimilarPair]:
     """The first of a ranking that fit into a prompt; the arguments are those of ``BugIndex.search``."""
-    found: list[SimilarPair] = []
+    pairs: list[SimilarPair] = []
     causes: set[str] = set()
     left = tokens
     for one in ranked:
-        if len(found) == limit:
+        if len(pairs) == limit:
             break
         if distinct and one.pair.bug.root_cause in causes:
             continue
@@ -293,8 +293,8 @@ def chosen(
                 continue
             left -= size
         causes.add(one.pair.bug.root_cause)
-        found.append(one)
-    return found
+        pairs.append(one)
+    return pairs
 
 
 class BugIndex(Protocol):

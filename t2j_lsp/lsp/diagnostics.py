@@ -45,17 +45,17 @@ class Diagnostics:
 
     def static(self, program: Program) -> dict[str, list[types.Diagnostic]]:
         """The findings of a program's last analysis at their present places, by document."""
-        found: dict[str, list[types.Diagnostic]] = {uri: [] for uri, _, _ in program.parts()}
+        by_uri: dict[str, list[types.Diagnostic]] = {uri: [] for uri, _, _ in program.parts()}
         settings = self.session.settings_for(program.uri)
         current = self.session.service.current(program)
         if current is None or not settings.diagnostics:
-            return found
+            return by_uri
         mends_elsewhere = self._open_conversion(program.uri) is not None
         for finding, span in self._findings(program, *current):
             if finding.code not in settings.ignore:
                 uri, _ = program.place(span.line - 1)
-                found.setdefault(uri, []).append(self._diagnostic(program, finding, span, mends_elsewhere))
-        return found
+                by_uri.setdefault(uri, []).append(self._diagnostic(program, finding, span, mends_elsewhere))
+        return by_uri
 
     def _findings(self, program: Program, analysis: Analysis, lines: LineMap) -> Iterator[tuple[Finding, Span]]:
         """What is found in a program, at its present places; in a conversion also what is marked there."""

@@ -33,10 +33,12 @@ def edit_of(
         return types.WorkspaceEdit(changes=edits)
     annotated = bool(caveats or in_place) and session.client.annotations
     changes: list[types.TextDocumentEdit] = []
-    for uri, found in edits.items():
+    for uri, text_edits in edits.items():
         document = session.store.document(uri)
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
-        listed = [types.AnnotatedTextEdit(_ANNOTATION, e.range, e.new_text) for e in found] if annotated else found
+        listed = (
+            [types.AnnotatedTextEdit(_ANNOTATION, e.range, e.new_text) for e in text_edits] if annotated else text_edits
+        )
         changes.append(types.TextDocumentEdit(identifier, list(listed)))
     annotations = {_ANNOTATION: annotation(caveats, in_place)} if annotated else None
     return types.WorkspaceEdit(document_changes=list(changes), change_annotations=annotations)
@@ -113,7 +115,7 @@ def text_edit(session: Session, document: Document, edit: types.TextEdit) -> typ
 def joined(edits: Sequence[types.WorkspaceEdit]) -> types.WorkspaceEdit:
     """Edits of different files as one, which the user takes back at once."""
     changes = [change for edit in edits for change in edit.document_changes or ()]
-    plain = {uri: found for edit in edits for uri, found in (edit.changes or {}).items()}
+    plain = {uri: text_edits for edit in edits for uri, text_edits in (edit.changes or {}).items()}
     annotations = [note for edit in edits for note in (edit.change_annotations or {}).values()]
     notes = sorted({note.description or "" for note in annotations})
     label = annotations[0].label if annotations else ""

@@ -86,19 +86,19 @@ def torch_page(name: str) -> str | None:
 
 def library_pages(name: str, code: str) -> dict[str, str]:
     """The pages of what the JAX code of a name uses, by library: JAX, Flax, optax; of each the first telling one."""
-    found: dict[str, str] = {}
+    pages: dict[str, str] = {}
     if name in _TOPICS:
-        found["JAX"] = JAX_ARRAYS
+        pages["JAX"] = JAX_ARRAYS
     if _AT.search(code):
-        found["JAX"] = f"{_JAX}jax.Array.at.html"
+        pages["JAX"] = f"{_JAX}jax.Array.at.html"
     telling = {m.group().rstrip("("): m for m in _LIBRARY_NAME.finditer(code)}
     for minor in (False, True):
         for text, match in telling.items():
             library, address = _page(match[1], match[2], bool(match[3]))
             if (text in _MINOR) is minor and address is not None:
-                found.setdefault(library, address)
-        if found:
-            return found
+                pages.setdefault(library, address)
+        if pages:
+            return pages
     related = _RELATED.get(name)
     return library_pages("", related) if related is not None else {}
 

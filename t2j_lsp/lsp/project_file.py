@@ -33,14 +33,14 @@ class ProjectFiles:
 
     def refresh(self) -> list[str]:
         """Look at the files again; the URIs of those of which something is or was wrong."""
-        found = {}
+        files = {}
         for path in self._paths():
             uri = self.session.pairs.spelled(path)
             diagnostics = self._diagnostics(uri, path)
             if diagnostics:
-                found[uri] = diagnostics
-        before, self.found = self.found, found
-        return [*{**before, **found}]
+                files[uri] = diagnostics
+        before, self.found = self.found, files
+        return [*{**before, **files}]
 
     def _paths(self) -> set[Path]:
         opened = [path for uri in self.session.store.documents if (path := to_path(uri)) is not None]

@@ -78,14 +78,14 @@ class Migration:
     @property
     def counts(self) -> dict[State, int]:
         """How many files are in each state."""
-        found = Counter(file.state for file in self.files)
-        return {state: found[state] for state in STATES}
+        counted = Counter(file.state for file in self.files)
+        return {state: counted[state] for state in STATES}
 
     @property
     def symbol_counts(self) -> dict[State, int]:
         """How many classes and functions are in each state."""
-        found = Counter(symbol.state for file in self.files for symbol in file.symbols)
-        return {state: found[state] for state in STATES}
+        counted = Counter(symbol.state for file in self.files for symbol in file.symbols)
+        return {state: counted[state] for state in STATES}
 
 
 @dataclass(slots=True)
@@ -192,12 +192,12 @@ class Surveyor:
         except (OSError, SourceError) as error:
             problems.append(f"{path.name} can't be read: {getattr(error, 'strerror', None) or error}")
             return None
-        found = _outline(path, text, any_text)
-        if found.problem is not None and before is not None and buffer is not None:
+        outline = _outline(path, text, any_text)
+        if outline.problem is not None and before is not None and buffer is not None:
             # Somebody is typing: what was there a moment ago is there in a moment again.
-            found = replace(found, definitions=before.outline.definitions)
-        self._seen[path] = _Seen(stamp, found, any_text or found.torch)
-        return found
+            outline = replace(outline, definitions=before.outline.definitions)
+        self._seen[path] = _Seen(stamp, outline, any_text or outline.torch)
+        return outline
 
     def _are_same(self, digests: Mapping[str, str]) -> bool:
         """Whether files have the bytes that they had when a check read them."""
@@ -234,13 +234,13 @@ def survey(folders: Iterable[Path], suffix: str = SUFFIX) -> Migration:
 
 def _listing(folders: Mapping[Path, str]) -> tuple[list[tuple[Path, Path, str]], bool]:
     """The Python files under folders, each in the innermost one; and whether there are more than fit."""
-    found: dict[Path, tuple[Path, Path, str]] = {}
+    listed: dict[Path, tuple[Path, Path, str]] = {}
     for folder in sorted(folders, key=lambda f: -len(f.parts)):
         for path in python_files(folder) if folder.is_dir() else [folder]:
-            if len(found) >= MAX_FILES:
-                return list(found.values()), True
-            found.setdefault(path, (path, folder if folder.is_dir() else folder.parent, folders[folder]))
-    return sorted(found.values()), False
+            if len(listed) >= MAX_FILES:
+                return list(listed.values()), True
+            listed.setdefault(path, (path, folder if folder.is_dir() else folder.parent, folders[folder]))
+    return sorted(listed.values()), False
 
 
 def _hidden(path: Path) -> bool:
@@ -250,27 +250,27 @@ def _hidden(path: Path) -> bool:
 def _outline(path: Path, text: str, any_text: bool) -> Outline:
     if path.suffix == ".ipynb":
         return notebook_outline(text)
-    found = outline(text, definitions=False)
-    return outline(text) if any_text or found.torch and not found.ignored else found
+    result = outline(text, definitions=False)
+    return outline(text) if any_text or result.torch and not result.ignored else result
 
 
 def _symbol(one: Definition, converted: Outline, name: str, verdict: StoredVerdict | None) -> Symbol:
     """The state of a class or function, from its conversion and the verdict that holds."""
     new = next((d for d in converted.definitions if d.name == one.name), None)
-    found = Symbol(one.name, one.kind, one.line - 1, "converted", verdict=verdict)
+    symbol = Symbol(one.name, one.kind, one.line - 1, "converted", verdict=verdict)
     if converted.problem is not None:
-        return replace(found, state="gaps", reason=f"{name} can't be parsed: {converted.problem}")
+        return replace(symbol, state="gaps", reason=f"{name} can't be parsed: {converted.problem}")
     if new is None:
-        return replace(found, state="not started", reason=f"{name} has no {one.name}")
+        return replace(symbol, state="not started", reason=f"{name} has no {one.name}")
     reasons = [reason for line, reason in converted.gaps if new.first <= line <= new.last]
-    found = replace(found, gaps=len(reasons), reason=reasons[0] if reasons else None)
+    symbol = replace(symbol, gaps=len(reasons), reason=reasons[0] if reasons else None)
     if verdict is not None and verdict.verdict == VerdictKind.DIFFERENT:
-        return replace(found, state="different", reason=verdict.reason)
+        return replace(symbol, state="different", reason=verdict.reason)
     if reasons:
-        return replace(found, state="gaps")
+        return replace(symbol, state="gaps")
     if verdict is not None and verdict.verdict == VerdictKind.EQUIVALENT:
-        return replace(found, state="equivalent")
-    return replace(found, reason=f"unchecked: {verdict.reason}" if verdict is not None and verdict.reason else None)
+        return replace(symbol, state="equivalent")
+    return replace(symbol, reason=f"unchecked: {verdict.reason}" if verdict is not None and verdict.reason else None)
 
 
 def _file_state(symbols: Sequence[Symbol], converted: Outline, coverage: Coverage | None) -> State:

@@ -89,12 +89,12 @@ class Stored:
         self, verdicts: Mapping[str, VerdictKind], ran: Iterable[str]
     ) -> tuple[dict[str, VerdictKind], set[str]]:
         """New verdicts and what ran for them, with what is kept of other objects, and of what could not be repeated."""
-        found, keys = dict(verdicts), set(ran)
+        merged, keys = dict(verdicts), set(ran)
         for name, report in self.reports.items():
-            if found.get(name, VerdictKind.UNCHECKED) is VerdictKind.UNCHECKED:
-                found[name] = VerdictKind(report.form["verdict"])
+            if merged.get(name, VerdictKind.UNCHECKED) is VerdictKind.UNCHECKED:
+                merged[name] = VerdictKind(report.form["verdict"])
                 keys |= set(report.ran)
-        return found, keys
+        return merged, keys
 
     def _repeats(self, name: str, asked: Mapping[str, str], version: str) -> bool:
         one = self.reports.get(name)
@@ -187,13 +187,13 @@ def kept(source: Path, source_text: str, converted: Path, converted_text: str) -
 
 def digests_of(files: Iterable[Path]) -> dict[str, str]:
     """The digest of each file's bytes, by path; an empty one where it can't be read."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for path in files:
         try:
-            found[str(path)] = digest(path.read_bytes())
+            digests[str(path)] = digest(path.read_bytes())
         except OSError:
-            found[str(path)] = ""
-    return found
+            digests[str(path)] = ""
+    return digests
 
 
 def _bare(form: dict[str, Any]) -> dict[str, Any]:

@@ -71,11 +71,11 @@ def read_file(path: Path) -> Mapping[str, Any]:
 
 def _in_folder(folder: Path) -> Path:
     for pattern in (f"*.safetensors{_INDEX}", "*.safetensors", f"*.bin{_INDEX}", "*.bin"):
-        found = sorted(folder.glob(pattern))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise T2JError(f"{folder} holds several weight files ({', '.join(f.name for f in found)}): name one.")
+        paths = sorted(folder.glob(pattern))
+        if len(paths) == 1:
+            return paths[0]
+        if paths:
+            raise T2JError(f"{folder} holds several weight files ({', '.join(f.name for f in paths)}): name one.")
     raise T2JError(f"{folder} holds no .safetensors or .bin file.")
 
 

@@ -203,11 +203,11 @@ def _answered(turn: Turn, watched: Watched) -> Answered:
 
 
 def _solved(repair: Repair) -> dict[str, int]:
-    found: dict[str, int] = {}
+    solved: dict[str, int] = {}
     for draft in repair.drafts.values():
         if draft.verified:
-            found[draft.model] = found.get(draft.model, 0) + 1
-    return found
+            solved[draft.model] = solved.get(draft.model, 0) + 1
+    return solved
 
 
 def _same_code(left: str, right: str) -> bool:

@@ -38,15 +38,15 @@ def code_bleu(reference: str, candidate: str) -> CodeBleu:
         raise T2JError("CodeBLEU needs the codebleu package: pip install 't2j-lsp[llm]'") from None
     logging.disable(logging.WARNING)  # It says so whenever a reference has no data flow.
     try:
-        found = calc_codebleu([reference], [candidate], lang="python")
+        scores = calc_codebleu([reference], [candidate], lang="python")
     finally:
         logging.disable(logging.NOTSET)
     return CodeBleu(
-        found["codebleu"],
-        found["ngram_match_score"],
-        found["weighted_ngram_match_score"],
-        found["syntax_match_score"],
-        found["dataflow_match_score"],
+        scores["codebleu"],
+        scores["ngram_match_score"],
+        scores["weighted_ngram_match_score"],
+        scores["syntax_match_score"],
+        scores["dataflow_match_score"],
     )
 
 

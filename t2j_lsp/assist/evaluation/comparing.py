@@ -82,7 +82,7 @@ async def compare(
     """Has the drafts of each two arms compared, and gives each case its mean over the other arms."""
     arms = list(dict.fromkeys(case.arm for case in cases))
     by_place = {(case.arm, case.program): case for case in cases}
-    found = []
+    comparisons = []
     for first, second in combinations(arms, 2):
         result = ArmComparison(first, second)
         for name, program in programs.items():
@@ -92,12 +92,12 @@ async def compare(
             client.at(name, f"{first} against {second}")
             on_progress(f"{name}: asking {judge.model} which is better, {first} or {second}")
             await _compare(result, program, pair[0], pair[1], judge, client)
-        found.append(result)
+        comparisons.append(result)
     for case in cases:
-        given = [c.scores[case.program] for c in found if c.first == case.arm and case.program in c.scores]
-        given += [1 - c.scores[case.program] for c in found if c.second == case.arm and case.program in c.scores]
+        given = [c.scores[case.program] for c in comparisons if c.first == case.arm and case.program in c.scores]
+        given += [1 - c.scores[case.program] for c in comparisons if c.second == case.arm and case.program in c.scores]
         case.comparison = sum(given) / len(given) if given else None
-    return found
+    return comparisons
 
 
 async def _compare(

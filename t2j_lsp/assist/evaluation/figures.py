@@ -78,28 +78,28 @@ def of_arm(cases: Sequence[ProgramResult]) -> dict[str, Any]:
 
 def of_models(cases: Sequence[ProgramResult], order: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each model was asked, solved and took, in the order in which they are asked."""
-    found = {}
+    figures = {}
     for model in order:
         answers = [answer for case in cases for answer in case.answers if answer.model == model]
-        found[model] = {
+        figures[model] = {
             "cases": sum(any(answer.model == model for answer in case.answers) for case in cases),
             "answers": len(answers),
             "spans_verified": sum(case.solved.get(model, 0) for case in cases),
             "tokens_in": sum(answer.tokens_in for answer in answers),
             "tokens_out": sum(answer.tokens_out for answer in answers),
         }
-    return found
+    return figures
 
 
 def correlations(cases: Sequence[ProgramResult]) -> list[Correlation]:
     """Each metric against each weight of FixCost, over all verified cases of all arms that have both."""
-    found = []
+    computed = []
     for metric, read in METRICS.items():
         known = [(value, case.fix_cost) for case in cases if case.fix_cost and (value := read(case)) is not None]
         for cost in COSTS:
             points = [(float(value), float(getattr(steps, cost))) for value, steps in known]
-            found.append(correlation(metric, cost, points))
-    return found
+            computed.append(correlation(metric, cost, points))
+    return computed
 
 
 def _outcomes(found: Sequence[str]) -> dict[str, int]:
@@ -116,14 +116,14 @@ def _overclaim(said: Sequence[tuple[bool, bool]]) -> float | None:
 def _scores(cases: Sequence[ProgramResult]) -> dict[str, Any]:
     """A judge model's scores, and how many of its answers were none."""
     names = dict.fromkeys(name for case in cases for name in case.scores)
-    found = {}
+    scores = {}
     for name in names:
         given = [case.scores[name] for case in cases if name in case.scores]
-        found[name] = {
+        scores[name] = {
             **summary(score for score in given if score is not None).to_json(),
             "malformed": sum(score is None for score in given),
         }
-    return found
+    return scores
 
 
 def _run_time(cases: Sequence[ProgramResult]) -> dict[str, Any]:

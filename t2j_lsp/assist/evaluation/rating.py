@@ -71,15 +71,15 @@ def comparison_prompt(source: str, first: str, second: str) -> list[ChatMessage]
 
 def read_score(text: str) -> int | None:
     """The score in an answer: from one line ``SCORE: n``, or from an answer that is a digit; None from all else."""
-    found = set(_SCORE.findall(text)) or {text.strip()}
-    value = found.pop() if len(found) == 1 else ""
+    scores = set(_SCORE.findall(text)) or {text.strip()}
+    value = scores.pop() if len(scores) == 1 else ""
     return int(value) if re.fullmatch("[0-4]", value) else None
 
 
 def read_preference(text: str) -> Preference | None:
     """The preference in an answer: from one line ``BETTER: ...``, or from an answer that is one word."""
-    found = {word.lower() for word in _BETTER.findall(text)} or {text.strip().lower()}
-    return _PREFERENCES.get(found.pop()) if len(found) == 1 else None
+    preferences = {word.lower() for word in _BETTER.findall(text)} or {text.strip().lower()}
+    return _PREFERENCES.get(preferences.pop()) if len(preferences) == 1 else None
 
 
 async def ask_judge(client: ModelClient, judge: Endpoint, messages: list[ChatMessage]) -> Reply | None:

@@ -54,7 +54,7 @@ def to_json(
             for arm in arms
         },
         "comparisons": [comparison.to_json() for comparison in result.comparisons],
-        "correlations": [found.to_json() for found in correlations(result.cases)],
+        "correlations": [measured.to_json() for measured in correlations(result.cases)],
         "cases": [case.to_json() for case in result.cases],
     }
 
@@ -64,9 +64,9 @@ def tables(report: dict[str, Any]) -> list[Table]:
     arms = report["arms"]
     if not any(figures["n"] for figures in arms.values()):
         return []
-    found = [_success(arms), _outcomes(arms, "first"), _outcomes(arms, "last"), _rounds(arms), _cost(arms)]
-    found += [_spent(arms), _claims(arms), _scores(arms), _comparisons(report), _models(report), _run_time(arms)]
-    return [table for table in [*found, _correlations(report)] if table.rows]
+    sections = [_success(arms), _outcomes(arms, "first"), _outcomes(arms, "last"), _rounds(arms), _cost(arms)]
+    sections += [_spent(arms), _claims(arms), _scores(arms), _comparisons(report), _models(report), _run_time(arms)]
+    return [table for table in [*sections, _correlations(report)] if table.rows]
 
 
 def markdown(report: dict[str, Any]) -> str:
@@ -262,12 +262,16 @@ def _run_time(arms: dict[str, Any]) -> Table:
 
 def _correlations(report: dict[str, Any]) -> Table:
     by_metric: dict[str, list[dict[str, Any]]] = {}
-    for found in report["correlations"]:
-        by_metric.setdefault(found["metric"], []).append(found)
+    for correlation in report["correlations"]:
+        by_metric.setdefault(correlation["metric"], []).append(correlation)
     rows = [
-        [metric, str(found[0]["n"]), *(_coefficient(c, kind) for c in found for kind in ("pearson", "spearman"))]
-        for metric, found in by_metric.items()
-        if found[0]["n"]
+        [
+            metric,
+            str(correlation[0]["n"]),
+            *(_coefficient(c, kind) for c in correlation for kind in ("pearson", "spearman")),
+        ]
+        for metric, correlation in by_metric.items()
+        if correlation[0]["n"]
     ]
     reasons = dict.fromkeys(c["undefined"] for c in report["correlations"] if c["n"] and c["undefined"])
     costs = [c["against"] for c in report["correlations"][: len(COSTS)]]

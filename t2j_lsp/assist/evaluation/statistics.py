@@ -80,5 +80,5 @@ def correlation(metric: str, against: str, points: Sequence[tuple[float, float]]
     except ImportError:
         raise T2JError("correlations need scipy: pip install 't2j-lsp[llm]'") from None
     pearson, spearman = stats.pearsonr(left, right), stats.spearmanr(left, right)
-    found = Correlation(metric, against, len(points), float(pearson.statistic), float(pearson.pvalue))
-    return replace(found, spearman=float(spearman.statistic), spearman_p=float(spearman.pvalue))
+    result = Correlation(metric, against, len(points), float(pearson.statistic), float(pearson.pvalue))
+    return replace(result, spearman=float(spearman.statistic), spearman_p=float(spearman.pvalue))

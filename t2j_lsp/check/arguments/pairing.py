@@ -43,22 +43,24 @@ def inferred(state: Mapping[str, Any], own: Mapping[str, tuple[int, ...]], free_
     tied = _tied(state, torch)
     torch = {n: s for n, s in torch.items() if n not in tied}
     ways = {t: {o: _axes(shape, s, free_layout) for o, s in own.items()} for t, shape in torch.items()}
-    fits = {t: [o for o, axes in found.items() if axes] for t, found in ways.items()}
-    found: dict[str, str] = {}
+    fits = {t: [o for o, axes in pairing.items() if axes] for t, pairing in ways.items()}
+    pairing: dict[str, str] = {}
 
     def pair(choice: Callable[[str, list[str]], list[str]]) -> None:
         changed = True
         while changed:
             changed = False
             for t in torch:
-                left = [o for o in fits[t] if o not in found.values()]
-                chosen = choice(t, left) if t not in found else []
-                rivals = [u for u in torch if u != t and u not in found and chosen and chosen[0] in choice(u, fits[u])]
+                left = [o for o in fits[t] if o not in pairing.values()]
+                chosen = choice(t, left) if t not in pairing else []
+                rivals = [
+                    u for u in torch if u != t and u not in pairing and chosen and chosen[0] in choice(u, fits[u])
+                ]
                 if len(chosen) == 1 and not rivals:
-                    found[t], changed = chosen[0], True
+                    pairing[t], changed = chosen[0], True
 
     def owned(t: str, left: list[str]) -> list[str]:
-        owners = {_owner(u): _owner(o) for u, o in found.items()}
+        owners = {_owner(u): _owner(o) for u, o in pairing.items()}
         return [o for o in left if owners.get(_owner(t)) == _owner(o)]
 
     pair(lambda t, left: [o for o in left if o == t])
@@ -68,53 +70,53 @@ def inferred(state: Mapping[str, Any], own: Mapping[str, tuple[int, ...]], free_
     pair(owned)
     pair(lambda t, left: [o for o in left if _same_kind(t, o)])
     pair(lambda t, left: left)
-    sure = len(found) == len(torch)
+    sure = len(pairing) == len(torch)
     for t in torch:
-        left = [o for o in fits[t] if o not in found.values()]
-        if t not in found and left:
-            found[t] = left[0]
-    if len(found) < len(torch) or set(own) - set(found.values()):
+        left = [o for o in fits[t] if o not in pairing.values()]
+        if t not in pairing and left:
+            pairing[t] = left[0]
+    if len(pairing) < len(torch) or set(own) - set(pairing.values()):
         return None
-    axes, certain = _decided({t: ways[t][o] for t, o in found.items()}, torch, found)
-    pairs = [(t, o, axes[t]) for t, o in found.items()]
-    pairs += [(t, found[first], axes[first]) for t, first in tied.items()]
+    axes, certain = _decided({t: ways[t][o] for t, o in pairing.items()}, torch, pairing)
+    pairs = [(t, o, axes[t]) for t, o in pairing.items()]
+    pairs += [(t, pairing[first], axes[first]) for t, first in tied.items()]
     return Pairing(tuple(pairs), sure and certain)
 
 
 def _tied(state: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, str]:
     """Names of torch whose values are those of an earlier name: one tensor under two names."""
     first: dict[Any, str] = {}
-    found = {}
+    tied = {}
     for name, shape in names.items():
         array = np.asarray(state[name])
         key = (shape, array.tobytes())
         if key in first and array.size > 1 and array.dtype.kind == "f" and array.std() > 0:
-            found[name] = first[key]
+            tied[name] = first[key]
         first.setdefault(key, name)
-    return found
+    return tied
 
 
 def _axes(torch: tuple[int, ...], own: tuple[int, ...], free_layout: bool) -> list[Axes]:
     """The ways in which a torch tensor can be held in an array of a shape."""
-    found: list[Axes] = [None] if torch == own else []
+    axes: list[Axes] = [None] if torch == own else []
     usual = _TRANSPOSED.get(len(torch)) if free_layout and len(own) == len(torch) else None
     if usual is not None and tuple(torch[i] for i in usual) == own:
-        found.append(usual)
-    return found
+        axes.append(usual)
+    return axes
 
 
 def _decided(
     ways: Mapping[str, list[Axes]], shapes: Mapping[str, tuple[int, ...]], names: Mapping[str, str]
 ) -> tuple[dict[str, Axes], bool]:
     """One way for each pair. Square ones are held as those of the same rank that can only be held in one way."""
-    clear = {len(shapes[t]): found[0] for t, found in ways.items() if len(found) == 1}
+    clear = {len(shapes[t]): decided[0] for t, decided in ways.items() if len(decided) == 1}
     axes: dict[str, Axes] = {}
     certain = True
-    for name, found in ways.items():
+    for name, decided in ways.items():
         rank = len(shapes[name])
         kernel = names[name].rpartition(".")[2].lower() == "kernel"
-        axes[name] = found[0] if len(found) == 1 else clear[rank] if rank in clear else found[kernel]
-        certain = certain and (len(found) == 1 or rank in clear or kernel)
+        axes[name] = decided[0] if len(decided) == 1 else clear[rank] if rank in clear else decided[kernel]
+        certain = certain and (len(decided) == 1 or rank in clear or kernel)
     return axes, certain
 
 

@@ -52,10 +52,10 @@ def plans_for(
 
 
 def _distinct(plans: list[InputPlan]) -> list[InputPlan]:
-    found: dict[str, InputPlan] = {}
+    by_code: dict[str, InputPlan] = {}
     for plan in plans:
-        found.setdefault(f"{plan.init} | {plan.inputs}", plan)
-    return list(found.values())
+        by_code.setdefault(f"{plan.init} | {plan.inputs}", plan)
+    return list(by_code.values())
 
 
 def _from_comment(entries: dict[str, Any]) -> tuple[Arguments | None, Arguments | None, list[Arguments]]:
@@ -83,19 +83,19 @@ def _from_functions(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
 
 def _from_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """Constructor calls, and the inputs passed to what they make."""
-    for found in calls_of(slicer.scope, item.name):
-        statement, inputs = found.statement, None
-        if isinstance(statement, ast.Assign) and statement.value is found.call:
+    for call in calls_of(slicer.scope, item.name):
+        statement, inputs = call.statement, None
+        if isinstance(statement, ast.Assign) and statement.value is call.call:
             target = statement.targets[0]
-            inputs = _passed_to(slicer, target.id, found.frame) if isinstance(target, ast.Name) else None
-        yield InputPlan(_plain(found), inputs, f"the call in line {found.call.lineno}")
+            inputs = _passed_to(slicer, target.id, call.frame) if isinstance(target, ast.Name) else None
+        yield InputPlan(_plain(call), inputs, f"the call in line {call.call.lineno}")
 
 
 def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
-    for found in calls_of(slicer.scope, item.name):
-        args, kwargs = [_spec(a) for a in found.args], {k: _spec(v) for k, v in found.kwargs.items()}
+    for call in calls_of(slicer.scope, item.name):
+        args, kwargs = [_spec(a) for a in call.args], {k: _spec(v) for k, v in call.kwargs.items()}
         if any(isinstance(a, ArraySpec) for a in (*args, *kwargs.values())):
-            yield InputPlan(Arguments(), Arguments(args, kwargs), f"the call in line {found.call.lineno}")
+            yield InputPlan(Arguments(), Arguments(args, kwargs), f"the call in line {call.call.lineno}")
 
 
 def _plain(found: FoundCall) -> Arguments:
@@ -240,11 +240,11 @@ def _optional(function: ast.FunctionDef) -> list[ast.arg]:
 def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.FunctionDef | None:
     """The ``__init__`` that a class of the workspace has or inherits there."""
     home = slicer.home(module, name)
-    found = slicer.load(home[0]) if home else None
-    if home is None or found is None or depth > 10:
+    definition = slicer.load(home[0]) if home else None
+    if home is None or definition is None or depth > 10:
         return None
-    for index in found[0].bindings.get(home[1], ()):
-        node = found[0].body[index]
+    for index in definition[0].bindings.get(home[1], ()):
+        node = definition[0].body[index]
         if isinstance(node, ast.ClassDef):
             for statement in node.body:
                 if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":

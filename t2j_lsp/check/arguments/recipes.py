@@ -141,12 +141,12 @@ def ignored_by(node: ast.AST) -> int | None:
 
 def _choices(statement: ast.stmt, name: str) -> tuple[tuple[str, int], ...]:
     """The calls in a statement whose value gets a name."""
-    found = []
+    choices = []
     for node in ast.walk(statement):
         match node:
             case ast.Assign([ast.Name(target)], ast.Call(function)) if target == name:
-                found.append((ast.unparse(function).rpartition(".")[2], node.lineno))
-    return tuple(sorted(found, key=lambda choice: choice[1]))
+                choices.append((ast.unparse(function).rpartition(".")[2], node.lineno))
+    return tuple(sorted(choices, key=lambda choice: choice[1]))
 
 
 def _line_of(statement: ast.stmt, name: str) -> int:
@@ -230,10 +230,10 @@ def _given(
     Raises RecipeRefused where nothing is known, either.
     """
     function = frame.function
-    found: dict[str, str] = {}
+    given: dict[str, str] = {}
     before: list[ast.stmt] = []
     if function is None or not asked - {"self"}:
-        return found, before
+        return given, before
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = defaults_of(function)
     made = frame.name == f"{frame.owner}.__init__"
@@ -246,12 +246,12 @@ def _given(
             node, more = _parsed(scope, called, node, names.index(name) if name in names else None)
             before += [statement for statement in more if statement not in before]
         if node is not None:
-            found[name] = ast.unparse(node)
+            given[name] = ast.unparse(node)
         elif name in known:
-            found[name] = known[name]
+            given[name] = known[name]
         else:
-            found[name] = _usual(name, reads)
-    return found, before
+            given[name] = _usual(name, reads)
+    return given, before
 
 
 def _parsed(

@@ -84,10 +84,10 @@ class ExpressionPair:
 
     def given(self, name: str, position: int | None = None) -> ast.expr | None:
         """The argument of a name or at a position."""
-        found = next((k.value for k in self.call.keywords if k.arg == name), None)
-        if found is None and position is not None and 0 <= position < len(self.call.args):
+        keyword = next((k.value for k in self.call.keywords if k.arg == name), None)
+        if keyword is None and position is not None and 0 <= position < len(self.call.args):
             return self.call.args[position]
-        return found
+        return keyword
 
 
 def _literal(node: ast.expr | None) -> Any:
@@ -221,8 +221,8 @@ def axis(place: ExpressionPair) -> Iterator[Candidate]:
     if position is None:
         return
     position -= place.is_method
-    found = [*place.torch_arguments("dim", "axis"), *(n for n in place.numbers if isinstance(n, int | tuple))]
-    wanted = [v for v in found if isinstance(v, tuple) or (isinstance(v, int) and -4 <= v < 4)]
+    arguments = [*place.torch_arguments("dim", "axis"), *(n for n in place.numbers if isinstance(n, int | tuple))]
+    wanted = [v for v in arguments if isinstance(v, tuple) or (isinstance(v, int) and -4 <= v < 4)]
     several: list[Any] = [(1, 2), (2, 3), (-2, -1), None] if place.name in KEEPING else []
     for value in dict.fromkeys([*wanted, -1, 1, 0, -2, 2, *several]):
         where = "all axes" if value is None else f"axis {value}" if isinstance(value, int) else f"the axes {value}"
@@ -297,10 +297,10 @@ def candidates(
     """The edits to try on the statements around some lines, each once."""
     modules = frozenset(_modules(text.tree))
     numbers = tuple(_numbers(torch))
-    found = [n for line in dict.fromkeys(lines) for n in expressions(text.tree, line)]
+    nodes = [n for line in dict.fromkeys(lines) for n in expressions(text.tree, line)]
     tried: set[SpanEdit] = set()
     for cause in causes:
-        for node in found:
+        for node in nodes:
             if cause in _OF_CALLS and not isinstance(node, ast.Call):
                 continue
             for candidate in cause(ExpressionPair(text, node, modules, torch, numbers)):
@@ -319,8 +319,8 @@ def statement(tree: ast.AST, line: int) -> ast.stmt | None:
 
 def expressions(tree: ast.AST, line: int) -> Iterator[ast.expr]:
     """The expressions of the statement around a line, outermost first; not what its body holds."""
-    found = statement(tree, line)
-    todo: list[ast.AST] = [found] if found is not None else []
+    statements = statement(tree, line)
+    todo: list[ast.AST] = [statements] if statements is not None else []
     while todo:
         node = todo.pop(0)
         if isinstance(node, ast.expr):

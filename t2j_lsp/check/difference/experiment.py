@@ -85,15 +85,15 @@ class Experiment:
         alignment, lines = self.alignment, self._lines()
         name = self.judgement.difference.name if self.judgement.difference else ""
         if alignment is not None and (alignment.parting() is not None or alignment.error is not None):
-            found = candidates(text, lines, self._torch_statements(), CAUSES)
-            yield from ((c, self._run_mends) for c, _ in zip(found, range(TRIALS), strict=False))
+            match = candidates(text, lines, self._torch_statements(), CAUSES)
+            yield from ((c, self._run_mends) for c, _ in zip(match, range(TRIALS), strict=False))
             return
-        wanted = next((found for start, found in _WHOLE if name.startswith(start)), ())
+        wanted = next((match for start, match in _WHOLE if name.startswith(start)), ())
         error = self.judgement.error
         if isinstance(error, Failure) and error.type == "WeightsError":
             wanted = (causes.bias, causes.number)
-        found = candidates(text, lines, self._torch_statements(), wanted)
-        yield from ((c, self._whole_mends) for c, _ in zip(found, range(WHOLE_TRIALS), strict=False))
+        match = candidates(text, lines, self._torch_statements(), wanted)
+        yield from ((c, self._whole_mends) for c, _ in zip(match, range(WHOLE_TRIALS), strict=False))
 
     # --- one trial ------------------------------------------------------------------------------------------------
 
@@ -121,13 +121,13 @@ class Experiment:
     def _whole_mends(self, text: str) -> bool:
         """Whether the whole comparison finds no difference any more, or no longer this one."""
         try:
-            found = self.judge_edited(text)
+            judgement = self.judge_edited(text)
         except RemoteError:
             return False
-        if found.verdict.verdict is not VerdictKind.DIFFERENT:
+        if judgement.verdict.verdict is not VerdictKind.DIFFERENT:
             return True
-        before, after = ({d.name for d in j.differences} for j in (self.judgement, found))
-        return bool(before) and bool(after) and after < before and found.error is None
+        before, after = ({d.name for d in j.differences} for j in (self.judgement, judgement))
+        return bool(before) and bool(after) and after < before and judgement.error is None
 
     # --- where to look --------------------------------------------------------------------------------------------
 
@@ -171,8 +171,8 @@ class Experiment:
         if self.alignment is not None:
             lines += [e.site.line for e in self._between(0) if e.site.file == str(side.path) and e.site.line]
         tree = ast.parse(side.text)
-        found: Sequence[ast.stmt | None] = [causes.statement(tree, line) for line in dict.fromkeys(lines)]
-        return tuple(s for s in found if s is not None and not hasattr(s, "body"))
+        statements: Sequence[ast.stmt | None] = [causes.statement(tree, line) for line in dict.fromkeys(lines)]
+        return tuple(s for s in statements if s is not None and not hasattr(s, "body"))
 
     def _places(self, text: ParsedText, line: int, divergence: Divergence) -> Places:
         """The statement that the edit is in: the place of the difference, once its cause is known.
@@ -180,10 +180,10 @@ class Experiment:
         Where that is another one than was thought, torch's is the first whose value is there after the edit.
         """
         known = divergence.jax
-        found = causes.statement(text.tree, line)
-        if known is not None and found is causes.statement(text.tree, known.line):
+        places = causes.statement(text.tree, line)
+        if known is not None and places is causes.statement(text.tree, known.line):
             return divergence.torch, known
-        place = Location(self.path, found.lineno if found is not None else line)
+        place = Location(self.path, places.lineno if places is not None else line)
         site = self.mended.site if self.mended is not None else None
         torch = Location(site.file, site.line) if site is not None and site.line else divergence.torch
         return torch, place

@@ -104,8 +104,8 @@ class _Steps:
             self.first = apart[0] if apart else self.first
 
     def _lines(self, torch: TracedEvent, jax: TracedEvent) -> Places:
-        found = [Location(e.site.file, e.site.line) if e.site.line else None for e in (torch, jax)]
-        return found[0], found[1]
+        lines = [Location(e.site.file, e.site.line) if e.site.line else None for e in (torch, jax)]
+        return lines[0], lines[1]
 
     def _alone(self, first_t: int, last_t: int, first_j: int, last_j: int) -> None:
         """Statements that only one side has, in functions that both have: not what happens inside of helpers."""
@@ -137,10 +137,10 @@ class _Steps:
         for difference in self.run.differences[:OBSERVATIONS]:
             label = difference.name.removeprefix("in float32, ")
             name = max((n for n in torch if label.startswith(n) and n in jax), key=len, default=None)
-            found = pairs(torch[name], jax[name]) if name is not None else ""
-            if isinstance(found, str) or name is None:
+            values = pairs(torch[name], jax[name]) if name is not None else ""
+            if isinstance(values, str) or name is None:
                 continue
-            for path, a, b in found:
+            for path, a, b in values:
                 if label != name + path and path != "['sampled']":
                     continue
                 if self.first is None:

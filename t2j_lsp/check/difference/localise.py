@@ -244,10 +244,10 @@ class Alignment:
 
     def jax_line(self, file: str, line: int) -> Location | None:
         """The JAX statement beside a torch one."""
-        found = next(
+        event = next(
             (j for t, j in self.pairs if (self.torch[t].site.file, self.torch[t].site.line) == (file, line)), None
         )
-        return None if found is None else _location(self.jax[found])
+        return None if event is None else _location(self.jax[event])
 
     def torch_line(self, place: Location) -> Location | None:
         """The torch statement beside a JAX one, or else the one after the last that was reached."""
@@ -327,12 +327,12 @@ def find(name: str, alignment: Alignment) -> Places | None:
     """Where an observation parts: by values, or for gradients and buffers by what leads to them."""
     name = name.removeprefix("in float32, ")
     label, _, detail = name.partition(": ")
-    found = alignment.first_value()
-    if found is None and "output" in label:
-        found = alignment.last_return()
-    if found is None and "gradient" in label:
-        found = alignment.first_gradient()
-    if found is None and (label.startswith(("buffer", "initial values")) or label == "gradient of parameter"):
+    places = alignment.first_value()
+    if places is None and "output" in label:
+        places = alignment.last_return()
+    if places is None and "gradient" in label:
+        places = alignment.first_gradient()
+    if places is None and (label.startswith(("buffer", "initial values")) or label == "gradient of parameter"):
         detail = detail.partition("[")[0]
-        found = (alignment.construction(detail) if label == "initial values" else None) or alignment.of_module(detail)
-    return found
+        places = (alignment.construction(detail) if label == "initial values" else None) or alignment.of_module(detail)
+    return places

@@ -25,13 +25,13 @@ def assignment(text: str, target: str, owner: str = "") -> int | None:
     Where that is an empty container, the line that first appends to it.
     """
     classes = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ClassDef)}
-    todo, found = [owner], None
-    while todo and found is None:
+    todo, best = [owner], None
+    while todo and best is None:
         node = classes.get(todo.pop(0))
         if node is not None:
-            found = _assigned(node, target)
+            best = _assigned(node, target)
             todo += [base.id for base in node.bases if isinstance(base, ast.Name)]
-    return found if found is not None else _assigned(ast.parse(text), target)
+    return best if best is not None else _assigned(ast.parse(text), target)
 
 
 def _assigned(tree: ast.AST, target: str) -> int | None:
@@ -58,20 +58,20 @@ def _appended(tree: ast.AST, target: str) -> int | None:
 
 
 def _assignments(text: str) -> list[tuple[tuple[str, str], int]]:
-    found: list[tuple[tuple[str, str], int]] = []
+    assigned: list[tuple[tuple[str, str], int]] = []
 
     def walk(node: ast.AST, names: tuple[str, ...]) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 name = "__call__" if child.name == "forward" else child.name
-                found.append(((".".join(names), f"def {name}"), child.lineno))
+                assigned.append(((".".join(names), f"def {name}"), child.lineno))
                 walk(child, (*names, name))
             elif isinstance(child, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return):
                 targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
                 shown = ", ".join("return" if t is None else ast.unparse(t) for t in targets)
-                found.append(((".".join(names), shown), child.lineno))
+                assigned.append(((".".join(names), shown), child.lineno))
             else:
                 walk(child, names)
 
     walk(ast.parse(text), ())
-    return found
+    return assigned

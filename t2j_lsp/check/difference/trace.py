@@ -95,11 +95,11 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
+        rewritten: list[ast.stmt] = []
         for statement in body:
             result = self.visit(statement)
-            found += result if isinstance(result, list) else [result]
-        return found
+            rewritten += result if isinstance(result, list) else [result]
+        return rewritten
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         for part in ("body", "orelse", "finalbody"):

@@ -72,8 +72,8 @@ def trim() -> int:
                 if one.is_dir(follow_symlinks=False):
                     shutil.rmtree(one.path, ignore_errors=True)  # JAX makes none.
                     continue
-                found = one.stat(follow_symlinks=False)
-                files.append((max(found.st_atime, found.st_mtime), found.st_size, one.path))
+                status = one.stat(follow_symlinks=False)
+                files.append((max(status.st_atime, status.st_mtime), status.st_size, one.path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if total <= limit:

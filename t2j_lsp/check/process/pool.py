@@ -197,8 +197,8 @@ class Pool:
     @property
     def containment(self) -> Containment | None:
         """How the workers are shut in, by the weaker of the two; None before one answered."""
-        found = [containment_of(hello["layers"]) for hello in self.hello.values()]
-        return max(found, key=lambda one: len(one.not_held), default=None)
+        layers = [containment_of(hello["layers"]) for hello in self.hello.values()]
+        return max(layers, key=lambda one: len(one.not_held), default=None)
 
     def close(self) -> None:
         """Ends both workers."""

@@ -22,30 +22,30 @@ def kill_tagged(tag: str, but: int = 0) -> int:
     wanted = f"{TAG}={tag}".encode()
     killed = 0
     for _ in range(ROUNDS):
-        found = [pid for pid in _processes() if pid != but and wanted in _environment(pid)]
-        for pid in found:
+        tagged = [pid for pid in _processes() if pid != but and wanted in _environment(pid)]
+        for pid in tagged:
             try:
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
             except OSError:
                 continue
-        if not found:
+        if not tagged:
             break
     return killed
 
 
 def tree(pid: int) -> list[int]:
     """A process and its descendants."""
-    found, todo = [], [pid]
+    members, todo = [], [pid]
     while todo:
         item = todo.pop()
-        found.append(item)
+        members.append(item)
         # A process may end while it is looked at.
         with contextlib.suppress(OSError):
             for thread in os.listdir(f"/proc/{item}/task"):
                 with contextlib.suppress(OSError):
                     todo += map(int, Path(f"/proc/{item}/task/{thread}/children").read_text().split())
-    return found
+    return members
 
 
 def resident(pids: list[int]) -> int:

@@ -43,7 +43,7 @@ class Recall:
     @staticmethod
     def _key(message: dict[str, Any]) -> bytes:
         text, buffers = pack(message)
-        found = hashlib.sha256(text)
+        digest = hashlib.sha256(text)
         for buffer in buffers:
-            found.update(buffer)
-        return found.digest()
+            digest.update(buffer)
+        return digest.digest()

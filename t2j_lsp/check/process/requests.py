@@ -46,8 +46,8 @@ class WorkerRequests:
 
     def owners(self, **message: Any) -> dict[str, list[str]]:
         """Which attribute of which class of the user's holds each submodule, parameter and buffer of a torch module."""
-        found: dict[str, list[str]] = self._ask("torch", "owners", **message)["owners"]
-        return found
+        owned: dict[str, list[str]] = self._ask("torch", "owners", **message)["owners"]
+        return owned
 
     def initial(self, kind: Kind, **message: Any) -> InitialValues:
         """Samples of initial values."""

@@ -50,8 +50,8 @@ def remove_abandoned() -> list[str]:
     removed = []
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            found = folder.lstat()
-            if stat.S_ISDIR(found.st_mode) and (not hasattr(os, "getuid") or found.st_uid == os.getuid()):
+            status = folder.lstat()
+            if stat.S_ISDIR(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid()):
                 if _is_abandoned(folder):
                     _remove(str(folder))
                     removed.append(str(folder))

@@ -68,12 +68,12 @@ def kill_tagged(tag: str) -> int:
         return processes.kill_tagged(tag)
     killed = 0
     for _ in range(processes.ROUNDS):
-        found = [process for process in psutil.process_iter() if _has_tag(process, tag)]
-        for process in found:
+        tagged = [process for process in psutil.process_iter() if _has_tag(process, tag)]
+        for process in tagged:
             with contextlib.suppress(psutil.Error):
                 process.kill()
                 killed += 1
-        if not found:
+        if not tagged:
             break
     return killed
 

@@ -68,8 +68,8 @@ def resolve(scope: ModuleScope, node: ast.expr, frame: CallFrame, depth: int = 0
     """The expression with local names replaced by what they stand for. Raises Unknown."""
     if depth > 20:
         raise Unknown
-    found: ast.expr = _Resolver(scope, frame, depth).visit(copy.deepcopy(node))
-    return ast.fix_missing_locations(found)
+    resolved: ast.expr = _Resolver(scope, frame, depth).visit(copy.deepcopy(node))
+    return ast.fix_missing_locations(resolved)
 
 
 class _Resolver(ast.NodeTransformer):
@@ -101,9 +101,9 @@ class _Resolver(ast.NodeTransformer):
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> ast.AST:
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         outer, self.bound = self.bound, self.bound | names
-        found = self.generic_visit(node)
+        resolved = self.generic_visit(node)
         self.bound = outer
-        return found
+        return resolved
 
     visit_ListComp = _comprehension
     visit_GeneratorExp = _comprehension
@@ -121,7 +121,7 @@ def _is_star(keyword: ast.keyword, frame: CallFrame) -> bool:
 
 def _assigned(body: tuple[ast.stmt, ...], name: str) -> ast.expr | None:
     """What the one simple assignment to a local name gives it."""
-    found: list[ast.expr] = []
+    values: list[ast.expr] = []
     for statement in body:
         if not isinstance(statement, ast.Assign):
             stored = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
@@ -130,12 +130,12 @@ def _assigned(body: tuple[ast.stmt, ...], name: str) -> ast.expr | None:
             continue
         for target in statement.targets:
             if isinstance(target, ast.Name) and target.id == name:
-                found.append(statement.value)
+                values.append(statement.value)
             elif isinstance(target, ast.Tuple):
                 for index, part in enumerate(target.elts):
                     if isinstance(part, ast.Name) and part.id == name:
-                        found.append(ast.Subscript(statement.value, ast.Constant(index), ast.Load()))
-    return found[0] if len(found) == 1 else None
+                        values.append(ast.Subscript(statement.value, ast.Constant(index), ast.Load()))
+    return values[0] if len(values) == 1 else None
 
 
 def _bodies(body: list[ast.stmt]) -> Iterator[tuple[_Function | None, tuple[ast.stmt, ...]]]:
@@ -174,12 +174,12 @@ def _frames(
         return
     defaults = defaults_of(function)
     if depth < _MAX_DEPTH and function.name in scope.bindings:
-        for number, found in enumerate(calls_of(scope, function.name, depth + 1)):
+        for number, call in enumerate(calls_of(scope, function.name, depth + 1)):
             if number >= _MAX_CALLS:
                 break
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-            given = dict(zip(names, found.args, strict=False)) | found.kwargs
-            yield CallFrame(function, body, {**defaults, **given}, tuple(found.args[len(names) :]))
+            given = dict(zip(names, call.args, strict=False)) | call.kwargs
+            yield CallFrame(function, body, {**defaults, **given}, tuple(call.args[len(names) :]))
     yield CallFrame(function, body, defaults)
 
 
@@ -187,9 +187,9 @@ def defaults_of(function: _Function) -> dict[str, ast.expr]:
     """The expressions that a function's parameters have by default."""
     names = [*function.args.posonlyargs, *function.args.args]
     given = function.args.defaults
-    found = {a.arg: d for a, d in zip(names[len(names) - len(given) :], given, strict=True)}
+    defaults = {a.arg: d for a, d in zip(names[len(names) - len(given) :], given, strict=True)}
     by_keyword = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    return found | {a.arg: d for a, d in by_keyword if d is not None}
+    return defaults | {a.arg: d for a, d in by_keyword if d is not None}
 
 
 def _arguments(scope: ModuleScope, call: ast.Call, frame: CallFrame) -> tuple[list[ast.expr], dict[str, ast.expr]]:

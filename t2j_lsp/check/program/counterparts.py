@@ -101,5 +101,5 @@ def _inits(definitions: dict[str, _Definition], chosen: str, torch: str) -> list
     base = re.sub(r"^(apply|forward)_|_(apply|forward|fn)$", "", chosen)
     best = [f"init_{base}", f"{base}_init", f"init_{chosen}", f"{chosen}_init", f"init_{torch}", f"init_{base}_params"]
     others = [name for name in definitions if re.search(r"(^|_)(init|initialize|make_params|create_params)", name)]
-    found = dict.fromkeys([*best, *others])
-    return [name for name in found if isinstance(definitions.get(name), ast.FunctionDef)]
+    names = dict.fromkeys([*best, *others])
+    return [name for name in names if isinstance(definitions.get(name), ast.FunctionDef)]

@@ -53,12 +53,12 @@ def frames(body: Sequence[ast.stmt], prefix: str = "", owner: str = "") -> Itera
 
 def training_code(scope: ModuleScope) -> list[NotRun]:
     """The functions and methods that compute gradients, and the script (``<script>``) if it does."""
-    found = []
+    reasons = []
     for frame in frames(scope.body):
         line = next((s.lineno for s in frame.statements if calls_method(s, "backward")), None)
         if line is not None:
-            found.append(NotRun(frame.name or "<script>", frame.function.lineno if frame.function else line))
-    return found
+            reasons.append(NotRun(frame.name or "<script>", frame.function.lineno if frame.function else line))
+    return reasons
 
 
 class _Own(ast.NodeTransformer):

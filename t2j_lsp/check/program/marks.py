@@ -45,7 +45,7 @@ def marked(tree: ast.Module) -> ast.Module:
 
 
 def _top(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, _Compound):
             for inner in _bodies(statement):
@@ -55,9 +55,9 @@ def _top(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         elif not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__") and not _is_text(
             statement
         ):
-            found.append(_mark("statement", statement))
-        found.append(statement)
-    return found
+            statements.append(_mark("statement", statement))
+        statements.append(statement)
+    return statements
 
 
 def _define(node: _Function | ast.ClassDef) -> None:
@@ -77,9 +77,9 @@ def _bodies(node: ast.AST) -> list[list[ast.stmt]]:
     """The statement lists right inside a node, but for those of a class."""
     if isinstance(node, ast.ClassDef):
         return []
-    found = [getattr(node, part, None) for part in ("body", "orelse", "finalbody")]
-    found += [handler.body for handler in getattr(node, "handlers", ())]
-    return [body for body in found if isinstance(body, list) and body]
+    blocks = [getattr(node, part, None) for part in ("body", "orelse", "finalbody")]
+    blocks += [handler.body for handler in getattr(node, "handlers", ())]
+    return [body for body in blocks if isinstance(body, list) and body]
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -68,7 +68,7 @@ class CheckedObject:
 
 def find_objects(slicer: Slicer, names: Sequence[str] | None) -> list[CheckedObject]:
     """The named objects, or every module class and tensor function of the file, in the file's order."""
-    found: dict[str, CheckedObject] = {}
+    objects: dict[str, CheckedObject] = {}
     for statement in slicer.scope.body:
         if not isinstance(statement, ast.ClassDef | ast.FunctionDef) or (
             names is not None and statement.name not in names
@@ -81,8 +81,8 @@ def find_objects(slicer: Slicer, names: Sequence[str] | None) -> list[CheckedObj
         else:
             wanted = is_tensor_function(statement, tensor_roots(slicer.scope))
         if names is not None or wanted or _has_comment(slicer.text, statement):
-            found[statement.name] = CheckedObject(statement.name, statement)
-    return list(found.values())
+            objects[statement.name] = CheckedObject(statement.name, statement)
+    return list(objects.values())
 
 
 def _has_comment(text: str, node: ast.ClassDef | ast.FunctionDef) -> bool:
@@ -118,9 +118,9 @@ def checking_order(objects: list[CheckedObject]) -> list[CheckedObject]:
 
 
 def _class(slicer: Slicer, module: str, name: str) -> ast.ClassDef | None:
-    found = slicer.load(module)
-    for index in found[0].bindings.get(name, ()) if found else ():
-        node = found[0].body[index] if found else None
+    definition = slicer.load(module)
+    for index in definition[0].bindings.get(name, ()) if definition else ():
+        node = definition[0].body[index] if definition else None
         if isinstance(node, ast.ClassDef):
             return node
     return None

@@ -12,20 +12,20 @@ _PARTS = frozenset({"add_argument_group", "add_mutually_exclusive_group", "add_s
 
 def parts_of(statements: Sequence[ast.stmt]) -> dict[str, str]:
     """What parts of parsers are called, and whose they are: ``group = parser.add_argument_group()``."""
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for statement in statements:
         match statement:
             case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(owner), method))) if method in _PARTS:
-                found[name] = owner
-    return found
+                parts[name] = owner
+    return parts
 
 
 def with_parts(names: Collection[str], parts: Mapping[str, str]) -> set[str]:
     """The names, and those of parts of what they name."""
-    found = set(names)
-    while more := {name for name, owner in parts.items() if owner in found} - found:
-        found |= more
-    return found
+    expanded = set(names)
+    while more := {name for name, owner in parts.items() if owner in expanded} - expanded:
+        expanded |= more
+    return expanded
 
 
 def reads_command_line(node: ast.AST) -> bool:
@@ -37,9 +37,9 @@ def reads_command_line(node: ast.AST) -> bool:
 def statements_for(name: str, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The statements that give a variable its value and change it, with what they need of the others."""
     parts, needed = parts_of(statements), {name}
-    found: list[ast.stmt] = []
+    wanted_statements: list[ast.stmt] = []
     for statement in reversed(statements):
         if {*bound(statement), *changed(statement)} & with_parts(needed, parts):
-            found.insert(0, statement)
+            wanted_statements.insert(0, statement)
             needed |= {use.name for use in uses(statement, False)}
-    return found
+    return wanted_statements

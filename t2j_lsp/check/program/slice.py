@@ -101,9 +101,9 @@ class Slicer:
     @property
     def scope(self) -> ModuleScope:
         """The names of the file itself."""
-        found = self._scopes[self.main]
-        assert found is not None
-        return found[0]
+        scope = self._scopes[self.main]
+        assert scope is not None
+        return scope[0]
 
     def edited(self, text: str) -> Slicer:
         """The same file with another text."""
@@ -170,17 +170,17 @@ class Slicer:
     @property
     def neighbours(self) -> set[Path]:
         """The other files of the workspace that were read so far."""
-        modules = [module for module, found in self._scopes.items() if found is not None and module != self.main]
+        modules = [module for module, paths in self._scopes.items() if paths is not None and module != self.main]
         return {file for module in modules if (file := self.workspace.find(module)) is not None}
 
     def _keep(self, kept: dict[str, _Kept], module: str) -> _Kept | None:
         if module in kept:
             return kept[module]
-        found = self.load(module)
+        scope = self.load(module)
         path = self.path if module == self.main else self.workspace.find(module)
-        if found is None or path is None:
+        if scope is None or path is None:
             return None
-        kept[module] = _Kept(found[0], path, found[1], path.name == "__init__.py")
+        kept[module] = _Kept(scope[0], path, scope[1], path.name == "__init__.py")
         parent = module.rpartition(".")[0]
         if parent and self._keep(kept, parent) is None:
             # A folder without __init__.py.
@@ -269,12 +269,12 @@ class Slicer:
         for alias in statement.names:
             if (alias.asname or alias.name) != name or target is None:
                 continue
-            found = self.load(target)
-            if found is None and self.workspace.find(f"{target}.{alias.name}") is None:
+            scope = self.load(target)
+            if scope is None and self.workspace.find(f"{target}.{alias.name}") is None:
                 continue
             is_module = self._is_module(target, alias.name)
-            bound = found is not None and alias.name in found[0].bindings
-            if found is not None and (not is_module or bound and target != module):
+            bound = scope is not None and alias.name in scope[0].bindings
+            if scope is not None and (not is_module or bound and target != module):
                 self._keep(kept, target)
                 more.append((target, alias.name, attributes))
             else:
@@ -317,13 +317,13 @@ class Slicer:
 
     def defines(self, module: str, name: str, depth: int = 0) -> bool:
         """Whether a module of the workspace has ``name``, itself or by ``from m import *``."""
-        found = self.load(module)
-        if found is None or depth > 20:
+        scope = self.load(module)
+        if scope is None or depth > 20:
             return False
-        if name in found[0].bindings:
+        if name in scope[0].bindings:
             return True
-        for index in found[0].stars:
-            statement = found[0].body[index]
+        for index in scope[0].stars:
+            statement = scope[0].body[index]
             assert isinstance(statement, ast.ImportFrom)
             target = self._imported_module(module, statement)
             if target is not None and self.defines(target, name, depth + 1):
@@ -338,11 +338,11 @@ class Slicer:
 
     def home(self, module: str, name: str, depth: int = 0) -> tuple[str, str] | None:
         """The module of the workspace that defines what ``name`` means in ``module``, and its name there."""
-        found = self.load(module)
+        scope = self.load(module)
         first, _, rest = name.partition(".")
-        if found is None or depth > 20 or first not in found[0].bindings:
+        if scope is None or depth > 20 or first not in scope[0].bindings:
             return None
-        statement = found[0].body[found[0].bindings[first][-1]]
+        statement = scope[0].body[scope[0].bindings[first][-1]]
         if not isinstance(statement, ast.ImportFrom):
             return None if rest or isinstance(statement, ast.Import) else (module, first)
         target = self._imported_module(module, statement)
@@ -358,11 +358,11 @@ class Slicer:
 
         ``neural.Linear`` is ``torch.nn.Linear`` behind ``from torch import nn as neural``.
         """
-        found = self.load(module)
+        scope = self.load(module)
         first, _, rest = name.partition(".")
-        if found is None or depth > 20 or first not in found[0].bindings:
+        if scope is None or depth > 20 or first not in scope[0].bindings:
             return None
-        statement = found[0].body[found[0].bindings[first][-1]]
+        statement = scope[0].body[scope[0].bindings[first][-1]]
         if isinstance(statement, ast.Import):
             alias = next((a for a in statement.names if (a.asname or a.name.partition(".")[0]) == first), None)
             if alias is None:

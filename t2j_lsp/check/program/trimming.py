@@ -54,12 +54,12 @@ def conditional_imports(statement: ast.stmt) -> list[_Import]:
     """
     if not isinstance(statement, ast.If) or is_main_guard(statement):
         return []
-    found: list[_Import] = []
+    imports: list[_Import] = []
     for inner in (*statement.body, *statement.orelse):
         if isinstance(inner, _Import) and inner.names[0].name != "*":
-            found.append(inner)
-        found += conditional_imports(inner)
-    return found
+            imports.append(inner)
+        imports += conditional_imports(inner)
+    return imports
 
 
 _NOT_READING = frozenset({"abstractmethod", "cache", "cached_property", "classmethod", "lru_cache", "no_grad"}) | {

@@ -67,7 +67,7 @@ class Comparer:
 
     def compare(self) -> ProgramComparison:
         """Everything that came out."""
-        found = ProgramComparison()
+        comparison = ProgramComparison()
         for kind, compare in (
             ("printed", self._printed),
             ("collected", self._collected),
@@ -76,10 +76,10 @@ class Comparer:
         ):
             values = ProgramValues()
             difference = next(compare(values), None)
-            found.values[kind] = values
+            comparison.values[kind] = values
             if difference is not None:
-                found.differences.append(difference)
-        return found
+                comparison.differences.append(difference)
+        return comparison
 
     # Printed texts ---------------------------------------------------------------------------------------------------
 

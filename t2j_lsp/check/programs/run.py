@@ -160,17 +160,17 @@ class _Run:
     def _in_float64(self, report: ProgramReport, narrow: ProgramComparison) -> ProgramComparison:
         """The comparison where rounding is a billion times smaller; the one that was made if that can't be."""
         try:
-            found = self._compared(report, *self._both(True), True)
+            comparison = self._compared(report, *self._both(True), True)
         except NotRunError as error:
             report.precision = "float32"
             report.notes.append(f"not decided in float64: {error}")
             return narrow
-        if narrow.differences and not found.differences:
+        if narrow.differences and not comparison.differences:
             first = narrow.differences[0]
             report.notes.append(f"in float32 they part by rounding: {first.what}{_at(first)}")
-        elif narrow.is_chaotic and not found.is_chaotic:
+        elif narrow.is_chaotic and not comparison.is_chaotic:
             report.notes.append("chaotic in float32: from first values moved by a rounding, PyTorch gets other numbers")
-        return found
+        return comparison
 
     def _compared(self, report: ProgramReport, torch: ProgramRun, jax: ProgramRun, wide: bool) -> ProgramComparison:
         """The comparison, with what PyTorch moves measured where it is needed."""

@@ -106,13 +106,13 @@ class OwnTraining:
                 observed = {name: tree for name, tree in observed.items() if name not in chaotic}
                 allowed = trajectory(allowed, observed, moved, CARRIED * _MOST)
         for stage in ("numeric", "behavioral"):
-            found = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, jax, (), allowed)
-            if found.observed:
-                verdict.stages[stage] = together(verdict.stages[stage], stage_result(found))
-            if found.differences and judgement.difference is None:
-                judgement.difference, judgement.differences = found.differences[0], found.differences
-                verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, describe(found.differences)
-                (file, line), (other_file, other_line) = self.found.place(found.differences[0].name)
+            differences = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, jax, (), allowed)
+            if differences.observed:
+                verdict.stages[stage] = together(verdict.stages[stage], stage_result(differences))
+            if differences.differences and judgement.difference is None:
+                judgement.difference, judgement.differences = differences.differences[0], differences.differences
+                verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, describe(differences.differences)
+                (file, line), (other_file, other_line) = self.found.place(differences.differences[0].name)
                 places = Location(file, line), Location(other_file, other_line)
                 verdict.divergence = Divergence(*places, verdict.reason)
         assert torch_run.reference is not None
@@ -142,12 +142,12 @@ class OwnTraining:
         part = self.sides[0].cut(self.names[0], [*self.code[0], *self.found.torch.code]).to_plain()
         more = {"slice": part, "recipe": self.found.torch.to_plain(), "wide": True, "steps": STEPS}
         try:
-            found = self.requests.train_torch(**{**request, **more})
+            trained = self.requests.train_torch(**{**request, **more})
         except (RemoteError, WorkerError) as error:
-            found = TorchTrained(problem=_said(error))
-        if found.problem is not None:
-            found.problem = re.sub(r"'self_(\w+)'", r"'self.\1'", found.problem)
-        return found
+            trained = TorchTrained(problem=_said(error))
+        if trained.problem is not None:
+            trained.problem = re.sub(r"'self_(\w+)'", r"'self.\1'", trained.problem)
+        return trained
 
     def _jax(self, request: dict[str, Any], reference: TrainingReference) -> JaxTrained:
         assert self.found.jax is not None

@@ -73,10 +73,10 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingReci
     """How the two files train a module class."""
     names = Imported(torch.scope)
     for frame in frames(torch.scope.body):
-        found = _optimizer(frame, names, torch, item)
-        if found is None:
+        optimizer = _optimizer(frame, names, torch, item)
+        if optimizer is None:
             continue
-        index, model, wanted = found
+        index, model, wanted = optimizer
         line = frame.statements[index].lineno
         try:
             torch_recipe = cut(torch, frame, model, wanted)
@@ -217,9 +217,9 @@ def _counterpart(jax: Slicer, frame: str, wanted: Wanted) -> tuple[Frame, Wanted
     for candidate in candidates:
         made = {n: (n, i, names.dotted(c.func)) for i, n, c in candidate.assignments()}
         made |= {n: (n, i, "") for i, s in enumerate(candidate.statements) for n in bound(s) if n not in made}
-        found = {kind: made[name] for kind, (name, _, _) in wanted.items() if name in made}
-        if OPTIMIZER in found:
-            return candidate, found
+        recipes = {kind: made[name] for kind, (name, _, _) in wanted.items() if name in made}
+        if OPTIMIZER in recipes:
+            return candidate, recipes
     optimizers = [
         (f, (n, i, "")) for f in candidates for i, n, c in f.assignments() if _is_optimizer(names.dotted(c.func))
     ]
@@ -267,7 +267,7 @@ def _with_loss(
 
 def _loss_calls(scope: ModuleScope) -> list[tuple[str, ast.Call]]:
     """Calls that compute a loss of an output and a target as they are, and the names that their values get for good."""
-    found: list[tuple[str, ast.Call]] = []
+    calls: list[tuple[str, ast.Call]] = []
     nodes = [n for s in scope.body for n in ast.walk(s)]
     for body in (scope.body, *(n.body for n in nodes if isinstance(n, ast.FunctionDef))):
         for statement in flat(body):
@@ -276,8 +276,8 @@ def _loss_calls(scope: ModuleScope) -> list[tuple[str, ast.Call]]:
                     plain = all(isinstance(k.value, ast.Constant) for k in call.keywords)
                     again = sum(name in bound(s) for s in flat(body)) > 1
                     if plain and not again and _is_value(output) and _is_value(target):
-                        found.append((name, call))
-    return found
+                        calls.append((name, call))
+    return calls
 
 
 def _is_value(node: ast.expr) -> bool:

@@ -74,14 +74,14 @@ class CallArguments:
         """Raises UnwritableError."""
         if arguments.call is not None:
             raise UnwritableError("its arguments come from a call")
-        found = CallArguments()
+        result = CallArguments()
         for index, value in enumerate(arguments.args):
-            found.args.append(found.expression(value))
-            found.floats += [index] if _is_float(value) else []
+            result.args.append(result.expression(value))
+            result.floats += [index] if _is_float(value) else []
         for key, value in arguments.kwargs.items():
-            found.kwargs[key] = found.expression(value)
-            found.floats += [key] if _is_float(value) else []
-        return found
+            result.kwargs[key] = result.expression(value)
+            result.floats += [key] if _is_float(value) else []
+        return result
 
     def call(self, function: str, instead: dict[int | str, str] | None = None) -> str:
         """The call of a function, with other expressions for some arguments."""
@@ -239,12 +239,12 @@ def _rounded(value: Any) -> Any:
 
 def wrapped(line: str, indent: str = "    ") -> Iterator[str]:
     """A statement of a test, a long comparison on several lines."""
-    found = re.fullmatch(r"(assert_close)\((.*)\)", line)
-    if len(indent + line) <= 118 or found is None:
+    match = re.fullmatch(r"(assert_close)\((.*)\)", line)
+    if len(indent + line) <= 118 or match is None:
         yield indent + line
         return
-    parts = _arguments(found[2])
-    yield f"{indent}{found[1]}("
+    parts = _arguments(match[2])
+    yield f"{indent}{match[1]}("
     yield from (f"{indent}    {part}," for part in parts)
     yield f"{indent})"
 

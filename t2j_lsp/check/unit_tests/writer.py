@@ -106,13 +106,13 @@ class _Writer:
     def add(self, item: CheckedObject, check: FileCheck) -> None:
         """Writes the tests of an object, or says why there are none."""
         try:
-            found = check.inputs_for(item)
-            if found.problems is not None:
+            inputs = check.inputs_for(item)
+            if inputs.problems is not None:
                 raise UnwritableError("no inputs are known with which it runs")
             subject = _Subject(
                 item,
-                CallArguments.of(Arguments.from_plain(found.init)),
-                CallArguments.of(Arguments.from_plain(found.inputs)),
+                CallArguments.of(Arguments.from_plain(inputs.init)),
+                CallArguments.of(Arguments.from_plain(inputs.inputs)),
             )
             self.subjects.append(subject)
             if item.is_class:
@@ -137,10 +137,10 @@ class _Writer:
         side = Slicer(self.path, "\n".join(lines))
         names = list(functions)
         part = side.cut(names[0], names[1:]).to_plain()
-        found: dict[str, Any] = self.pool.request(
+        values: dict[str, Any] = self.pool.request(
             "torch", "values", self.timeout, slice=part, names=names, wide=wide, seed=seed
         )
-        return found
+        return values
 
     def _look_at_state(self, subject: _Subject) -> None:
         """The state dict of a class, and which of its entries can have values of ours. Raises UnwritableError."""
@@ -151,10 +151,10 @@ class _Writer:
             "every = [n for n, _ in model.named_parameters(remove_duplicate=False)]",
             "return dict(model.state_dict()), every, [n for n, _ in model.named_parameters()]",
         ]
-        found = self._values(subject, {"state": body})["state"]
-        if "error" in found:
-            raise UnwritableError(found["error"])
-        state, every, parameters = found["value"]
+        looked_at = self._values(subject, {"state": body})["state"]
+        if "error" in looked_at:
+            raise UnwritableError(looked_at["error"])
+        state, every, parameters = looked_at["value"]
         if len(every) > len(parameters):
             raise UnwritableError("parameters are tied, and take no values of their own")
         subject.fixture = f"{name}_model" if name in taken else name
@@ -164,10 +164,10 @@ class _Writer:
 
     def _look_at_output(self, subject: _Subject) -> None:
         """What a call returns. Raises UnwritableError."""
-        found = self._values(subject, {"output": [*self._start(subject), f"return {subject.call}"]})["output"]
-        if "error" in found:
-            raise UnwritableError(f"with inputs that are written out: {found['error']}")
-        subject.output = found["value"]
+        values = self._values(subject, {"output": [*self._start(subject), f"return {subject.call}"]})["output"]
+        if "error" in values:
+            raise UnwritableError(f"with inputs that are written out: {values['error']}")
+        subject.output = values["value"]
 
     def _observed(self, subject: _Subject, tests: list[_Test]) -> list[tuple[_Test, list[str]]]:
         """The tests that run, with their statements. What draws decide is not compared."""
@@ -175,7 +175,7 @@ class _Writer:
             test.name: [*self._start(subject), *test.lines, f"return [{', '.join(test.observed)}]"] for test in tests
         }
         runs = [self._values(subject, functions, *how) for how in ((False, 0), (False, 1), (True, 0))]
-        found = []
+        observed = []
         for test in tests:
             narrow, other, wide = (run[test.name].get("value") for run in runs)
             if narrow is None or other is None or wide is None:
@@ -187,8 +187,8 @@ class _Writer:
                 if same(values[0], values[1]) and not without:
                     lines += comparisons(expression, values[0], values[2], test.described)
             if lines:
-                found.append((test, lines))
-        return found
+                observed.append((test, lines))
+        return observed
 
     def _start(self, subject: _Subject) -> list[str]:
         return [f"{subject.fixture} = made()"] if subject.fixture else []

@@ -84,17 +84,17 @@ def pairs(torch: Any, jax: Any, path: str = "") -> list[tuple[str, Any, Any]] | 
     if isinstance(torch, list | tuple) and isinstance(jax, list | tuple):
         if len(torch) != len(jax):
             return f"{where} has {len(torch)} elements in torch and {len(jax)} in JAX"
-        found = [pairs(t, j, f"{path}[{i}]") for i, (t, j) in enumerate(zip(torch, jax, strict=True))]
+        nested = [pairs(t, j, f"{path}[{i}]") for i, (t, j) in enumerate(zip(torch, jax, strict=True))]
     elif isinstance(torch, dict) and isinstance(jax, dict):
         if set(torch) != set(jax):
             return f"{where} has the keys {_keys(torch)} in torch and {_keys(jax)} in JAX"
-        found = [pairs(torch[k], jax[k], f"{path}[{k!r}]") for k in torch]
+        nested = [pairs(torch[k], jax[k], f"{path}[{k!r}]") for k in torch]
     elif isinstance(torch, list | tuple | dict) or isinstance(jax, list | tuple | dict):
         return f"{where} is {_what(torch)} in torch and {_what(jax)} in JAX"
     else:
         return [(path, torch, jax)]
-    wrong = next((f for f in found if isinstance(f, str)), None)
-    return wrong if wrong is not None else [leaf for f in found if not isinstance(f, str) for leaf in f]
+    wrong = next((f for f in nested if isinstance(f, str)), None)
+    return wrong if wrong is not None else [leaf for f in nested if not isinstance(f, str) for leaf in f]
 
 
 def _fields(tree: Any) -> Any:
@@ -126,11 +126,11 @@ def is_array(value: Any) -> bool:
 
 def arrays_of(tree: Any, numbers: bool = False) -> dict[str, Array]:
     """The array leaves of an observation by path; with ``numbers`` its floats, too."""
-    found = pairs(tree, tree)
-    if isinstance(found, str):
+    leaves = pairs(tree, tree)
+    if isinstance(leaves, str):
         return {}
-    floats = {path: np.asarray(leaf) for path, leaf, _ in found if numbers and isinstance(leaf, float)}
-    return floats | {path: leaf for path, leaf, _ in found if is_array(leaf)}
+    floats = {path: np.asarray(leaf) for path, leaf, _ in leaves if numbers and isinstance(leaf, float)}
+    return floats | {path: leaf for path, leaf, _ in leaves if is_array(leaf)}
 
 
 def kind_of(array: Array) -> str:
@@ -150,11 +150,11 @@ def compare(name: str, torch: Any, jax: Any, result: Comparison, group: float = 
         if not (isinstance(torch, Raised) and isinstance(jax, Raised)):
             result.fail(name, f"{_outcome(torch)} in torch, and {_outcome(jax)} in JAX", "error")
         return
-    found = pairs(torch, jax)
-    if isinstance(found, str):
-        result.fail(name, found, "structure")
+    paired = pairs(torch, jax)
+    if isinstance(paired, str):
+        result.fail(name, paired, "structure")
         return
-    for path, left, right in found:
+    for path, left, right in paired:
         _leaf(f"{name}{path}", left, right, result, group, allowed)
 
 
@@ -198,8 +198,8 @@ def _no_integers(torch: Any) -> NdArray:
     """Where torch's integers stand for floats that are none, or too large: what these become isn't defined."""
     values = np.asarray(torch)
     lowest = np.iinfo(values.dtype).min if values.dtype in (np.int32, np.int64) else None
-    found: NdArray = np.zeros(values.shape, bool) if lowest is None else values == lowest
-    return found
+    floats: NdArray = np.zeros(values.shape, bool) if lowest is None else values == lowest
+    return floats
 
 
 def _floats(name: str, a: NdArray, b: NdArray, result: Comparison, group: float, allowed: Allowed) -> None:
@@ -236,8 +236,8 @@ def _floats(name: str, a: NdArray, b: NdArray, result: Comparison, group: float,
 
 
 def _not_finite(values: NdArray) -> NdArray:
-    found: NdArray = ~np.isfinite(values)
-    return found
+    mask: NdArray = ~np.isfinite(values)
+    return mask
 
 
 def _index(at: tuple[Any, ...]) -> str:

@@ -64,13 +64,13 @@ class Covered:
     def ran(self, torch: Collection[Mark], jax: Collection[Mark]) -> tuple[str, ...]:
         """The keys of what ran in torch, and in JAX as far as that has something of the same name."""
         torch_marks, jax_marks = _in_file(torch, self.torch_side), _in_file(jax, self.jax_side)
-        found: list[str] = []
+        covered: list[str] = []
         for piece in self.pieces:
             named = [other for other in self.others.get(piece.name, ()) if other.kind != "script"]
             if piece.mark not in torch_marks or (named and not any(other.mark in jax_marks for other in named)):
                 continue
-            found += [piece.key, *(branch.key for branch in piece.branches if branch.mark in torch_marks)]
-        return tuple(found)
+            covered += [piece.key, *(branch.key for branch in piece.branches if branch.mark in torch_marks)]
+        return tuple(covered)
 
     def coverage(self, verdicts: Mapping[str, VerdictKind], ran: Collection[str]) -> Coverage:
         """What verdicts on the file's objects cover, of which this ran."""
@@ -180,8 +180,8 @@ def _pieces(side: Slicer) -> Iterator[CoveredPiece]:
     names, every = torch_names(ast.Module(side.scope.body, []))
 
     def holds_torch(nodes: Iterable[ast.AST]) -> bool:
-        found = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
-        return every or any(n.id in names for n in found)
+        nodes_within = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+        return every or any(n.id in names for n in nodes_within)
 
     def define(node: _Function | ast.ClassDef, prefix: str) -> Iterator[CoveredPiece]:
         name = f"{prefix}{node.name}"

@@ -36,15 +36,15 @@ def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Obser
     torch_run, jax_run = torch[64].generate, jax.generate
     if torch_run is None or (torch_run.calls and jax_run is None):
         return None
-    found = Generation(reasons=list(dict.fromkeys([*torch_run.reasons, *(jax_run.reasons if jax_run else [])])))
+    generation = Generation(reasons=list(dict.fromkeys([*torch_run.reasons, *(jax_run.reasons if jax_run else [])])))
     if not jax_run:
-        return found
-    found.error = jax_run.error
+        return generation
+    generation.error = jax_run.error
     draws = [(name, d) for name, draws in jax_run.draws.items() for d in draws]
     unpaired = {name: d.text for name, d in draws if d.kind in ("kind", "shape")}
-    found.reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
+    generation.reasons += sorted({f"its random numbers can't be paired: {text}" for text in unpaired.values()})
     reused = [replace(d, call=n) for n, d in draws if d.kind == "reuse" and len(torch_run.calls[n].tape) > 1]
-    found.error = found.error or next(iter(reused), None)
+    generation.error = generation.error or next(iter(reused), None)
     narrow = torch[32].generate if 32 in torch else None
     conditions = [Conditioning(torch_run.observed, other) for other in (narrow and narrow.observed, moved) if other]
     allowed = (conditions or [Conditioning({}, {})])[0].meaning
@@ -52,9 +52,9 @@ def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Obser
     ill = [d for d in comparison.differences if d.kind not in _FORM and any(c.is_ill(d.name) for c in conditions)]
     if ill:
         comparison.differences = [d for d in comparison.differences if d not in ill]
-        found.undecided.append(f"torch's own float32 and float64 part in generate, where {describe(ill)}")
-    found.comparison = comparison
-    return found
+        generation.undecided.append(f"torch's own float32 and float64 part in generate, where {describe(ill)}")
+    generation.comparison = comparison
+    return generation
 
 
 def calls_of(torch: TorchObserved) -> dict[str, Any] | None:

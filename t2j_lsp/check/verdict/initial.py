@@ -44,13 +44,13 @@ def compare_initial(torch: Mapping[str, Any], jax: Mapping[str, Any], seeded: bo
 
     ``seeded``: all of torch's constructions are one draw, since the constructor sets the seed.
     """
-    found = []
+    differences = []
     for name, values in torch.items():
         if name in jax and jax[name].shape[1:] == values.shape[1:] and values.size:
             what = _unlike(as_float64(values), as_float64(jax[name]), seeded)
             if what is not None:
-                found.append(Difference(f"initial values: {name}", what, "initial"))
-    return found
+                differences.append(Difference(f"initial values: {name}", what, "initial"))
+    return differences
 
 
 def _unlike(torch: NdArray, jax: NdArray, seeded: bool) -> str | None:

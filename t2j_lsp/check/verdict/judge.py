@@ -181,10 +181,10 @@ def _spec(verdict: ObjectVerdict, form: list[Difference], initial: Sequence[Diff
 
 def _not_trained(torch: TorchObserved, observed: dict[str, Observations]) -> list[Difference]:
     """Parameters that torch trains and the conversion does not."""
-    for phase, found in observed.items():
+    for phase, differences in observed.items():
         if phase.startswith("train"):
             names = [n for n, trained in torch.parameters.items() if trained]
-            missing = [n for n in names if f"gradient of parameter: {n}" not in found]
+            missing = [n for n in names if f"gradient of parameter: {n}" not in differences]
             what = "is trained in torch and is no nnx.Param in JAX"
             return [Difference(f"gradient of parameter: {n}", what, "structure") for n in missing]
     return []
@@ -229,7 +229,7 @@ def _set_aside_rounding(
     """Takes away differences that are no larger than what torch's own rounding makes: a value on a step's edge."""
     if not rounded:
         return
-    phases = [observed for found in jax for phase, observed in found.observed.items() if phase not in _NO_PHASES]
+    phases = [observed for kept in jax for phase, observed in kept.observed.items() if phase not in _NO_PHASES]
     steps = [
         d for d in comparison.differences
         if d.kind in ("value", "integer")
@@ -245,14 +245,14 @@ def _precision(
     torch: dict[int, TorchObserved], jax: dict[int, JaxObserved], skip: set[str], conditioning: Conditioning
 ) -> list[Difference]:
     """Differences in the user's precision: dtypes, and values much farther from the truth than torch's."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for phase, observed in jax[32].observed.items():
         if phase in ("construct", "draws"):
             continue
-        found += compare_dtypes(torch[32].observed, observed, jax[32].x64)
+        differences += compare_dtypes(torch[32].observed, observed, jax[32].x64)
         numeric = {n: v for n, v in torch[64].observed.items() if stage_of(n) == "numeric"}
-        found += compare_all(numeric, observed, skip, conditioning.precision).differences
-    return [Difference(f"{IN_FLOAT32}{d.name}", d.what, d.kind) for d in found]
+        differences += compare_all(numeric, observed, skip, conditioning.precision).differences
+    return [Difference(f"{IN_FLOAT32}{d.name}", d.what, d.kind) for d in differences]
 
 
 def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -> None:

@@ -34,22 +34,22 @@ def obstacle(
     if error is not None and (reason := failed_at_gap(side, error.frames)) is not None:
         return reason
     if place is not None and place.jax is not None and place.jax.file == path:
-        found = unfinished(side.text, place.jax.line)
-        if found is not None:
-            return incomplete(place.jax.line, found)
+        at_gap = unfinished(side.text, place.jax.line)
+        if at_gap is not None:
+            return incomplete(place.jax.line, at_gap)
     built = _of_construction(judgement)
     if place is None or place.jax is None or built:
-        for line, found in gaps_in(side, part, calls=not built):
-            return f"{incomplete(line, found)}; as it is, {verdict.reason}"
+        for line, at_gap in gaps_in(side, part, calls=not built):
+            return f"{incomplete(line, at_gap)}; as it is, {verdict.reason}"
     return None  # The line where the two part is not one that was left.
 
 
 def failed_at_gap(side: Slicer, frames: Sequence[Any]) -> str | None:
     """The reason where an error went through a statement that the rules left as it was."""
     for file, line, _ in reversed(frames):
-        found = unfinished(side.text, line) if file == str(side.path) else None
-        if found is not None:
-            return incomplete(line, found)
+        reason = unfinished(side.text, line) if file == str(side.path) else None
+        if reason is not None:
+            return incomplete(line, reason)
     return None
 
 
@@ -64,9 +64,9 @@ def unfinished(text: str, line: int) -> str | None:
     around = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)]
     around = [n for n in around if _first(n) <= line <= (n.end_lineno or n.lineno)]
     for start in sorted(map(_first, around), reverse=True):
-        found = _GAP.match(lines[start - 2]) if start > 1 else None
-        if found is not None:
-            return found[1]
+        match = _GAP.match(lines[start - 2]) if start > 1 else None
+        if match is not None:
+            return match[1]
     return None
 
 
@@ -89,9 +89,9 @@ def gaps_in(side: Slicer, part: Mapping[str, Any], calls: bool = True) -> Iterat
     for index, _ in kept:
         first, last = _first(body[index]), body[index].end_lineno or body[index].lineno
         for number in range(max(first - 1, 1), last + 1):
-            found = _GAP.match(lines[number - 1])
-            if found is not None and number not in inside:
-                yield number + 1, found[1]
+            match = _GAP.match(lines[number - 1])
+            if match is not None and number not in inside:
+                yield number + 1, match[1]
 
 
 def _of_construction(judgement: Judgement) -> bool:

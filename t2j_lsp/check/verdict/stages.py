@@ -174,7 +174,7 @@ def is_rounding(
 
     def apart(others: Iterable[Mapping[str, Any]]) -> float:
         """The largest distance of any element; for integers, the number of elements that differ."""
-        found = 0.0
+        largest = 0.0
         for other in others:
             array = arrays_of(other.get(observation)).get(name.removeprefix(observation))
             if array is None or tuple(array.shape) != tuple(held.shape):
@@ -182,8 +182,8 @@ def is_rounding(
             with np.errstate(invalid="ignore"):  # infinity is no distance from itself
                 distances = np.abs(as_float64(held) - as_float64(array))
             whole = kind_of(held) in ("bool", "integer")
-            found = max(found, float((distances > 0).sum() if whole else np.nanmax(distances, initial=0.0)))
-        return found
+            largest = max(largest, float((distances > 0).sum() if whole else np.nanmax(distances, initial=0.0)))
+        return largest
 
     moved = apart(rounded)
     return moved > 0 and apart(jax) <= _AS_FAR * moved
@@ -203,8 +203,8 @@ def perturbed(state: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
 
 def last_place(values: NdArray, bits: int) -> NdArray:
     """A unit in the last place of every value, in a half precision with so many bits."""
-    found: NdArray = np.maximum(np.abs(values) * 2.0 ** (1 - bits), 2.0**-24 if bits == 11 else 2.0**-133)
-    return found
+    spacing: NdArray = np.maximum(np.abs(values) * 2.0 ** (1 - bits), 2.0**-24 if bits == 11 else 2.0**-133)
+    return spacing
 
 
 def group_scales(observed: Mapping[str, Any]) -> dict[str, float]:
@@ -238,7 +238,7 @@ def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any], x64: bool =
 
     Without 64-bit types JAX's are narrower, which is no difference; with them, only integers may be.
     """
-    found = []
+    differences = []
     for name in torch:
         if not name.endswith("output") or name not in jax:
             continue
@@ -247,8 +247,8 @@ def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any], x64: bool =
             have, want = dtype_name(right[path]) if path in right else None, dtype_name(left)
             allowed = (want,) if x64 and kind_of(left) != "integer" else _WIDTHS.get(want, (want,))
             if have is not None and have not in allowed:
-                found.append(Difference(f"{name}{path}", f"is {want} in torch and {have} in JAX", "dtype"))
-    return found
+                differences.append(Difference(f"{name}{path}", f"is {want} in torch and {have} in JAX", "dtype"))
+    return differences
 
 
 def summarise(names: Iterable[str]) -> list[str]:

@@ -24,8 +24,8 @@ def _scalar(values: Any, shape: tuple[int, ...]) -> Any:
 def _by_axes(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*shape: int) -> Any:
-        found = take(kind, shape)
-        return original(*shape) if found is None else _scalar(found, shape)
+        drawn = take(kind, shape)
+        return original(*shape) if drawn is None else _scalar(drawn, shape)
 
     return call
 
@@ -33,8 +33,8 @@ def _by_axes(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..
 def _by_size(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(size: Any = None) -> Any:
-        found = take(kind, _shape(size))
-        return original(size) if found is None else _scalar(found, _shape(size))
+        drawn = take(kind, _shape(size))
+        return original(size) if drawn is None else _scalar(drawn, _shape(size))
 
     return call
 
@@ -42,11 +42,11 @@ def _by_size(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..
 def _scaled(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(first: Any = 0.0, second: Any = 1.0, size: Any = None) -> Any:
-        found = take(kind, _shape(size))
-        if found is None:
+        drawn = take(kind, _shape(size))
+        if drawn is None:
             return original(first, second, size)
         width = second - first if kind == "uniform" else second
-        return first + width * _scalar(found, _shape(size))
+        return first + width * _scalar(drawn, _shape(size))
 
     return call
 
@@ -54,11 +54,11 @@ def _scaled(kind: str, take: Take, original: Callable[..., Any]) -> Callable[...
 def _python(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*arguments: float) -> float:
-        found = take(kind, ())
-        if found is None:
+        drawn = take(kind, ())
+        if drawn is None:
             return float(original(*arguments))
         first, second = arguments or (0.0, 1.0)
-        return first + (second - first if kind == "uniform" else second) * float(found)
+        return first + (second - first if kind == "uniform" else second) * float(drawn)
 
     return call
 

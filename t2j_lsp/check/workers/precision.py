@@ -17,18 +17,18 @@ CHANNELS = 64
 def telling() -> NdArray:
     """Elements between 1 and 2 in steps of 2**-13."""
     steps = np.random.default_rng(0).integers(0, 2**13, (SIZE, SIZE))
-    found: NdArray = (1 + steps / 2**13).astype(np.float32)
-    return found
+    inputs: NdArray = (1 + steps / 2**13).astype(np.float32)
+    return inputs
 
 
 def permutation() -> NdArray:
     """A matrix that reorders columns."""
-    found: NdArray = np.eye(SIZE, dtype=np.float32)[np.random.default_rng(1).permutation(SIZE)]
-    return found
+    order: NdArray = np.eye(SIZE, dtype=np.float32)[np.random.default_rng(1).permutation(SIZE)]
+    return order
 
 
 def kernel() -> NdArray:
     """A 3 by 3 convolution that changes nothing, with padding 1."""
-    found = np.zeros((CHANNELS, CHANNELS, 3, 3), np.float32)
-    found[np.arange(CHANNELS), np.arange(CHANNELS), 1, 1] = 1
-    return found
+    weights = np.zeros((CHANNELS, CHANNELS, 3, 3), np.float32)
+    weights[np.arange(CHANNELS), np.arange(CHANNELS), 1, 1] = 1
+    return weights

@@ -57,13 +57,13 @@ def run_tests(module: ModuleType, seed: Callable[[int], None], repeat: int) -> l
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     Path("pytest.ini").write_text("[pytest]\n")
     Path("test_module.py").write_text("")
-    found: list[Outcomes] = []
+    outcomes: list[Outcomes] = []
     for run in range(repeat):
         seed(run)
         plugin = Plugin()
         pytest.main([*_OPTIONS, "test_module.py"], plugins=[plugin])
-        found.append(plugin.outcomes)
-    return found
+        outcomes.append(plugin.outcomes)
+    return outcomes
 
 
 def _report_of(call: Any, file: str) -> dict[str, Any]:
@@ -81,10 +81,10 @@ def _report_of(call: Any, file: str) -> dict[str, Any]:
 
 def values_of(module: ModuleType, names: list[str], as_plain: Callable[[Any], Any]) -> dict[str, Any]:
     """What functions without parameters return, as plain data; ``{"error": text}`` for one that raises."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in names:
         try:
-            found[name] = {"value": as_plain(getattr(module, name)())}
+            values[name] = {"value": as_plain(getattr(module, name)())}
         except Exception as error:  # noqa: BLE001 - the user's program may raise anything: then there is no such test
-            found[name] = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
-    return found
+            values[name] = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+    return values

@@ -111,7 +111,7 @@ class Analyst:
         old: dict[str, list[UnitAnalysis]] = {}
         for unit, piece in zip(state.units, state.pieces, strict=True):
             old.setdefault(unit.text, []).append(piece)
-        pieces: list[UnitAnalysis | None] = [found.pop(0) if (found := old.get(unit.text)) else None for unit in units]
+        pieces: list[UnitAnalysis | None] = [known.pop(0) if (known := old.get(unit.text)) else None for unit in units]
         changed = [index for index, piece in enumerate(pieces) if piece is None]
         problem = None
         if changed:

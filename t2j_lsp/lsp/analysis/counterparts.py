@@ -56,8 +56,8 @@ def _around(scope: ast.AST, line: int) -> Definition | None:
 
 
 def _named(scope: ast.AST, name: str) -> Definition | None:
-    found = {one.name: one for one in _statements(scope) if isinstance(one, Definition)}
-    return found.get(name) or found.get(_RENAMED.get(name, ""))
+    definitions = {one.name: one for one in _statements(scope) if isinstance(one, Definition)}
+    return definitions.get(name) or definitions.get(_RENAMED.get(name, ""))
 
 
 def _assigned(scope: ast.AST, other_scope: ast.AST, line: int) -> Assignment | None:

@@ -127,9 +127,9 @@ def _too_large(lines: list[str]) -> Iterator[LeftOut]:
     starts = _starts(lines, 0, len(lines), "")
     for first, last in zip(starts, [*starts[1:], len(lines)], strict=True):
         if any(len(lines[n]) > LONG_LINE for n in range(first, last)):
-            found = _dense("".join(lines[first:last]))
-            if found is not None:
-                line, many = first + found[0], found[1]
+            dense = _dense("".join(lines[first:last]))
+            if dense is not None:
+                line, many = first + dense[0], dense[1]
                 reason = f"line {line} has {many}; `t2j convert` converts it"
                 yield LeftOut(first + 1, _end(lines, first, last), line, 0, TOO_LARGE, reason)
 
@@ -187,7 +187,7 @@ def _that_parses(text: str) -> tuple[str, list[LeftOut]]:
 
 def _starts(lines: list[str], first: int, last: int, indent: str) -> list[int]:
     """The lines (from 0) on which the statements of a block start."""
-    found: list[int] = []
+    starts: list[int] = []
     decorated = False
     for number in range(first, last):
         line = lines[number]
@@ -195,9 +195,9 @@ def _starts(lines: list[str], first: int, last: int, indent: str) -> list[int]:
         if not line.startswith(indent) or not rest.strip() or _CONTINUES.match(rest):
             continue
         if not decorated and not (number and lines[number - 1].rstrip("\r\n").endswith("\\")):
-            found.append(number)
+            starts.append(number)
         decorated = rest.startswith("@")
-    return found
+    return starts
 
 
 def _error(code: str) -> SyntaxError | None:

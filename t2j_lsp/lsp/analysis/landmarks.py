@@ -21,11 +21,11 @@ def landmarks(source: str, code: str) -> Landmarks:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Landmarks()
     own = {name for name, _, _ in _definitions(before)}
-    found = list(_definitions(after))
-    places = tuple((name, first) for name, first, _ in found if name in own)
+    definitions = list(_definitions(after))
+    places = tuple((name, first) for name, first, _ in definitions if name in own)
     helpers: list[tuple[int, int]] = []
     previous = None
-    for name, first, last in found:
+    for name, first, last in definitions:
         if name in own:
             previous = None
             continue
@@ -39,12 +39,12 @@ def landmarks(source: str, code: str) -> Landmarks:
 
 def _definitions(tree: ast.Module) -> list[tuple[str, int, int]]:
     """The classes and functions at the top level: name, first line with decorators, last line; from 0."""
-    found = []
+    definitions = []
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.append((node.name, first - 1, (node.end_lineno or first) - 1))
-    return found
+            definitions.append((node.name, first - 1, (node.end_lineno or first) - 1))
+    return definitions
 
 
 def _first(tree: ast.Module, own: set[str], places: tuple[tuple[str, int], ...]) -> int:

@@ -81,10 +81,10 @@ class Analysis:
     @cached_property
     def findings_by_line(self) -> dict[int, list[Finding]]:
         """The findings that begin on each line."""
-        found: dict[int, list[Finding]] = {}
+        by_line: dict[int, list[Finding]] = {}
         for one in self.findings:
-            found.setdefault(one.span.line, []).append(one)
-        return found
+            by_line.setdefault(one.span.line, []).append(one)
+        return by_line
 
     def at(self, line: int, column: int) -> Rewrite | None:
         """The innermost torch expression at a place; ``line`` from 1."""
@@ -103,22 +103,22 @@ class Analysis:
 
 
 def _by_line(placed: Iterable[Placed]) -> dict[int, list[Placed]]:
-    found: dict[int, list[Placed]] = {}
+    by_line: dict[int, list[Placed]] = {}
     for one in placed:
         for line in range(one.span.line, one.span.end_line + 1):
-            found.setdefault(line, []).append(one)
-    return found
+            by_line.setdefault(line, []).append(one)
+    return by_line
 
 
 def _innermost(placed: Iterable[Placed], line: int, column: int) -> Placed | None:
     place = (line, column)
-    found = None
+    innermost = None
     for one in placed:
         span = one.span
         if (span.line, span.column) <= place <= (span.end_line, span.end_column):
-            if found is None or _inside(span, found.span):
-                found = one
-    return found
+            if innermost is None or _inside(span, innermost.span):
+                innermost = one
+    return innermost
 
 
 def _inside(inner: Span, outer: Span) -> bool:

@@ -351,6 +351,6 @@ class _Statements:
         own, others = self.found.get(key, []), other.found[key]
         if len(own) != len(others):
             return None
-        found = own[others.index(statement)]
-        reads = {n.id for n in ast.walk(found) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        return found if reads <= other.names else None
+        neighbour = own[others.index(statement)]
+        reads = {n.id for n in ast.walk(neighbour) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        return neighbour if reads <= other.names else None

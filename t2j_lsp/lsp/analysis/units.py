@@ -72,8 +72,8 @@ def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
     skeletons = [s for node in nodes for s in _skeletons(node, first, lines, "", 0)]
     only_imports = all(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
     aliases = [pair for node in nodes for pair in _aliases(node)]
-    found = frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases)
-    return About(*found, frozenset(training_functions(nodes)), frozenset(starts(nodes)))
+    about = frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases)
+    return About(*about, frozenset(training_functions(nodes)), frozenset(starts(nodes)))
 
 
 class _Names(ast.NodeVisitor):

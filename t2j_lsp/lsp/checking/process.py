@@ -154,9 +154,9 @@ class Checker:
         if converted is not None and not self.cancelled():
             about = {"device": device, "names": list(digests), "neighbours": beside, "coverage": coverage}
             _record(request, source, converted, verdicts, {**about, "ran": {v.name: v.ran for v in known}})
-        found: dict[str, Any] = {"shapes": shapes, "explanations": explanations, "coverage": coverage.to_json()}
-        found["containment"] = pool.containment.to_json() if pool.containment else None
-        return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **found}
+        answer: dict[str, Any] = {"shapes": shapes, "explanations": explanations, "coverage": coverage.to_json()}
+        answer["containment"] = pool.containment.to_json() if pool.containment else None
+        return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **answer}
 
     def _coverage(self, request: dict[str, Any], sides: tuple[Slicer, Slicer], digests: dict[str, str]) -> Coverage:
         """What all verdicts on the two texts cover, those that were kept among them."""
@@ -179,18 +179,18 @@ class Checker:
         """For each object of a file, a digest of all code on both sides that its verdict depends on."""
         comments = "\n".join(line.strip() for line in torch_side.text.splitlines() if "t2j:" in line)
         options = [request[k] for k in ("stage", "device", "torch_python", "jax_python", "init")]
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for item in find_objects(torch_side, None):
             parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
             # Whatever the checker compares an object without a namesake with, it is in that file.
             named = jax_side.defines(jax_side.main, item.name)
             parts.append(_statements(jax_side, item.name) if named else jax_side.text)
-            found[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-        return found
+            digests[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return digests
 
     def _shapes(self, pool: RecordingPool, source: Path, timeout: float) -> dict[str, list[list[Any]]]:
         """The shapes of values by line of the source, from one more run of each object that was checked."""
-        found: dict[str, list[list[Any]]] = {}
+        by_line: dict[str, list[list[Any]]] = {}
         for observed in pool.observed.values():
             message = {**observed, "mode": "eval", "wide": True, "gradients": False, "construct": False}
             with contextlib.suppress(WorkerError, RemoteError):
@@ -200,10 +200,10 @@ class Checker:
                     shape = list(value.shape) if hasattr(value, "shape") else None
                     if shape is None or Path(file).resolve() != source.resolve():
                         continue
-                    shapes = found.setdefault(str(line), [])
+                    shapes = by_line.setdefault(str(line), [])
                     if [target, shape] not in shapes:
                         shapes.append([target, shape])
-        return found
+        return by_line
 
 
 def _record(

@@ -340,19 +340,19 @@ class CheckService:
             self.on_ran(source, pair, (source_text, converted_text), answer["objects"])
         merged = merged_with(self.states.get(source), answer["objects"], objects)
         converted_uri = pair[0] if pair is not None else source
-        shapes = {int(line): found for line, found in answer["shapes"].items()}
-        found = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
+        shapes = {int(line): shape for line, shape in answer["shapes"].items()}
+        shape = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
         reason = answer["device_reason"]
         about = {"device_reason": reason, "containment": answer["containment"]}
         about["coverage"] = Coverage.from_json(answer["coverage"])
-        return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
+        return Checked(merged, answer["device"], False, None, shape, shapes, revision, **about)
 
     # --- results --------------------------------------------------------------------------------------------------
 
     def found_in(self, uri: str) -> list[FoundDifference]:
         """The differences that are shown in a document."""
         known = (state.found for states in (self.states, self.programs.states) for state in states.values())
-        return [f for found in known for f in found if f.uri == uri]
+        return [f for differences in known for f in differences if f.uri == uri]
 
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
         """The differences in a document, which may be one on disk, as diagnostics."""

@@ -71,8 +71,8 @@ def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
     """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
     reports = sorted(kept.reports.values(), key=lambda report: report.checked)
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
-    found = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
-    return Checked(verdicts, reports[-1].device, found=found, coverage=kept.coverage)
+    differences = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
+    return Checked(verdicts, reports[-1].device, found=differences, coverage=kept.coverage)
 
 
 def merged_with(

@@ -103,17 +103,17 @@ def compared(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What both programs were compared in, in a few words."""
     numeric = stages["numeric"]["observed"] if stages["numeric"]["result"] == "pass" else []
     behavioral = stages["behavioral"]["observed"] if stages["behavioral"]["result"] == "pass" else []
-    found = []
+    parts = []
     if any(re.match(r"(eval|train) output", name) for name in numeric):
-        found.append("outputs")
+        parts.append("outputs")
     if any(name.startswith("gradient") for name in numeric):
-        found.append("gradients")
+        parts.append("gradients")
     steps = _steps(behavioral)
     if steps:
-        found.append(f"{steps} training steps")
+        parts.append(f"{steps} training steps")
     if any(name.startswith("generate output") for name in behavioral):
-        found.append("generated tokens")
-    return found or ["names and shapes"]
+        parts.append("generated tokens")
+    return parts or ["names and shapes"]
 
 
 def _steps(observed: Iterable[str]) -> int:
@@ -143,8 +143,8 @@ def subject(text: str) -> str:
     if match is None:
         return text
     for pattern, words in _WORDS:
-        if found := pattern.fullmatch(match["name"]):
-            named = found.groupdict()
+        if parsed := pattern.fullmatch(match["name"]):
+            named = parsed.groupdict()
             return words.format(**{**named, "mode": _MODES.get(named.get("mode", ""), "")}).strip()
     return text
 
@@ -186,9 +186,9 @@ def _ran(report: Mapping[str, Any]) -> str:
     """What ran, and what came out of it."""
     if report["failed"] is not None:
         return clipped(f"both fail the same way: {report['failed']}")
-    found = [counted(one["count"], _PARTS[what]) for what, one in report["values"].items() if one["count"]]
+    counts = [counted(one["count"], _PARTS[what]) for what, one in report["values"].items() if one["count"]]
     steps = f" for {counted(report['steps'], 'step')}" if report["stopped"] else ""
-    return f"ran both{steps}: {', '.join(found)}"
+    return f"ran both{steps}: {', '.join(counts)}"
 
 
 def program_tooltip(report: Mapping[str, Any]) -> str:

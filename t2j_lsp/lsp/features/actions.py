@@ -333,20 +333,20 @@ class Offers:
     # --- what a check found ---------------------------------------------------------------------------------------
 
     def _divergences(self) -> Iterator[types.CodeAction]:
-        for found in self.server.checks.found_in(self.uri):
-            if not self.first <= line_in(found, self.program.lines) <= self.last:
+        for difference in self.server.checks.found_in(self.uri):
+            if not self.first <= line_in(difference, self.program.lines) <= self.last:
                 continue
             about = [d for d in self.context if d.source == "t2j" and d.code == editor_code(DIFFERS)]
-            about = [d for d in about if d.message == found.message]
-            mending = mend(self.server, found)
+            about = [d for d in about if d.message == difference.message]
+            mending = mend(self.server, difference)
             offered = [mending] if mending is not None else []
-            if found.line is not None and found.source_uri != self.uri:
-                restore = {"source": found.source_uri, "line": found.line + 1}
+            if difference.line is not None and difference.source_uri != self.uri:
+                restore = {"source": difference.source_uri, "line": difference.line + 1}
                 offered.append(self._action("Write this as the rules convert it", QUICK_FIX, restore=restore))
                 offered[0].is_preferred = True
             if self.server.client.panels:
-                offered.append(explain(found))
-            repair = ask_offers.at_difference(self.server, found)
+                offered.append(explain(difference))
+            repair = ask_offers.at_difference(self.server, difference)
             offered += [repair] if repair is not None else []
             for action in offered:
                 action.diagnostics = about or None

@@ -21,5 +21,5 @@ def register(server: Server) -> None:
         # An interpreter that settings name runs in a trusted workspace alone.
         pythons = {settings.torch_python, settings.jax_python} if server.trusted else {""}
         loop = asyncio.get_running_loop()
-        found = [await loop.run_in_executor(None, probe, python or None) for python in sorted(pythons)]
-        return max(found, key=lambda one: len(one.not_held)).to_json()
+        missing = [await loop.run_in_executor(None, probe, python or None) for python in sorted(pythons)]
+        return max(missing, key=lambda one: len(one.not_held)).to_json()

@@ -32,10 +32,10 @@ def register(server: Server) -> None:
             raise RequestFailed(message=str(error)) from None
         values = _values_of(server, source, name, answer)
         verdict = next(v for v in answer["objects"] if v["name"] == name)
-        found = await server.similar.like_difference(source, verdict)
-        if found:
-            values["text"] += "\n\n" + "\n\n".join([f"{counted(len(found))}:", *map(row_text, found)])
-        return {**values, "similar": found}
+        similar = await server.similar.like_difference(source, verdict)
+        if similar:
+            values["text"] += "\n\n" + "\n\n".join([f"{counted(len(similar))}:", *map(row_text, similar)])
+        return {**values, "similar": similar}
 
 
 def _first_different(server: Server, source: str | None) -> str | None:
@@ -49,14 +49,14 @@ def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -
     verdict = next((v for v in answer["objects"] if v["name"] == name), None)
     if verdict is None:
         raise RequestFailed(message=f"the file has no class or function {name} that can be checked")
-    found = answer["explanations"].get(name)
-    if found is None and verdict["verdict"] != VerdictKind.DIFFERENT:
+    explanation = answer["explanations"].get(name)
+    if explanation is None and verdict["verdict"] != VerdictKind.DIFFERENT:
         raise RequestFailed(message=f"{name} was not compared: {verdict['reason']}")
     pair = server.pairs.converted_of(source)
     converted = pair[0] if pair is not None else None
     divergence = verdict["divergence"] or {}
     what = divergence.get("what") or verdict["reason"] or "every value agrees"
-    found = found or {
+    explanation = explanation or {
         "steps": [],
         "first": None,
         "precision": None,
@@ -74,9 +74,9 @@ def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -
         "device": answer["device"],
         "torch": {"uri": source},
         "jax": {"uri": converted},
-        **found,
-        "steps": [_step(step, _uris(source, converted)) for step in found["steps"]],
-        "text": "\n".join(lines) + found["text"],
+        **explanation,
+        "steps": [_step(step, _uris(source, converted)) for step in explanation["steps"]],
+        "text": "\n".join(lines) + explanation["text"],
     }
 
 

@@ -24,11 +24,11 @@ def register(server: Server) -> None:
         if state.stale or state.revision != document.revision:
             return []
         hints = []
-        for number, found in sorted(state.shapes.items()):
+        for number, shapes in sorted(state.shapes.items()):
             line = number - 1
             if not params.range.start.line <= line <= params.range.end.line or line >= len(document.lines):
                 continue
-            texts = list(dict.fromkeys(_shape(shape) for _, shape in found))
+            texts = list(dict.fromkeys(_shape(shape) for _, shape in shapes))
             label = " | ".join(texts[:MAX_SHAPES]) + (" | …" if len(texts) > MAX_SHAPES else "")
             end = server.store.position(document, line, len(document.lines[line]))
             tooltip = "The shape of the value of this statement in the last check"

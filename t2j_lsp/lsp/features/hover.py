@@ -65,12 +65,12 @@ def _answer(server: Server, params: types.HoverParams) -> types.Hover | None:
         return None
     column = server.store.column(program.lines[line], params.position.character)
     current = server.service.current(program)
-    found = _from_analysis(server, program, uri, current, line, column) if current is not None else None
-    found = found or _by_name(server, program, line, column)
-    found = _with_difference(server, program, uri, line, found)
-    if found is None:
+    hovered = _from_analysis(server, program, uri, current, line, column) if current is not None else None
+    hovered = hovered or _by_name(server, program, line, column)
+    hovered = _with_difference(server, program, uri, line, hovered)
+    if hovered is None:
         return None
-    hover, span = found
+    hover, span = hovered
     place = types.Range(
         server.store.position(program, span.line - 1, span.column),
         server.store.position(program, span.end_line - 1, span.end_column),
@@ -184,12 +184,12 @@ def _link(server: Server, hover: Hover, name: str, doc: RuleRecord | None, conve
 def doc_of(server: Server, name: str) -> RuleRecord | None:
     """The record of a torch name: the name itself, an in-place spelling of it, or its whole package."""
     docs = server.service.docs
-    found = docs.get(name) or (docs.get(name[:-1]) if name.endswith("_") else None)
+    record = docs.get(name) or (docs.get(name[:-1]) if name.endswith("_") else None)
     package = name
-    while found is None and "." in package:
+    while record is None and "." in package:
         package = package.rpartition(".")[0]
-        found = docs.get(f"{package}.*")
-    return found
+        record = docs.get(f"{package}.*")
+    return record
 
 
 def _segment(program: Program, span: Span) -> list[str]:

@@ -121,17 +121,17 @@ def of_outcome(one: Outcome, reasons: Iterable[str]) -> Hover:
 
 def axes(name: str, code: str, moved: bool) -> list[str]:
     """What to know where axes move between PyTorch and JAX."""
-    found = []
+    texts = []
     if moved:
-        found.append(
+        texts.append(
             "Axes: inside of this module channels are last, (N, H, W, C); at its border they are where PyTorch"
             " has them, (N, C, H, W)."
         )
     if _CONV.fullmatch(name) and re.search(r"(nnx\.Conv|Conv[123]d)\(", code):
-        found.append("Axes of the kernel: (*spatial, in, out); PyTorch's weight is (out, in, *spatial).")
+        texts.append("Axes of the kernel: (*spatial, in, out); PyTorch's weight is (out, in, *spatial).")
     if name == "torch.nn.Linear" and "nnx.Linear(" in code:
-        found.append("Axes of the kernel: (in, out); PyTorch's weight is (out, in).")
-    return found
+        texts.append("Axes of the kernel: (in, out); PyTorch's weight is (out, in).")
+    return texts
 
 
 def used_helpers(

@@ -68,8 +68,8 @@ class SimilarService:
 
     async def _look_up_gaps(self, gaps: dict[tuple[str, ...], Finding], source: str) -> None:
         try:
-            found = await self.ask("gaps", gaps=[f.to_json() for f in gaps.values()], source=source)
-            self._gaps |= dict(zip(gaps, found, strict=True))
+            rows = await self.ask("gaps", gaps=[f.to_json() for f in gaps.values()], source=source)
+            self._gaps |= dict(zip(gaps, rows, strict=True))
         except T2JError as error:
             log.warning("fixed bugs: %s", error)
         finally:
@@ -89,12 +89,12 @@ class SimilarService:
             if texts is None:
                 return []
             try:
-                found: Rows = await self.ask("verdict", verdict=verdict, source=texts[0], converted=texts[1])
+                rows: Rows = await self.ask("verdict", verdict=verdict, source=texts[0], converted=texts[1])
             except T2JError as error:
                 log.warning("fixed bugs: %s", error)
                 return []
             self._make_room(self._differences)
-            self._differences[key] = found
+            self._differences[key] = rows
         return self._differences[key]
 
     def _verdict(self, source: str, name: str) -> dict[str, Any] | None:

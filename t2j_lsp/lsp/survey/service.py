@@ -40,8 +40,8 @@ class SurveyService:
     async def answer(self, refresh: bool = False) -> dict[str, Any]:
         """The state of the workspace; ``refresh`` looks for new and vanished files as well. Raises T2JError."""
         self._walk = self._walk or refresh
-        found: dict[str, Any] = json.loads(await self._present(refresh))
-        return found
+        answer: dict[str, Any] = json.loads(await self._present(refresh))
+        return answer
 
     async def _present(self, refresh: bool = False) -> bytes:
         async with self._lock:

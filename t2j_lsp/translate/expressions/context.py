@@ -224,13 +224,13 @@ class Edits:
 
         ``own`` are those of statements; the others are about imports and helpers.
         """
-        found: list[TextEdit] = []
+        edits: list[TextEdit] = []
         position = 0
         for edit in in_order(self.made):
             if edit.start >= position:
-                found.append(TextEdit(edit.start, edit.end, edit.new, edit not in own))
+                edits.append(TextEdit(edit.start, edit.end, edit.new, edit not in own))
                 position = edit.end
-        return tuple(found)
+        return tuple(edits)
 
 
 class Report:

@@ -30,8 +30,8 @@ def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
     """``parse(torch.__version__) < parse("2.0")``, where every PyTorch that t2j knows gives the same answer."""
     match _inside(node.left), node.ops, _inside(node.comparators[0]):
         case asked, [operator], ast.Constant(value=str() as text) if _is_version(inference.fact(asked)):
-            found = re.match(r"(\d+)\.(\d+)", text)
-            if found is None or (int(found[1]), int(found[2])) > OLDEST:
+            match = re.match(r"(\d+)\.(\d+)", text)
+            if match is None or (int(match[1]), int(match[2])) > OLDEST:
                 return None
             if isinstance(operator, ast.Lt | ast.GtE):
                 return isinstance(operator, ast.GtE)

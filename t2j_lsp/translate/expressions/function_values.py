@@ -117,12 +117,12 @@ class FunctionValues:
         def fact(argument: ast.expr) -> Fact:
             return Tensor() if is_made_up(argument) else self.ctx.fact(argument)
 
-        found = arguments_of(signature, bound, render, fact, given.keywords)
+        call_arguments = arguments_of(signature, bound, render, fact, given.keywords)
         try:
-            result = rule.emit(Call(signature, found, _Unhoisted(self.site(node, rule.name)), node))
+            result = rule.emit(Call(signature, call_arguments, _Unhoisted(self.site(node, rule.name)), node))
         except CannotHoist:
             return None
-        if not isinstance(result, Piece) or found.unseen(IGNORED | rule.ignore):
+        if not isinstance(result, Piece) or call_arguments.unseen(IGNORED | rule.ignore):
             return None
         piece = self._written(result, coming, arguments, partial, node)
         if piece is not None:

@@ -132,11 +132,11 @@ class Layers:
     @cached_property
     def _attribute_stores(self) -> Mapping[str, Sequence[ast.Attribute]]:
         """Where the file assigns attributes, by their names."""
-        found: dict[str, list[ast.Attribute]] = {}
+        stores: dict[str, list[ast.Attribute]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.setdefault(node.attr, []).append(node)
-        return found
+                stores.setdefault(node.attr, []).append(node)
+        return stores
 
     def _module_list(self, node: ast.Call, items: ast.expr) -> Piece:
         """nnx.List in the layout of the call. A generator's own text has the call's brackets."""
@@ -170,9 +170,9 @@ class Layers:
                 forward = fact.cls.info.method("forward")
                 if forward is None:
                     return TENSOR
-                found = self.ctx.inference.returns(forward)
-                unknown = found == UNKNOWN or isinstance(found, UnknownParameter)
-                return TENSOR if unknown and gives_one_value(forward, self.ctx.inference) else found
+                returned = self.ctx.inference.returns(forward)
+                unknown = returned == UNKNOWN or isinstance(returned, UnknownParameter)
+                return TENSOR if unknown and gives_one_value(forward, self.ctx.inference) else returned
             case _:
                 return TENSOR
 

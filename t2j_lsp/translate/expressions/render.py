@@ -95,10 +95,10 @@ class Renderer:
 
     def _of_kind(self, kind: type[ast.expr]) -> tuple[Handler, ...]:
         """The handlers of a kind of expression; the first that answers is right."""
-        found = self._handlers.get(kind)
-        if found is None:
-            found = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
-        return found
+        handlers = self._handlers.get(kind)
+        if handlers is None:
+            handlers = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
+        return handlers
 
     def _of_calls(self) -> tuple[Handler, ...]:
         has = self.ctx.inference.has

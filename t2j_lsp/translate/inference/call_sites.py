@@ -73,32 +73,32 @@ def with_call_sites(inference: Inference) -> Inference:
     """The inference repeated with the modules, makers of modules and tensors that the file hands around."""
     assumed: dict[ast.AST, Fact] = {}
     for _ in range(ROUNDS):
-        found: dict[ast.AST, Fact] = {}
+        facts: dict[ast.AST, Fact] = {}
         state = inference.state
         handed = _handed(inference) if state.calls_unknown or state.asks_callers else {}
         if state.calls_unknown:
-            found = {node: some_maker(fact) for node, fact in handed.items() if _holds_makers(fact)}
+            facts = {node: some_maker(fact) for node, fact in handed.items() if _holds_makers(fact)}
         if state.asks_callers:
-            found |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor)}
-            found |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
+            facts |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor)}
+            facts |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
         if state.hands_modules:
-            found.update(_modules_handed(inference))
-        if all(assumed.get(node) == fact for node, fact in found.items()):
+            facts.update(_modules_handed(inference))
+        if all(assumed.get(node) == fact for node, fact in facts.items()):
             break
-        assumed.update(found)
+        assumed.update(facts)
         inference = inference.knowing(assumed)
     return inference
 
 
 def called_by_modules(functions: Iterable[FunctionInfo]) -> set[FunctionInfo]:
     """Functions that methods of modules call, directly or through others."""
-    found: set[FunctionInfo] = set()
+    reached: set[FunctionInfo] = set()
     waiting = [info for info in functions if info.runs_in_module]
     while waiting:
-        called = {info for info in waiting.pop().callees if isinstance(info, FunctionInfo)} - found
-        found |= called
+        called = {info for info in waiting.pop().callees if isinstance(info, FunctionInfo)} - reached
+        reached |= called
         waiting += called
-    return found
+    return reached
 
 
 def _arrays_of_modules(inference: Inference) -> Iterator[ast.AST]:

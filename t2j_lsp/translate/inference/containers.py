@@ -16,14 +16,14 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
     """The methods that code may call of a Sequential, by name or by syntax: ``layers.append(x)`` of a list is none."""
     state = inference.state
     attributes = (node for node in inference.source.nodes if isinstance(node, ast.Attribute))
-    found = {node.attr for node in attributes if _may_be_sequential(inference.facts.get(node.value, UNKNOWN))}
+    names = {node.attr for node in attributes if _may_be_sequential(inference.facts.get(node.value, UNKNOWN))}
     for node in inference.source.nodes:
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and not is_key(node.slice):
             if _may_be_sequential(inference.facts.get(node.value, UNKNOWN)):
-                found.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
+                names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
     if state.indexed or state.indexes_any or state.indexes_own:
-        found |= {"__len__", "__iter__", "__getitem__"}
-    return frozenset(found)
+        names |= {"__len__", "__iter__", "__getitem__"}
+    return frozenset(names)
 
 
 def _may_be_sequential(fact: Fact) -> bool:

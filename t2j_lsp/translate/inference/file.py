@@ -360,7 +360,7 @@ class Inference:
     @cached_property
     def attribute_reads(self) -> dict[tuple[ClassInfo | None, str], list[ast.Attribute]]:
         """Reads of attributes by name and by the class of their owner, with its bases; None for unknown owners."""
-        found: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
+        reads: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
         for node in self.source.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
                 owner = self.facts.get(node.value)
@@ -368,8 +368,8 @@ class Inference:
                     continue
                 owners = owner.cls.info.ancestry() if isinstance(owner, Instance) else [None]
                 for info in owners:
-                    found.setdefault((info, node.attr), []).append(node)
-        return found
+                    reads.setdefault((info, node.attr), []).append(node)
+        return reads
 
     def touches_torch(self) -> bool:
         """Whether the file uses torch classes that it imports from a neighbouring file."""

@@ -33,7 +33,7 @@ def host_draw(inference: Inference, info: FunctionInfo, seen: Set[FunctionInfo] 
         if is_host_draw(fact):
             return ast.unparse(node.func)
         called = fact.cls.info.method("forward") if isinstance(fact, Instance) else called_function(fact)
-        found = host_draw(inference, called, {*seen, info}) if called is not None else None
-        if found is not None:
-            return found
+        draw = host_draw(inference, called, {*seen, info}) if called is not None else None
+        if draw is not None:
+            return draw
     return None

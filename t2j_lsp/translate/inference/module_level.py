@@ -28,17 +28,17 @@ class ModuleLevel:
     @cached_property
     def binders(self) -> dict[str, list[ast.stmt]]:
         """The statements of the outermost level in which a name is bound."""
-        found: dict[str, list[ast.stmt]] = {}
+        binders: dict[str, list[ast.stmt]] = {}
         for statement in self.body:
             for name in _bound_by(statement):
-                found.setdefault(name, []).append(statement)
-        return found
+                binders.setdefault(name, []).append(statement)
+        return binders
 
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:
         """Imports of everything, the last one first, as that one wins."""
-        found = [n for n in _within(self.body) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
-        return found[::-1]
+        imports = [n for n in _within(self.body) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
+        return imports[::-1]
 
     @cached_property
     def imports_torch(self) -> bool:

@@ -133,8 +133,8 @@ def makes_rngs(node: ast.AST) -> bool:
 def _set_up_of(info: FunctionInfo) -> FunctionInfo | None:
     """The method that runs before a test of the same class, where it needs random numbers: they share a stream."""
     methods = info.owner.methods if info.owner is not None and info.called_by else {}
-    found = next((method for name, method in methods.items() if name in INSTANCE_SET_UP), None)
-    return found if found is not None and (found.seeds or _needs(found)) else None
+    setup = next((method for name, method in methods.items() if name in INSTANCE_SET_UP), None)
+    return setup if setup is not None and (setup.seeds or _needs(setup)) else None
 
 
 def start_of_rngs(info: FunctionInfo, generator: str) -> str:

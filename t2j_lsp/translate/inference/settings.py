@@ -27,19 +27,19 @@ class ReadSettings:
 
 def read_settings(nodes: Iterable[ast.AST], fact: Callable[[ast.AST], Fact]) -> ReadSettings:
     """The layers whose settings these nodes read."""
-    found = ReadSettings()
+    settings = ReadSettings()
     for node in nodes:
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         owner = fact(node.value)
         if isinstance(owner, Layer) and _is_setting(owner.name, node.attr):
             if owner.node is not None:
-                found.calls.add(owner.node)
+                settings.calls.add(owner.node)
             else:
-                found.names.add(owner.name)
+                settings.names.add(owner.name)
         elif isinstance(owner, AnyModule):
-            found.names |= {name for name in owner.names if _is_setting(name, node.attr)}
-    return found
+            settings.names |= {name for name in owner.names if _is_setting(name, node.attr)}
+    return settings
 
 
 def _is_setting(layer: str, attribute: str) -> bool:

@@ -37,17 +37,17 @@ def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
 
     Where a function names JAX, it was converted before: what it writes to are arrays.
     """
-    found: dict[ast.stmt, str] = {}
+    writes: dict[ast.stmt, str] = {}
     written_for = _written_for(inference)
     for info in inference.functions.values():
         if not inference.names_jax(info):
-            found.update(_Function(inference, info.node, written_for.get(info, set())).find())
-    return found
+            writes.update(_Function(inference, info.node, written_for.get(info, set())).find())
+    return writes
 
 
 def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
     """The parameters that functions are called to write: the result is dropped, and what is passed is read later."""
-    found: dict[FunctionInfo, set[str]] = {}
+    written: dict[FunctionInfo, set[str]] = {}
     last: dict[str, int] = {}
     """The last line on which each name is read."""
     for node in inference.source.nodes:
@@ -63,8 +63,8 @@ def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
             read = isinstance(value, ast.Name) and last.get(value.id, 0) > node.lineno
             view = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS
             if read or view or isinstance(value, ast.Attribute | ast.Subscript):
-                found.setdefault(info, set()).add(parameter.arg)
-    return found
+                written.setdefault(info, set()).add(parameter.arg)
+    return written
 
 
 class _Function:
@@ -88,20 +88,20 @@ class _Function:
         """The storages that lists got by ``append``."""
 
     def find(self) -> dict[ast.stmt, str]:
-        found: dict[ast.stmt, str] = {}
+        writes: dict[ast.stmt, str] = {}
         for index, node in enumerate(self.statements):
             for written in self._written(node):
                 rest = self.statements[index + 1 :]
                 shared = self._read_later(written, node, rest) or self._listed(written, node, rest)
                 if shared is not None:
-                    found[node] = _READ.format(shared)
+                    writes[node] = _READ.format(shared)
                 elif (parameter := self._of_caller(written, node, self.statements[index + 1 :])) is not None:
-                    found[node] = _LOST.format(parameter)
+                    writes[node] = _LOST.format(parameter)
             self._bind(node)
             for holder, name in _appended(node):
                 if name in self.group:
                     self.held.setdefault(holder, set()).add(self.group[name])
-        return found
+        return writes
 
     def _listed(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
         """A list that holds the storage and is read later; in a loop, also one that gets it behind the write."""

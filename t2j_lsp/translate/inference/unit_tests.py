@@ -107,7 +107,7 @@ def _given(inference: Inference) -> Iterator[tuple[ast.AST, Fact]]:
 
 def _parametrized(info: FunctionInfo, inference: Inference) -> dict[str, Fact]:
     """What ``pytest.mark.parametrize`` gives, as far as the values share a fact."""
-    found: dict[str, Fact] = {}
+    by_parameter: dict[str, Fact] = {}
     for decorator in info.node.decorator_list:
         if not (isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("mark.parametrize")):
             continue
@@ -122,8 +122,8 @@ def _parametrized(info: FunctionInfo, inference: Inference) -> dict[str, Fact]:
         for index, name in enumerate(names):
             facts = [inference.facts.get(row[index], UNKNOWN) for row in columns if len(row) == len(names)]
             if facts and UNKNOWN not in facts:
-                found[name] = join_all([Scalar(f.kind) if isinstance(f, Scalar) else f for f in facts])
-    return found
+                by_parameter[name] = join_all([Scalar(f.kind) if isinstance(f, Scalar) else f for f in facts])
+    return by_parameter
 
 
 def keyword_of(decorator: ast.expr, name: str) -> ast.expr | None:

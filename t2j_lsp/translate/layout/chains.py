@@ -73,8 +73,8 @@ class Chains:
             )
         if fact.name != SEQUENTIAL or node in self.inference.indexed or self.inference.indexes_any or node.keywords:
             return None
-        found = self._in_order(node.args)
-        return found if found is not None and found.convs else None
+        chain = self._in_order(node.args)
+        return chain if chain is not None and chain.convs else None
 
     def _in_order(self, children: Sequence[ast.expr]) -> Chain | None:
         """Children one after the other; None where the layout would have to change between two of them."""
@@ -97,8 +97,8 @@ class Chains:
         """What the next child that cares takes."""
         for child in children:
             if not (treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call)):
-                found = self.of(child)
-                return found.takes if found is not None else 0
+                chain = self.of(child)
+                return chain.takes if chain is not None else 0
         return 0
 
     def _border(self, node: ast.expr, before: int | None, ahead: int) -> Chain | None:
@@ -127,16 +127,16 @@ class Chains:
 
     def _unordered(self, node: ast.Starred) -> Chain | None:
         """``*layers`` of a list that is filled in front of it, every element of which takes and gives the same."""
-        found: Chain | None = None
+        chain: Chain | None = None
         for child in self._elements(node) or ():
             if treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call):
                 continue
             one = self.of(child)
-            if one is None or one.takes != one.gives or found is not None and found.gives != one.takes:
+            if one is None or one.takes != one.gives or chain is not None and chain.gives != one.takes:
                 return None
-            found = found or Chain(takes=one.takes)
-            found.add(one)
-        return found
+            chain = chain or Chain(takes=one.takes)
+            chain.add(one)
+        return chain
 
     def _elements(self, node: ast.Starred) -> list[ast.expr] | None:
         """What is put into a list between ``layers = [...]`` and the next such assignment, where ``node`` spreads it.
@@ -157,14 +157,14 @@ class Chains:
             return None
         first = max(n for n in starts if n < place)
         last = min((n for n in starts if n > place), default=len(block))
-        found: list[ast.expr] = []
+        elements: list[ast.expr] = []
         for one in block[first:last]:
             for read in (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name):
                 added = [] if read is node.value else _added(read, source.parents)
                 if added is None:
                     return None
-                found += added
-        return found
+                elements += added
+        return elements
 
 
 def _list_of(statement: ast.stmt, name: str) -> list[ast.expr] | None:

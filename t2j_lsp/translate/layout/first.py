@@ -76,16 +76,16 @@ def _own_words(name: str) -> set[str]:
 
 def _asked_of_anything(inference: Inference) -> set[str]:
     """The attributes that code reads of values that may be any module, and the names that its strings say."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in inference.source.nodes:
         match node:
             case ast.Attribute(ctx=ast.Load()):
                 if not isinstance(
                     inference.facts.get(node.value, UNKNOWN), Instance | Layer | AnyModule | Tensor | Qual
                 ):
-                    found.add(node.attr)
+                    names.add(node.attr)
             case ast.Constant(value=str() as text):
-                found.add(text)
+                names.add(text)
             case ast.keyword(arg="output_size"):
-                found.add(OUTPUT_SIZE)
-    return found
+                names.add(OUTPUT_SIZE)
+    return names

@@ -97,11 +97,11 @@ class ClassLayout:
 
     def _candidates(self) -> dict[str, Chain]:
         """Attributes that hold one known chain of layers and are only ever called."""
-        found: dict[str, Chain] = {}
+        candidates: dict[str, Chain] = {}
         counts: dict[str, int] = {}
         init = self.info.methods.get("__init__")
         if init is None or self.info.layer_base is not None:
-            return found
+            return candidates
         for node in ast.walk(init.node):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
                 target = node.targets[0]
@@ -109,8 +109,8 @@ class ClassLayout:
                     counts[target.attr] = counts.get(target.attr, 0) + 1
                     chain = self.chains.of(node.value)
                     if chain is not None:
-                        found[target.attr] = chain
-        return {n: d for n, d in found.items() if counts[n] == 1 and self._only_called(n)}
+                        candidates[target.attr] = chain
+        return {n: d for n, d in candidates.items() if counts[n] == 1 and self._only_called(n)}
 
     def _only_called(self, name: str) -> bool:
         """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
@@ -138,15 +138,15 @@ class ClassLayout:
     def _users(self, names: Iterable[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions that call the attributes: methods of the class, functions in them, and others."""
         methods = [m.node for m in self.info.methods.values() if m.name != "__init__"]
-        found = dict.fromkeys(methods)
+        users = dict.fromkeys(methods)
         for name in names:
             for read in self.inference.attribute_reads.get((self.info, name), ()):
                 node: ast.AST = read
                 while not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
                     node = self.parents[node]
                 if not isinstance(node, ast.Module):
-                    found[node] = None
-        return list(found)
+                    users[node] = None
+        return list(users)
 
     # --- which expressions ----------------------------------------------------------------------------------------
 

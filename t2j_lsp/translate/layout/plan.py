@@ -54,19 +54,19 @@ def _marked(inference: Inference) -> Layout:
 
 def _helpers_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> set[str]:
     """The convolutions that stand outside the layout as well, and need their channels-first classes there."""
-    found: set[str] = set()
+    helpers: set[str] = set()
     for node, fact in inference.facts.items():
         if isinstance(fact, Qual) and is_convolution(fact.name):
             call = parents.get(node)
             built = isinstance(call, ast.Call) and call.func is node
             if built and call not in layout.channels_last or not built and not is_asked(node, parents):
-                found.add(fact.name)
-    return found
+                helpers.add(fact.name)
+    return helpers
 
 
 def function_calls(inference: Inference) -> dict[ast.Call, int]:
     """Calls of functions whose channels-last form is exact, by trying it, and how many spatial axes they have."""
-    found: dict[ast.Call, int] = {}
+    calls: dict[ast.Call, int] = {}
     for node, fact in inference.facts.items():
         call = inference.source.parents.get(node)
         if isinstance(fact, Qual) and fact.name in CHANNELS_LAST and isinstance(call, ast.Call) and call.func is node:
@@ -74,5 +74,5 @@ def function_calls(inference: Inference) -> dict[ast.Call, int]:
             bound = bind(rule.signatures[0], call, None) if rule is not None and call.args else None
             if rule is not None and bound is not None:
                 if isinstance(form(silent_call(inference, rule.signatures[0], bound, call)), Piece):
-                    found[call] = spatial_axes
-    return found
+                    calls[call] = spatial_axes
+    return calls

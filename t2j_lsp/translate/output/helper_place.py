@@ -42,10 +42,10 @@ def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:
 def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
     """The helpers, and the names of the module whose statements name one of these."""
     names = [(set(_bound(statement)), set(_read(statement))) for statement in output.body]
-    found = set(helpers)
-    while more := {name for bound, read in names if read & found for name in bound} - found:
-        found |= more
-    return found
+    reaching = set(helpers)
+    while more := {name for bound, read in names if read & reaching for name in bound} - reaching:
+        reaching |= more
+    return reaching
 
 
 def _run(statement: ast.stmt) -> Iterator[str]:

@@ -30,11 +30,11 @@ from .helper_place import WrittenCode, first_user
 
 def loads(tree: ast.AST) -> Counter[str]:
     """Names that a tree reads, in annotations written as strings too."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     written = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            found[node.id] += 1
+            counts[node.id] += 1
         elif node in written:
             continue  # text between the values of an f-string
         elif (
@@ -42,10 +42,10 @@ def loads(tree: ast.AST) -> Counter[str]:
             and isinstance(node.value, str)
             and re.fullmatch(r"[\w.\[\], |]+", node.value)
         ):
-            found.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", node.value) if len(node.value) < 80 else ())
+            counts.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", node.value) if len(node.value) < 80 else ())
         elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            found.update(ast.literal_eval(e) for e in getattr(node.value, "elts", []) if isinstance(e, ast.Constant))
-    return found
+            counts.update(ast.literal_eval(e) for e in getattr(node.value, "elts", []) if isinstance(e, ast.Constant))
+    return counts
 
 
 def edit_imports(
@@ -358,8 +358,8 @@ def _among(edits: Edits, lines: list[str], peers: list[ast.Import | ast.ImportFr
             behind.append(line)
         else:
             before[following].append(line)
-    for node, found in before.items():
-        edits.insert_before(node, found, priority=-5)
+    for node, names in before.items():
+        edits.insert_before(node, names, priority=-5)
     if behind:
         edits.insert_after(peers[-1], behind)
 

@@ -60,15 +60,15 @@ def _statement(context: Context, use: ast.AST) -> ast.stmt | None:
     """The statement around a use; None where it is kept on purpose, and in annotations, which nothing computes."""
     if context.plan.keeps(use, context.source.parents):
         return None
-    found: ast.stmt | None = None
+    statement: ast.stmt | None = None
     inner, place = use, context.source.parents.get(use)
     while place is not None:
         if inner in (getattr(place, "annotation", None), getattr(place, "returns", None)):
             return None
-        if found is None and isinstance(place, ast.stmt):
-            found = place
+        if statement is None and isinstance(place, ast.stmt):
+            statement = place
         inner, place = place, context.source.parents.get(place)
-    return found
+    return statement
 
 
 def _covers(finding: Finding, statement: ast.stmt) -> bool:

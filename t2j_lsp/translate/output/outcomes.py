@@ -179,8 +179,8 @@ def _with_written(
     for one in rewritten:
         text = plain(one.jax or "")
         near = max(0, places.get(one.span.line, 1) - 8)
-        found = bool(text) and (everything.find(text, starts[near]) >= 0 or text in everything)
-        out.append(replace(one, written=found))
+        written = bool(text) and (everything.find(text, starts[near]) >= 0 or text in everything)
+        out.append(replace(one, written=written))
     return out
 
 
@@ -213,19 +213,19 @@ class _Reasons:
 
 def _steps(output: ast.Module, names: set[str]) -> dict[str, SourceMapEntry | None]:
     """The lines of each compiled function, as ``def name``, and those of the first statement that calls it."""
-    found: dict[str, SourceMapEntry | None] = {}
+    steps: dict[str, SourceMapEntry | None] = {}
     if not names:
-        return found
+        return steps
     for node in output.body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found[f"def {node.name}"] = SourceMapEntry(0, 0, first, node.end_lineno or first)
+            steps[f"def {node.name}"] = SourceMapEntry(0, 0, first, node.end_lineno or first)
     for inner in ast.walk(output):
         if isinstance(inner, ast.Assign | ast.Expr) and isinstance(call := inner.value, ast.Call):
             name = call.func.id if isinstance(call.func, ast.Name) else ""
             if name in names:
-                found.setdefault(name, SourceMapEntry(0, 0, inner.lineno, inner.end_lineno or inner.lineno))
-    return {key: entry for key, entry in found.items() if key.removeprefix("def ") in found}
+                steps.setdefault(name, SourceMapEntry(0, 0, inner.lineno, inner.end_lineno or inner.lineno))
+    return {key: entry for key, entry in steps.items() if key.removeprefix("def ") in steps}
 
 
 # --- the places -------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def places(inference: Inference) -> Iterator[Place]:
 
 def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
     """The torch expressions of the source and their JAX text, in order of place, the outer one first."""
-    found: list[Rewrite] = []
+    collected: list[Rewrite] = []
     for node, piece in renderer.rendered.items():
         name = _rewritten_name(context.inference, node) if getattr(node, "lineno", 0) else None
         if name is None:
@@ -265,8 +265,8 @@ def rewrites(context: Context, renderer: Renderer) -> tuple[Rewrite, ...]:
         changed = piece.text if piece.text != context.source.text[start:end] else None
         if changed is not None or isinstance(node, ast.Call):
             last = node in context.plan.layout.natural or node in context.plan.layout.wanted
-            found.append(Rewrite(context.source.contract_span(node), name, changed, last))
-    return tuple(sorted(found, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
+            collected.append(Rewrite(context.source.contract_span(node), name, changed, last))
+    return tuple(sorted(collected, key=lambda r: (r.span.line, r.span.column, -r.span.end_line, -r.span.end_column)))
 
 
 def _rewritten_name(inference: Inference, node: ast.expr) -> str | None:

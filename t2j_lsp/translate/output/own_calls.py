@@ -56,10 +56,10 @@ class _Parameters:
 
 def misfits(tree: ast.Module) -> list[Problem]:
     """Calls of functions and classes that the text defines once, which fail by their arguments alone."""
-    found = _Calls(tree)
+    calls = _Calls(tree)
     for statement in tree.body:
-        found.read(statement, (), None, frozenset())
-    return found.problems
+        calls.read(statement, (), None, frozenset())
+    return calls.problems
 
 
 class _Calls:
@@ -133,14 +133,14 @@ class _Calls:
             parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
             if not isinstance(parent, ast.ClassDef):
                 return None
-            found = self._method(parent, name, depth + 1)
-            if found is not None:
-                return found
+            method = self._method(parent, name, depth + 1)
+            if method is not None:
+                return method
         return None
 
     def _own_method(self, node: ast.ClassDef, name: str) -> _Def | None:
-        found = [s for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == name]
-        return found[0] if len(found) == 1 else None
+        methods = [s for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == name]
+        return methods[0] if len(methods) == 1 else None
 
     def _assigned(self, node: ast.ClassDef, name: str) -> bool:
         """Whether the class has an attribute of that name, too."""

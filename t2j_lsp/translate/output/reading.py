@@ -82,21 +82,21 @@ def _calls_its_own(nodes: Sequence[ast.AST]) -> bool:
 
 def undefined(tree: ast.Module) -> list[Problem]:
     """Names that no scope binds."""
-    found = []
+    problems = []
     for message in checker.Checker(tree, "<text>").messages:
         if isinstance(message, _FAIL):
             name = str(message.message_args[0]) if message.message_args else type(message).__name__
-            found.append(Problem(message.lineno, (), name, True, message.message % message.message_args))
-    return found
+            problems.append(Problem(message.lineno, (), name, True, message.message % message.message_args))
+    return problems
 
 
 def new_problems(code: ast.Module, source: ast.Module) -> list[Problem]:
     """What fails in a converted text and does not in its source."""
-    found = problems(code)
-    if not found:
+    current = problems(code)
+    if not current:
         return []
     before = keys(problems(source))
-    return sorted((p for p in found if not p.is_also_in(before)), key=lambda p: (p.line, p.name, p.reason))
+    return sorted((p for p in current if not p.is_also_in(before)), key=lambda p: (p.line, p.name, p.reason))
 
 
 def report_problems(
@@ -110,9 +110,9 @@ def report_problems(
         source_map: which statement of the source each of its lines came from.
         copied: the names of the helpers in it, which are as they always are.
     """
-    found = new_problems(_without_bodies(output, copied), context.source.tree)
+    introduced = new_problems(_without_bodies(output, copied), context.source.tree)
     reported = False
-    for problem in found:
+    for problem in introduced:
         statement = _statement(context.source, problem.line, source_map)
         if statement is None or _is_declared(context, statement):
             continue
@@ -161,8 +161,8 @@ def _statement(source: Source, line: int, source_map: Sequence[SourceMapEntry]) 
         entry = min(around, key=lambda e: (e.end_line - e.line, e.source_end_line - e.source_line))
     else:
         entry = max((e for e in source_map if e.line <= line), key=lambda e: e.line, default=source_map[0])
-    found = [n for n in source.nodes if isinstance(n, ast.stmt) and n.lineno == entry.source_line]
-    return min(found, key=lambda n: abs((n.end_lineno or n.lineno) - entry.source_end_line), default=None)
+    statements = [n for n in source.nodes if isinstance(n, ast.stmt) and n.lineno == entry.source_line]
+    return min(statements, key=lambda n: abs((n.end_lineno or n.lineno) - entry.source_end_line), default=None)
 
 
 def _is_declared(context: Context, statement: ast.stmt) -> bool:

@@ -144,8 +144,8 @@ class Applying(ChildCalls):
         return isinstance(node.ctx, ast.Load) and not (isinstance(parent, ast.Call) and parent.func is node)
 
     def _list(self, node: ast.Attribute) -> ListChild | None:
-        found = self.constructor.attributes.get(node.attr) if self._is_own(node) else None
-        return found if isinstance(found, ListChild) else None
+        child = self.constructor.attributes.get(node.attr) if self._is_own(node) else None
+        return child if isinstance(child, ListChild) else None
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
@@ -203,14 +203,14 @@ class Applying(ChildCalls):
     def _own_attribute(self, node: ast.Attribute) -> str:
         if not isinstance(node.ctx, ast.Load):
             raise Unconvertible(node, f"its forward assigns self.{node.attr}")
-        name, found = node.attr, self.constructor.attributes.get(node.attr)
-        if self._changes(node, isinstance(found, OwnParameter | OwnBuffer)):
+        name, attribute = node.attr, self.constructor.attributes.get(node.attr)
+        if self._changes(node, isinstance(attribute, OwnParameter | OwnBuffer)):
             raise Unconvertible(node, f"its forward changes self.{name}")
         fact = self.inference.fact(node)
         if name == "training":
             self.plan.trains = True
             return "train"
-        match found:
+        match attribute:
             case OwnParameter():
                 return self.known(f'params["{name}"]', fact)
             case OwnBuffer():
@@ -218,7 +218,7 @@ class Applying(ChildCalls):
             case Setting():
                 return self.settings.attribute(name, node)
             case Choice() if self._asks_truth(node):
-                return self._presence(name, found, True)
+                return self._presence(name, attribute, True)
             case ListChild() if self._is_measured(node):
                 return f'params["{name}"]'
             case None:
@@ -311,9 +311,9 @@ class Applying(ChildCalls):
             case ast.Name(id=name) if name in self.loops:
                 return self.loops[name]
             case ast.Attribute(attr=name) if self._is_own(function):
-                found = self.constructor.attributes.get(name)
-                if found is not None and is_child(found):
-                    return Held(found, f'params["{name}"]', f'state["{name}"]', name)
+                held = self.constructor.attributes.get(name)
+                if held is not None and is_child(held):
+                    return Held(held, f'params["{name}"]', f'state["{name}"]', name)
             case ast.Subscript(value=ast.Attribute(attr=name) as owner, slice=index) if self._is_own(owner):
                 return self._item(name, self.constructor.attributes.get(name), index)
         return None

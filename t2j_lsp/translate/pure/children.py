@@ -132,10 +132,10 @@ class Constructor:
         given = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
         given += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
         self.defaults = {a.arg: d for a, d in given}
-        found: dict[str, list[_Assigned]] = {}
+        assigned: dict[str, list[_Assigned]] = {}
         for statement in self._statements(node):
-            self._statement(statement, found)
-        for name, places in found.items():
+            self._statement(statement, assigned)
+        for name, places in assigned.items():
             self.attributes[name] = self._one(name, places)
         for statement, (name, child) in self.appends.items():
             held = self.attributes.get(name)
@@ -206,14 +206,14 @@ class Constructor:
 
     def _branches(self, statement: ast.stmt) -> tuple[tuple[ast.If, bool], ...]:
         """The branches that a statement of the constructor stands in, innermost first."""
-        found: list[tuple[ast.If, bool]] = []
+        branches: list[tuple[ast.If, bool]] = []
         at: ast.AST = statement
         while (around := self.source.parents.get(at)) is not None and around is not self.node:
             if not isinstance(around, ast.If):
                 raise Unconvertible(statement, "what it assigns depends on more than a condition")
-            found.append((around, at in around.body))
+            branches.append((around, at in around.body))
             at = around
-        return tuple(found)
+        return tuple(branches)
 
     def _one(self, name: str, places: Sequence[_Assigned]) -> Attribute:
         """What an attribute is, of all places that assign it."""
@@ -380,11 +380,11 @@ def children(attribute: Attribute) -> Iterator[Child]:
 
 def bound_inside(node: ast.AST) -> set[str]:
     """Names that lambdas and comprehensions inside an expression bind."""
-    found: set[str] = set()
+    names: set[str] = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Lambda):
-            found |= {a.arg for a in ast.walk(inner.args) if isinstance(a, ast.arg)}
+            names |= {a.arg for a in ast.walk(inner.args) if isinstance(a, ast.arg)}
         elif isinstance(inner, Comprehension):
             targets = (n for g in inner.generators for n in ast.walk(g.target))
-            found |= {n.id for n in targets if isinstance(n, ast.Name)}
-    return found
+            names |= {n.id for n in targets if isinstance(n, ast.Name)}
+    return names

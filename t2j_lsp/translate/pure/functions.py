@@ -117,21 +117,21 @@ class ModuleFunctions:
 
     def _with_refused(self) -> set[ClassInfo]:
         """The classes that stay, and those that they are used with."""
-        found = set(self.refused)
+        refused = set(self.refused)
         links = {
             info: {other for other in self.classes if other is not info and self._names(info, other)}
             for info in self.classes
         }
         while True:
-            more = {a for a, others in links.items() if a not in found and others & found}
-            more |= {b for a, others in links.items() if a in found for b in others if b not in found}
+            more = {a for a, others in links.items() if a not in refused and others & refused}
+            more |= {b for a, others in links.items() if a in refused for b in others if b not in refused}
             if not more:
-                return found
+                return refused
             for info in more:
-                other = next((o for o in found if o in links[info] or info in links.get(o, ())), None)
+                other = next((o for o in refused if o in links[info] or info in links.get(o, ())), None)
                 name = other.name if other is not None else ""
                 self.refused[info] = Unconvertible(info.node, f"it is used with {name}, which stays a class")
-            found |= more
+            refused |= more
 
     def _names(self, info: ClassInfo, other: ClassInfo) -> bool:
         return any(isinstance(n, ast.Name) and n.id == other.name for n in ast.walk(info.node))

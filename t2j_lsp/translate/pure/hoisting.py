@@ -68,12 +68,12 @@ def _has_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _inside_strings(text: str) -> frozenset[int]:
     """Lines that begin inside a string which is no docstring."""
-    found: set[int] = set()
+    lines: set[int] = set()
     before = tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.STRING or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
             if before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
-                found.update(range(token.start[0] + 1, token.end[0] + 1))
+                lines.update(range(token.start[0] + 1, token.end[0] + 1))
         if token.type not in (tokenize.NL, tokenize.COMMENT):
             before = token.type
-    return frozenset(found)
+    return frozenset(lines)

@@ -56,11 +56,11 @@ class Making(ChildMaking):
         return statement is not around.orelse[0]
 
     def _statements(self, node: ast.AST) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
-                found += [child, *self._statements(child)]
-        return found
+                statements += [child, *self._statements(child)]
+        return statements
 
     def _frame(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """The signature, the dicts, the keys, and what is returned."""

@@ -78,17 +78,17 @@ class ModuleSettings:
         """A setting by its attribute's name: its text where that is simple, else a variable that is computed first."""
         if name in self.prologue:
             return name
-        found = self.constructor.attributes.get(name)
-        if not isinstance(found, Setting):
+        attribute = self.constructor.attributes.get(name)
+        if not isinstance(attribute, Setting):
             raise Unconvertible(at, f"self.{name} is no setting that its constructor makes in sight")
         if name in self._inside:
             raise Unconvertible(at, f"self.{name} depends on itself")
         self._inside.add(name)
         try:
-            text = self.text(found.value)
+            text = self.text(attribute.value)
         finally:
             self._inside.discard(name)
-        if isinstance(found.value, ast.Name | ast.Constant) or text.replace(".", "").isidentifier():
+        if isinstance(attribute.value, ast.Name | ast.Constant) or text.replace(".", "").isidentifier():
             return text
         if name in self.taken or name in self.constructor.parameters:
             return f"({text})"

@@ -62,16 +62,16 @@ class FunctionText:
         tokens = [token for one in statements for token in one.keys]
         if len(tokens) == 1 and not repeated:
             return {tokens[0]: key}
-        found: dict[str, str] = {}
+        keys: dict[str, str] = {}
         for one in statements:
             count = len(one.keys)
             hint = "subkey" if "subkey" not in taken else "subkey_"
             names = [hint] if count == 1 else [f"{hint}{number}" for number in range(1, count + 1)]
-            found |= dict(zip(one.keys, names, strict=True))
+            keys |= dict(zip(one.keys, names, strict=True))
             if count:
                 number = f", {count + 1}" if count > 1 else ""
                 one.before.insert(0, f"{key}, {', '.join(names)} = {self.names.helper('split_key')}({key}{number})")
-        return found
+        return keys
 
     def _statement(self, one: FunctionStatement, keys: Mapping[str, str]) -> None:
         before = [replaced(line, keys) for line in one.before]

@@ -18,11 +18,11 @@ class FactoryKeywords(ast.keyword):
 
 def mark_factory_keywords(tree: ast.Module) -> set[ast.Assign]:
     """Make the spreads of factory dicts known as such; the assignments of these dicts."""
-    found: set[ast.Assign] = set()
+    assignments: set[ast.Assign] = set()
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            found |= mark_in_function(function)
-    return found
+            assignments |= mark_in_function(function)
+    return assignments
 
 
 def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[ast.Assign]:

@@ -256,15 +256,15 @@ def _placeholder(index: int) -> str:
 
 def _slots(tree: ast.expr) -> dict[str, int]:
     """For each placeholder, the precedence its place asks for."""
-    found: dict[str, int] = {}
+    slots: dict[str, int] = {}
     if isinstance(tree, ast.Name):
-        found[tree.id] = ARGUMENT
+        slots[tree.id] = ARGUMENT
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.Name):
-                    found[child.id] = slot(parent, field, child)
-    return found
+                    slots[child.id] = slot(parent, field, child)
+    return slots
 
 
 def _bound(tree: ast.expr) -> frozenset[str]:

@@ -96,11 +96,11 @@ class Registry:
         return new
 
     def get(self, name: str) -> Rule | None:
-        found = self.rules.get(name)
-        while found is None and "." in name:
+        rule = self.rules.get(name)
+        while rule is None and "." in name:
             name = name.rpartition(".")[0]
-            found = self.prefixes.get(name)
-        return found
+            rule = self.prefixes.get(name)
+        return rule
 
     def __iter__(self) -> Iterator[Rule]:
         seen: set[int] = set()

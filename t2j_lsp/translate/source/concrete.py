@@ -105,11 +105,11 @@ class Concrete:
     def strings(self) -> tuple[Range, ...]:
         """Every string literal, in order, without those in the expressions of f-strings."""
         kinds = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
-        found: list[Range] = []
+        ranges: list[Range] = []
         for one in sorted(span for node, span in self.spans.items() if isinstance(node, kinds)):
-            if not found or one[0] >= found[-1][1]:
-                found.append(one)
-        return tuple(found)
+            if not ranges or one[0] >= ranges[-1][1]:
+                ranges.append(one)
+        return tuple(ranges)
 
     @cached_property
     def decorators(self) -> dict[int, int]:
@@ -123,13 +123,13 @@ class Concrete:
     @cached_property
     def statements(self) -> dict[int, Statement]:
         """Every statement by the index at which ``ast`` places it: its keyword, behind its decorators."""
-        found = dict(self._statements(self.module.body))
+        statements = dict(self._statements(self.module.body))
         if self.module.body:
             # What stands above the first statement is the header of the module, but for a tail of it.
-            at, first = next(iter(found.items()))
+            at, first = next(iter(statements.items()))
             lines = [*self.module.header, *self.module.body[0].leading_lines]
-            found[at] = replace(first, above=_texts(lines))
-        return found
+            statements[at] = replace(first, above=_texts(lines))
+        return statements
 
     def _statements(self, body: Any) -> Iterator[tuple[int, Statement]]:
         for node in body:
@@ -203,12 +203,12 @@ class Concrete:
 
 def _texts(lines: Any) -> tuple[str, ...]:
     """The comments at the end of some lines, up to a blank one."""
-    found: list[str] = []
+    texts: list[str] = []
     for line in reversed(lines):
         if line.comment is None:
             break
-        found.insert(0, line.comment.value)
-    return tuple(found)
+        texts.insert(0, line.comment.value)
+    return tuple(texts)
 
 
 def _index(text: str, line: int, column: int) -> int:
@@ -266,10 +266,10 @@ class _Positions(CodegenState):
         """A line break that is another one in the text, or that is missing at its end."""
         dropped = _DROPPED.match(self.text, self.at)
         at = dropped.end() if dropped else self.at
-        found = _NEWLINE.match(self.text, at)
-        if found is None and at < len(self.text):
+        match = _NEWLINE.match(self.text, at)
+        if match is None and at < len(self.text):
             raise Unreadable(at, "libcst reads a line break that isn't there")
-        self.at = found.end() if found else at
+        self.at = match.end() if match else at
 
     def _beyond_dropped(self, value: str) -> int:
         dropped = _DROPPED.match(self.text, self.at)

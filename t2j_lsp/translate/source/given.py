@@ -35,14 +35,14 @@ class Given:
 
     def of_arguments(self, tree: ast.Module) -> dict[ast.AST, Fact]:
         """The facts of the parameters that a tree's functions have."""
-        found: dict[ast.AST, Fact] = {}
+        facts: dict[ast.AST, Fact] = {}
         for node in tree.body:
             if isinstance(node, FunctionNode):
                 for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
                     fact = self.parameters.get((node.name, argument.arg))
                     if fact is not None:
-                        found[argument] = fact
-        return found
+                        facts[argument] = fact
+        return facts
 
 
 NOTHING_GIVEN = Given()

@@ -73,12 +73,12 @@ def helpers() -> Helpers:
 def _defined_in(text: str) -> list[str]:
     """The names that a helper file defines, read without parsing it."""
     definitions = _DEFINED.finditer(text, len(_head(text)))
-    return [found["definition"] or found["variable"] for found in definitions]
+    return [names["definition"] or names["variable"] for names in definitions]
 
 
 def _head(text: str) -> str:
     """A helper file up to its last import."""
-    return text[: max(found.end() for found in _IMPORT.finditer(text))]
+    return text[: max(last.end() for last in _IMPORT.finditer(text))]
 
 
 def _helpers_of(file: str) -> dict[str, Helper]:
@@ -215,8 +215,8 @@ def _import_lines(tree: ast.Module) -> dict[str, str]:
 
 
 def _string_annotations(node: ast.stmt) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
-            found.add(inner.value)
-    return found & set(IMPORT_ROOTS)
+            names.add(inner.value)
+    return names & set(IMPORT_ROOTS)

@@ -33,10 +33,10 @@ def newer_syntax(text: str, line: int, running: Version = sys.version_info[:2]) 
         concrete = Concrete(code)
     except Unreadable:
         return None
-    found = [one for one in _newer(concrete) if one[2] > running]
-    if not found:
+    newer = [one for one in _newer(concrete) if one[2] > running]
+    if not newer:
         return None
-    at, what, version = min(found)
+    at, what, version = min(newer)
     return first + code.count("\n", 0, at) + 1, what, version
 
 

@@ -89,9 +89,9 @@ def relative_resolve(resolve: Resolve | None, level: int, module: str) -> Resolv
             target = ".".join([*base, name] if name else base)
             outer = level + max(0, up - len(package)) if level else 0
             if target or outer:
-                found = resolve(outer, target)
-                if found is not None:
-                    return found
+                resolved = resolve(outer, target)
+                if resolved is not None:
+                    return resolved
         return None
 
     return relative

@@ -163,14 +163,14 @@ class Source:
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Start and end index of a node."""
-        found = self._spans.get(node)
-        if found is None:
-            found = (
+        span = self._spans.get(node)
+        if span is None:
+            span = (
                 self.offset(node.lineno, node.col_offset),  # type: ignore[attr-defined]
                 self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
             )
-            self._spans[node] = found
-        return found
+            self._spans[node] = span
+        return span
 
     def segment(self, node: ast.AST) -> str:
         return self.text[slice(*self.span(node))]
@@ -226,7 +226,7 @@ class Source:
     @cached_property
     def preamble(self) -> tuple[ast.stmt, ...]:
         """The statements before the first that defines something or uses PyTorch: imports, and what is among them."""
-        found: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         torch: set[str] = set()
         for node in self.tree.body:
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -240,8 +240,8 @@ class Source:
                 or any(isinstance(n, ast.Name) and n.id in torch for n in ast.walk(node))
             ):
                 break
-            found.append(node)
-        return tuple(found)
+            statements.append(node)
+        return tuple(statements)
 
     @cached_property
     def import_block_end(self) -> int:

@@ -62,10 +62,10 @@ class Statements:
 
     def _of_kind(self, kind: type[ast.stmt]) -> tuple[Handler, ...]:
         """The handlers of a kind of statement."""
-        found = self._handlers.get(kind)
-        if found is None:
-            found = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
-        return found
+        handlers = self._handlers.get(kind)
+        if handlers is None:
+            handlers = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
+        return handlers
 
     def _of_assignments(self) -> tuple[Handler, ...]:
         plain = Assignments(self.ctx, self.renderer, self.header)

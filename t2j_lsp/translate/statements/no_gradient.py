@@ -120,7 +120,7 @@ class NoGradient:
         around = self._function_around(node)
         assert around is not None
         read, called = _attributes_after(around, node), _called_after(around, node)
-        found: dict[str, bool] = {}
+        written: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in _writes(inner):
                 used = ast.unparse(target) in read or _owner(target) in called
@@ -128,8 +128,8 @@ class NoGradient:
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and (self._is_trained(target) or any(map(_differentiable, values))):
-                    found[variable[0]] = self._is_trained(target)
-        return found
+                    written[variable[0]] = self._is_trained(target)
+        return written
 
     def _is_trained(self, target: ast.expr) -> bool:
         """Whether a variable is a parameter: it is assigned one in the class."""

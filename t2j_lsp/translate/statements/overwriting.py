@@ -38,12 +38,12 @@ class Overwriting:
             else {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
         )
         bound = {name.id for n in ast.walk(node) for name in assigned_names(n)}
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for statement in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
                 if name.id in used_later - given - bound and self._carries(name, function.node):
-                    found.setdefault(name.id)
-        return list(found)
+                    names.setdefault(name.id)
+        return list(names)
 
     def _carries(self, name: ast.Name, function: ast.AST) -> bool:
         """Whether an array may carry a gradient: one of floats that was computed from others, or given."""

@@ -13,7 +13,7 @@ from .slice import UpdateSlicer
 
 def called_modules(context: Context, slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]) -> set[str]:
     """The modules that are called on the way to the losses."""
-    found: set[str] = set()
+    names: set[str] = set()
     nodes: list[ast.AST] = [slicer.items[i].node for i in range(losses[-1][0]) if slicer.plain(i)]
     for node in [*nodes, *(loss for _, loss in losses)]:
         for inner in ast.walk(node):
@@ -23,8 +23,8 @@ def called_modules(context: Context, slicer: UpdateSlicer, losses: list[tuple[in
                 called = isinstance(parent, ast.Call) and (parent.func is inner or inner in parent.args)
                 method = isinstance(parent, ast.Attribute) and isinstance(context.source.parents.get(parent), ast.Call)
                 if is_module(fact) and not is_loss(fact) and (called or method) and not _only_a_loss(context, inner):
-                    found.add(ast.unparse(inner))
-    return found
+                    names.add(ast.unparse(inner))
+    return names
 
 
 def _only_a_loss(context: Context, node: ast.expr) -> bool:

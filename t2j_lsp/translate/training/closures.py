@@ -41,13 +41,13 @@ class Closures:
 
     @cached_property
     def _calls(self) -> dict[ast.AST, list[ast.Call]]:
-        found: dict[ast.AST, list[ast.Call]] = {}
+        calls: dict[ast.AST, list[ast.Call]] = {}
         for node in self.ctx.source.nodes:
             closure = self._closure(node)
             info = called_function(self.ctx.fact(closure)) if closure is not None else None
             if info is not None and isinstance(node, ast.Call):
-                found.setdefault(info.node, []).append(node)
-        return found
+                calls.setdefault(info.node, []).append(node)
+        return calls
 
     def _closure(self, node: ast.AST) -> ast.expr | None:
         match node:
@@ -107,9 +107,9 @@ class ClosureGradients:
 
     def _returned(self, one: AccumulatedTraining) -> ast.Return:
         """The closure's only ``return``, behind the backward pass. Raises Refused."""
-        found = [n for n in ast.walk(self.function) if isinstance(n, ast.Return)]
+        returns = [n for n in ast.walk(self.function) if isinstance(n, ast.Return)]
         last = self.function.body[-1]
-        if len(found) != 1 or one.block is not self.function.body or not self.ctx.source.starts_line(last):
+        if len(returns) != 1 or one.block is not self.function.body or not self.ctx.source.starts_line(last):
             raise Refused(RETURNS)
         if not isinstance(last, ast.Return) or last.value is None:
             raise Refused(RETURNS)
@@ -130,10 +130,10 @@ class ClosureGradients:
         """The optimizer of all steps that take the closure. Raises Refused."""
         slicer = UpdateSlicer(one.items, self.updates.flow)
         losses = self.updates.losses(one.items, phase)
-        found = [self.updates.optimized(_optimizer(call), slicer, losses) for call in self.calls]
-        if any(o.modules != found[0].modules for o in found):
+        optimized = [self.updates.optimized(_optimizer(call), slicer, losses) for call in self.calls]
+        if any(o.modules != optimized[0].modules for o in optimized):
             raise Refused(CLOSURE)
-        return found[0]
+        return optimized[0]
 
     def _part(self, optimized: Optimized) -> str:
         """Where the optimizer's gradients are among those that the closure computes: ``.head``. Raises Refused."""

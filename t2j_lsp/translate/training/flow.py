@@ -32,11 +32,11 @@ class DataFlow:
 
     def uses(self, node: ast.AST) -> Uses:
         """Everything that a statement or expression reads and writes, with the statements inside it."""
-        found = self._uses.get(node)
-        if found is None:
-            found = self._uses[node] = Uses()
-            self._collect(node, found, frozenset())
-        return found
+        uses = self._uses.get(node)
+        if uses is None:
+            uses = self._uses[node] = Uses()
+            self._collect(node, uses, frozenset())
+        return uses
 
     def reads(self, node: ast.AST) -> set[str]:
         return self.uses(node).reads
@@ -49,8 +49,8 @@ class DataFlow:
         match node:
             case ast.For() | ast.AsyncFor():
                 given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-                found = self.reads(node.iter) | self._exposed_in(node.body) - given
-                return found.union(*(self.reads(child) for child in node.orelse))
+                names = self.reads(node.iter) | self._exposed_in(node.body) - given
+                return names.union(*(self.reads(child) for child in node.orelse))
             case ast.If():
                 return self.reads(node.test) | self._exposed_in(node.body) | self._exposed_in(node.orelse)
             case ast.With():
@@ -59,13 +59,13 @@ class DataFlow:
 
     def _exposed_in(self, body: Sequence[ast.stmt]) -> set[str]:
         """The same for statements that run one after the other."""
-        found: set[str] = set()
+        exposed: set[str] = set()
         given: set[str] = set()
         for child in body:
-            found |= self.exposed(child) - given
+            exposed |= self.exposed(child) - given
             if isinstance(child, ast.Assign | ast.AnnAssign):
                 given |= self.writes(child)
-        return found
+        return exposed
 
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
@@ -78,9 +78,9 @@ class DataFlow:
     def root(self, node: ast.AST) -> str | None:
         """The variable at the start of ``x.a[0].view(-1)``."""
         while True:
-            found = self.variable(node)
-            if found is not None:
-                return found
+            variable = self.variable(node)
+            if variable is not None:
+                return variable
             match node:
                 case ast.Attribute() | ast.Subscript() | ast.Starred():
                     node = node.value

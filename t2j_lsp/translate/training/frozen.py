@@ -39,7 +39,7 @@ class Frozen:
             for n in self.ctx.source.nodes
             if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
         ]
-        some_frozen = [found for n in self.ctx.source.nodes if (found := freezing_by_name(n)) is not None]
+        some_frozen = [by_name for n in self.ctx.source.nodes if (by_name := freezing_by_name(n)) is not None]
         freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
         named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
@@ -135,7 +135,7 @@ class Frozen:
             return None
         if not returned or not all(isinstance(r, ast.Name) and r.id == module for r in returned):
             return None
-        found: list[tuple[str, ast.stmt]] = []
+        frozen: list[tuple[str, ast.stmt]] = []
         for call in source.nodes:
             if isinstance(call, ast.Call) and called_function(self.ctx.fact(call.func)) is function:
                 given = {p.arg: value for p, value in bound_arguments(call, function)}
@@ -143,11 +143,11 @@ class Frozen:
                     continue
                 match source.parents.get(call):
                     case ast.Assign(targets=[ast.Name(id=name)]) as place:
-                        found.append((name, place))
+                        frozen.append((name, place))
                     case _:
                         return None
         reads = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == function.name]
-        return found if all(isinstance(source.parents.get(n), ast.Call) for n in reads) else None
+        return frozen if all(isinstance(source.parents.get(n), ast.Call) for n in reads) else None
 
     def _made_below(self, text: str, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether a statement behind ``node`` assigns a new module."""

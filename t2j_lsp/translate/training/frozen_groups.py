@@ -40,10 +40,10 @@ class FrozenGroups:
             return False
         frozen: dict[ast.expr, list[str]] = {}
         for one in statements:
-            found = self._conditions(one)
-            if found is None:
+            tests = self._conditions(one)
+            if tests is None:
                 return False
-            for call, condition in found.items():
+            for call, condition in tests.items():
                 frozen.setdefault(call, []).append(condition)
         for call, conditions in frozen.items():
             plan = self.ctx.plan.optimizers[call]
@@ -69,14 +69,14 @@ class FrozenGroups:
     def _conditions(self, one: Freezing) -> dict[ast.expr, str] | None:
         """For each optimizer that has frozen parameters the condition on their names; None where that isn't sure."""
         scope = self.objects.scope(one.node)
-        found: dict[ast.expr, str] = {}
+        conditions: dict[ast.expr, str] = {}
         for call, plan in optimizer_plans(self.ctx):
             made = self._condition(one, scope, call, plan)
             if made is None:
                 return None
             if made:
-                found[call] = made
-        return found
+                conditions[call] = made
+        return conditions
 
     def _condition(self, one: Freezing, scope: VariableScope, call: ast.Call, plan: OptimizerPlan) -> str | None:
         """The condition on the names of an optimizer's parameters, "" if none is frozen; None where it isn't sure."""
@@ -157,20 +157,20 @@ def optimizer_plans(ctx: Context) -> Iterator[tuple[ast.Call, OptimizerPlan]]:
 
 def _parts(cls: ClassInfo) -> set[ClassInfo | None]:
     """The classes of a module and of all its parts; None among them where something unknown is one."""
-    found: set[ClassInfo | None] = set()
+    classes: set[ClassInfo | None] = set()
     waiting = [cls]
     while waiting:
         for info in waiting.pop().ancestry():
-            if info in found:
+            if info in classes:
                 continue
-            found.add(info)
+            classes.add(info)
             for fact in info.attributes.values():
                 held = element(fact) if isinstance(fact, ListOf | Tuple) else fact
                 if isinstance(held, Instance):
                     waiting.append(held.cls.info)
                 elif isinstance(held, AnyModule) or held == UNKNOWN:
-                    found.add(None)
-    return found
+                    classes.add(None)
+    return classes
 
 
 def _of_part(part: str, condition: str | None) -> str | None:

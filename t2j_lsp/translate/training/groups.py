@@ -106,10 +106,10 @@ class _Reader:
             for statement in self.objects.statements(self.scope):
                 if isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == node.id:
                     raise UnclearGroups(UNKNOWN_PARAMETERS)
-        found = [v for v, where in self.objects.sources(node, self.scope) if where == self.scope]
-        if len(found) != 1 or found[0] is None:
+        values = [v for v, where in self.objects.sources(node, self.scope) if where == self.scope]
+        if len(values) != 1 or values[0] is None:
             raise UnclearGroups(BARE_TENSORS if isinstance(self.objects.ctx.fact(node), Tensor) else UNKNOWN_PARAMETERS)
-        return found[0]
+        return values[0]
 
     def _tensors(self, node: ast.List | ast.Tuple) -> bool:
         return all(isinstance(self.objects.ctx.fact(e), Tensor) for e in node.elts)
@@ -139,9 +139,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id="list" | "dict"), args=[inner]):
                 return self.named(inner, depth + 1)
             case ast.Call(func=ast.Attribute(attr="items", value=ast.Name() as held), args=[]):
-                found = {self._named_dict(v, held.id, depth) for v in self.objects.assigned(held.id, self.scope)} - {""}
-                if len(found) == 1:
-                    return found.pop()
+                dicts = {self._named_dict(v, held.id, depth) for v in self.objects.assigned(held.id, self.scope)} - {""}
+                if len(dicts) == 1:
+                    return dicts.pop()
             case ast.Name() if depth < 4:
                 return self.named(self.value(node), depth + 1)
         raise UnclearGroups(UNKNOWN_PARAMETERS)
@@ -345,8 +345,8 @@ def _opposite(a: str | None, b: str | None) -> bool:
     if f"not {a}" == b or f"not {b}" == a:
         return True
     for sign, other in _OPPOSITE.items():
-        left, found, right = a.partition(f" {sign} ")
-        if found and " and " not in a and " or " not in a and f"{left} {other} {right}" == b:
+        left, parts, right = a.partition(f" {sign} ")
+        if parts and " and " not in a and " or " not in a and f"{left} {other} {right}" == b:
             return True
     return False
 

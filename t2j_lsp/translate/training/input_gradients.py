@@ -67,8 +67,8 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
 def plan_input_gradients(context: Context) -> None:
     """Put handlers on the calls, or on the subscripts that take their only gradient."""
     for node in context.source.nodes:
-        if isinstance(node, ast.Call) and (found := input_gradient(context.inference, node)) is not None:
-            _plan(context, found)
+        if isinstance(node, ast.Call) and (gradient := input_gradient(context.inference, node)) is not None:
+            _plan(context, gradient)
 
 
 def _plan(context: Context, found: InputGradient) -> None:
@@ -101,13 +101,13 @@ def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Ass
         statement = inference.source.parents[statement]
     block = inference.source.block_of(statement) or []
     front = block[: block.index(statement)] if statement in block else []
-    found = [s for s in front if any(_binds(n, name) for n in ast.walk(s))]
-    match found:
+    assignments = [s for s in front if any(_binds(n, name) for n in ast.walk(s))]
+    match assignments:
         case [*_, ast.Assign(targets=[ast.Name()]) as made]:
             read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
             between = front[front.index(made) + 1 :]
             fresh = name not in read and not any(_binds(n, one) for s in between for n in ast.walk(s) for one in read)
-            return made if len(found) == 1 or fresh else None
+            return made if len(assignments) == 1 or fresh else None
     return None
 
 
@@ -134,8 +134,8 @@ def _depends_directly(inference: Inference, made: ast.Assign, name: str) -> bool
 
 def _is_gradient_by(inference: Inference, node: ast.AST, name: str) -> bool:
     """Whether it is a gradient by the variable, which is written as a function of it alone."""
-    found = input_gradient(inference, node) if isinstance(node, ast.Call) else None
-    return found is not None and found.variable.id == name and found.through
+    gradient = input_gradient(inference, node) if isinstance(node, ast.Call) else None
+    return gradient is not None and gradient.variable.id == name and gradient.through
 
 
 def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr, name: str) -> bool:

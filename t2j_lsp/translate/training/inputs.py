@@ -75,12 +75,12 @@ class Inputs:
 
         ``modules`` are passed whether the code names them or not.
         """
-        found: dict[str, Input] = {}
+        inputs: dict[str, Input] = {}
         self.parts = parts
         names = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
         self.taken = {n for n in names if not self._is_self(n)}
         for text in modules:
-            found[text] = Input(self._name(text), text, "module")
+            inputs[text] = Input(self._name(text), text, "module")
         defined: set[str] = set()
         around = self._around(parts)
         for part in parts:
@@ -90,32 +90,32 @@ class Inputs:
                 if self.flow.variable(node) in exposed and _is_load(node):
                     made = self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
                     if made is not None:
-                        self._add_made(node, made, found)
+                        self._add_made(node, made, inputs)
                     else:
-                        self._add(node, found)
+                        self._add(node, inputs)
             defined |= self.flow.writes(part)
-        for one in found.values():
+        for one in inputs.values():
             if one.kind in ("array", "static"):
                 one.kind = self._value_kind(one)
-        return found
+        return inputs
 
     def _around(self, parts: Sequence[ast.AST]) -> set[str]:
         """The variables that something else than some parts of the code gives a value."""
         moved = {node for part in parts for node in ast.walk(part)}
         scope = self.scope.function.node if self.scope.function is not None else self.ctx.source.tree
-        found: set[str] = set()
+        names: set[str] = set()
         for node in ast.walk(scope):
             if node in moved:
                 continue
             if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                found.add(self.flow.variable(node) or "")
+                names.add(self.flow.variable(node) or "")
             elif isinstance(node, ast.arg):
-                found.add(node.arg)
+                names.add(node.arg)
             elif isinstance(node, ast.alias):
-                found.add(node.asname or node.name.partition(".")[0])
+                names.add(node.asname or node.name.partition(".")[0])
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(node.name)
-        return found
+                names.add(node.name)
+        return names
 
     def optimizer(self, text: str) -> Input:
         """The optimizer as a parameter of the step."""

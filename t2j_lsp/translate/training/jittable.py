@@ -98,9 +98,9 @@ class Jittable:
     def problem(self, node: ast.AST) -> str | None:
         """Why a statement or expression can't run under jit; None if it can."""
         for inner in self._walk(node):
-            found = self._problem(inner)
-            if found is not None:
-                return found
+            problem = self._problem(inner)
+            if problem is not None:
+                return problem
         return None
 
     def _walk(self, node: ast.AST) -> list[ast.AST]:
@@ -256,9 +256,9 @@ class Jittable:
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
-                found = self._problem(inner)
-                if found is not None:
-                    return f"in {info.name}, {found}"
+                problem = self._problem(inner)
+                if problem is not None:
+                    return f"in {info.name}, {problem}"
         return None
 
 

@@ -49,10 +49,10 @@ class Objects:
             info = self.ctx.inference.functions.get(node)
             if info is not None:
                 return VariableScope(info)
-            found = self.ctx.source.parents.get(node)
-            if found is None:
+            parent = self.ctx.source.parents.get(node)
+            if parent is None:
                 break
-            node = found
+            node = parent
         return VariableScope(None)
 
     def statements(self, scope: VariableScope) -> Iterator[ast.stmt]:
@@ -76,19 +76,19 @@ class Objects:
         return self._assigned[scope.node]
 
     def _assignments(self, scope: VariableScope) -> dict[str, list[ast.expr]]:
-        found: dict[str, list[ast.expr]] = {}
+        assignments: dict[str, list[ast.expr]] = {}
         for node in self.statements(scope):
             for named in self._named(node):
-                found.setdefault(named.target.id, []).append(named.value)
+                assignments.setdefault(named.target.id, []).append(named.value)
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             value = node.value
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                found.setdefault(ast.unparse(target), []).append(value)
+                assignments.setdefault(ast.unparse(target), []).append(value)
                 if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                     for one, given in zip(target.elts, value.elts, strict=False):
-                        found.setdefault(ast.unparse(one), []).append(given)
-        return found
+                        assignments.setdefault(ast.unparse(one), []).append(given)
+        return assignments
 
     def _named(self, node: ast.stmt) -> Iterator[ast.NamedExpr]:
         """The assignments inside the expressions of a statement."""
@@ -118,11 +118,11 @@ class Objects:
     @cached_property
     def _calls(self) -> dict[int, list[ast.Call]]:
         """All calls of functions of the file, by the identity of what is known of each."""
-        found: dict[int, list[ast.Call]] = {}
+        calls: dict[int, list[ast.Call]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Call) and (info := called_function(self.ctx.fact(node.func))) is not None:
-                found.setdefault(id(info), []).append(node)
-        return found
+                calls.setdefault(id(info), []).append(node)
+        return calls
 
     # --- optimizers -----------------------------------------------------------------------------------------------
 
@@ -134,29 +134,29 @@ class Objects:
             return self.constructors(node.value, scope, depth + 1)
         if isinstance(node, ast.Call):
             return self._made(node, depth)
-        found: list[ast.Call] = []
+        constructors: list[ast.Call] = []
         for value, where in self.sources(node, scope):
             if value is None:
                 return None
             made = self.constructors(value, where, depth + 1)
             if made is None:
                 return None
-            found += [m for m in made if m not in found]
-        return found or None
+            constructors += [m for m in made if m not in constructors]
+        return constructors or None
 
     def _made(self, node: ast.Call, depth: int) -> list[ast.Call] | None:
         fact = self.ctx.fact(node.func)
         if isinstance(fact, Qual) and isinstance(self.ctx.fact(node), Object):
             return [node]
         if isinstance(fact, Function) and fact.info.node in self.ctx.inference.functions:
-            found: list[ast.Call] = []
+            constructors: list[ast.Call] = []
             for inner in ast.walk(fact.info.node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     made = self.constructors(inner.value, VariableScope(fact.info), depth + 1)
                     if made is None:
                         return None
-                    found += made
-            return found or None
+                    constructors += made
+            return constructors or None
         return None
 
     def sources(self, node: ast.expr, scope: VariableScope) -> Iterator[tuple[ast.expr | None, VariableScope]]:
@@ -207,7 +207,7 @@ class Objects:
         made = self.constructors(node, scope)
         if made is None:
             return None
-        found: tuple[str, ...] | None = None
+        classes: tuple[str, ...] | None = None
         for call in made:
             plan = self.ctx.plan.optimizers.get(call)
             if plan is None or not plan.target:
@@ -219,10 +219,10 @@ class Objects:
                 if local_name is None:
                     return None
                 names.append(local_name)
-            if found is not None and found != tuple(names):
+            if classes is not None and classes != tuple(names):
                 return None
-            found = tuple(names)
-        return found
+            classes = tuple(names)
+        return classes
 
     def seen_from(self, text: str, where: VariableScope, scope: VariableScope, depth: int = 0) -> str | None:
         """The expression that names in ``scope`` what ``text`` names in ``where``."""

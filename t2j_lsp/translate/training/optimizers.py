@@ -55,10 +55,10 @@ class Optimizers:
             parameters = argument(call, 0, "params")
             if parameters is None:
                 continue
-            found = updated(parameters, self.objects.scope(call), self.objects)
+            target = updated(parameters, self.objects.scope(call), self.objects)
             made_by = self._passed_class(call)
-            plans[call] = OptimizerPlan(found.target, reason=found.reason, groups=found.groups, made_by=made_by)
-            if found.target:
+            plans[call] = OptimizerPlan(target.target, reason=target.reason, groups=target.groups, made_by=made_by)
+            if target.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
                 if isinstance(parameters, ast.Name):
@@ -170,8 +170,8 @@ class Optimizers:
 
     def optimizers_of(self, node: ast.expr | None, place: ast.AST) -> list[ast.Call]:
         """The constructors an optimizer may come from; all of the file's where it can't be followed."""
-        found = self.objects.constructors(node, self.objects.scope(place)) if node is not None else None
-        known = [c for c in found if c in self.ctx.plan.optimizers] if found is not None else None
+        constructors = self.objects.constructors(node, self.objects.scope(place)) if node is not None else None
+        known = [c for c in constructors if c in self.ctx.plan.optimizers] if constructors is not None else None
         return known if known is not None else self.made
 
     def name(self, call: ast.Call) -> str:
@@ -285,14 +285,14 @@ class Optimizers:
         """The learning rates of the groups by their labels; empty where they can't be written at the scheduler."""
         if len(made) != 1:
             return ()
-        found = []
+        rates = []
         for group in self.ctx.plan.optimizers[made[0]].groups:
             if not group.frozen:
                 text = self._rate_text(made[0], group)
                 if not text or not self._visible(text, made, call):
                     return ()
-                found.append((group.label, text))
-        return tuple(found)
+                rates.append((group.label, text))
+        return tuple(rates)
 
     def _rate_text(self, made: ast.Call, group: Group | None = None) -> str:
         groups = self.ctx.plan.optimizers[made].groups

@@ -143,14 +143,14 @@ class Region:
 
     def _step_comments(self, update: Update) -> list[str]:
         """Comments on the parts of the training step behind the call, which stand above it."""
-        found: list[str] = []
+        lines: list[str] = []
         for index in range(update.slice.call + 1, update.last + 1):
             item = self.items[index]
             if item.step_call is not None and item.condition is None:
                 comments = [*lead_comments(self.ctx.source, item.node), "", *self._trailing(item.node)]
-                found += without_zeroing(comments) if item.step_call.kind == "zero" else [c for c in comments if c]
-        self.ctx.edits.placed_comments.update(found)
-        return found
+                lines += without_zeroing(comments) if item.step_call.kind == "zero" else [c for c in comments if c]
+        self.ctx.edits.placed_comments.update(lines)
+        return lines
 
     def _trailing(self, statement: ast.stmt) -> list[str]:
         """The comment behind a statement, on its last line."""

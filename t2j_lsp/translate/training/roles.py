@@ -51,10 +51,10 @@ def with_training_facts(inference: Inference) -> Inference:
     given = inference.assumed
     assumed: dict[ast.AST, Fact] = {}
     for _ in range(ROUNDS):
-        found = _Roles(inference).facts()
-        if all(assumed.get(node) == fact for node, fact in found.items()):
+        facts = _Roles(inference).facts()
+        if all(assumed.get(node) == fact for node, fact in facts.items()):
             break
-        assumed.update(found)
+        assumed.update(facts)
         inference = inference.knowing({**assumed, **given})
     return inference
 
@@ -162,11 +162,11 @@ class _Roles:
 
     @property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        found: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
-        if found is None:
-            found = {c: n for n in self.inference.source.nodes for c in ast.iter_child_nodes(n)}
-            self._links = found
-        return found
+        parents: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
+        if parents is None:
+            parents = {c: n for n in self.inference.source.nodes for c in ast.iter_child_nodes(n)}
+            self._links = parents
+        return parents
 
     # --- batches and losses ---------------------------------------------------------------------------------------
 
@@ -264,11 +264,11 @@ class _Roles:
 
 def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
     """Where names are bound inside a scope."""
-    found: dict[str, list[ast.Name]] = {}
+    stores: dict[str, list[ast.Name]] = {}
     for node in ast.walk(scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.setdefault(node.id, []).append(node)
-    return found
+            stores.setdefault(node.id, []).append(node)
+    return stores
 
 
 def loader_of(node: ast.expr) -> ast.expr:

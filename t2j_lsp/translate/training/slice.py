@@ -270,9 +270,9 @@ def _acts(node: ast.stmt) -> bool:
 
 def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tuple[int, StepCall]]:
     """The parts of the training step of one kind among items ``start`` to ``stop`` (exclusive)."""
-    found = []
+    calls = []
     for index in range(start, stop):
         step_call = items[index].step_call
         if step_call is not None and step_call.kind == kind:
-            found.append((index, step_call))
-    return found
+            calls.append((index, step_call))
+    return calls

@@ -142,11 +142,11 @@ class StepWriter:
     ) -> tuple[StepCall, list[str]]:
         """A clipping with its arguments; what they are made from is passed to the step too."""
         given = limits(clip.call)
-        found = finder.of(given, ())
-        for text, one in found.items():
+        target = finder.of(given, ())
+        for text, one in target.items():
             one.kind = "limit"
             inputs.setdefault(text, one)
-        renamed([*found.values()], given, self.ctx)
+        renamed([*target.values()], given, self.ctx)
         return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
 
 
@@ -373,8 +373,8 @@ def clip_target_is(clip: StepCall, modules: tuple[str, ...], writer: StepWriter)
     from .groups import updated
     from .objects import targets
 
-    found = updated(clip.subject, writer.scope, writer.objects)
-    return tuple(targets(found.target)) == modules if found.target else False
+    target = updated(clip.subject, writer.scope, writer.objects)
+    return tuple(targets(target.target)) == modules if target.target else False
 
 
 def free(taken: set[str], *wanted: str) -> str:

@@ -170,13 +170,13 @@ class Reader:
     @cached_property
     def _assigned(self) -> dict[str, list[ast.expr]]:
         """What is assigned to each name, anywhere in the file."""
-        found: dict[str, list[ast.expr]] = {}
+        values: dict[str, list[ast.expr]] = {}
         for node in self.inference.source.nodes:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(node.value)
-        return found
+                        values.setdefault(target.id, []).append(node.value)
+        return values
 
     def is_autocast(self, node: ast.AST) -> bool:
         fact = self.inference.fact(node.func) if isinstance(node, ast.Call) else None

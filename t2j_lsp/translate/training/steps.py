@@ -128,9 +128,9 @@ class _ScopePlan:
         try:
             if self.steps.frozen:
                 raise Refused(self.steps.frozen)
-            found = self._found()
-            self._accumulated(found)
-            for one in found:
+            trainings = self._found()
+            self._accumulated(trainings)
+            for one in trainings:
                 if one.updates:
                     self._handle(one)
         except Refused as problem:

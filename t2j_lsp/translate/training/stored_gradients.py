@@ -52,7 +52,7 @@ class StoredGradients:
 
     def plan(self, one: AccumulatedTraining, phase: Phase) -> None:
         """An update that only computes gradients, and what reads them. Raises Refused."""
-        loops = [found for node in self._statements() if (found := self._loop(node)) is not None]
+        loops = [training for node in self._statements() if (training := self._loop(node)) is not None]
         inside = {n for loop in loops for n in ast.walk(loop.node)}
         direct = [n for n in self._gradients() if n not in inside]
         clearing = [s for s in self._statements() if s not in inside and cleared(s) is not None]
@@ -189,23 +189,23 @@ class StoredGradients:
         self, one: AccumulatedTraining, phase: Phase, leaves: list[str], clearing: list[ast.stmt], loops: list[_Loop]
     ) -> None:
         """Raises Refused unless all gradients are cleared each time; marks what does it in front of the pass."""
-        found: set[str] = set()
+        cleared_names: set[str] = set()
         for item in one.items:
             step_call = item.step_call
             if step_call is not None and step_call.kind == "zero":
-                found.add(ast.unparse(step_call.subject))
+                cleared_names.add(ast.unparse(step_call.subject))
         for statement in clearing:
             subject = cleared(statement)
             assert subject is not None
             if self._always_runs(statement, one):
-                found.add(ast.unparse(subject))
+                cleared_names.add(ast.unparse(subject))
                 self._mark(one.items, statement, subject)
         for loop in loops:
             if loop.clears and self._always_runs(loop.node, one):
-                found |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
+                cleared_names |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
                 if loop.change is None:
                     self._mark(one.items, loop.node, loop.walked)
-        if not found >= set(leaves):
+        if not cleared_names >= set(leaves):
             raise Refused(NOT_ZEROED)
 
     def _always_runs(self, node: ast.stmt, one: AccumulatedTraining) -> bool:

@@ -65,9 +65,9 @@ def dedented(text: str, width: int) -> list[str]:
     except Unreadable:
         strings = []  # nothing but comments is left of it
     ends = [0]
-    for found in re.finditer(r"\r\n|\r|\n|$", text):
-        if not any(start < found.start() < end for start, end in strings):
-            ends.append(found.end())
+    for breaks in re.finditer(r"\r\n|\r|\n|$", text):
+        if not any(start < breaks.start() < end for start, end in strings):
+            ends.append(breaks.end())
     lines = [text[start:end].rstrip("\r\n") for start, end in pairwise(ends)]
     while lines and not lines[-1].strip():
         lines.pop()

@@ -40,7 +40,7 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
         if info.external or not caller_of(info, context.inference) or info.outer is not None:
             continue
         try:
-            plans = [_Gradients(context, found) for found in find(context, info)]
+            plans = [_Gradients(context, planned) for planned in find(context, info)]
             names: set[str] = set()
             for one in plans:
                 one.look()
@@ -74,10 +74,10 @@ class _Gradients(Loss):
 
         ``roots`` are those of all backward passes of the test.
         """
-        found = self.found
+        plan = self.found
         reads = self._gradient_reads(roots)
         self.names = set(names)
-        for root in found.roots.values():
+        for root in plan.roots.values():
             root.grad = self._fresh("grads" if root.module and self._modules == 1 else f"{root.name}_grad")
         self.name = self._fresh("loss_fn")
         self.handlers = [handler for read in reads for handler in self._read(read)]
@@ -105,17 +105,17 @@ class _Gradients(Loss):
 
     def _gradient_reads(self, roots: set[str]) -> list[ast.Attribute]:
         """The gradients of this pass that are read; those of arrays that no pass has are not understood."""
-        found, reads = self.found, []
-        for node in ast.walk(found.info.node):
+        plan, reads = self.found, []
+        for node in ast.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
                 text = plain(node.value)
-                if text in roots and text not in found.roots:
+                if text in roots and text not in plan.roots:
                     continue  # another pass's
-                if not text and len(roots) > len(found.roots):
+                if not text and len(roots) > len(plan.roots):
                     raise Left
                 parent = self.ctx.source.parents.get(node)
                 written = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and parent.attr[0] != "_"
-                if not isinstance(node.ctx, ast.Load) or written or node.lineno <= found.call.lineno:
+                if not isinstance(node.ctx, ast.Load) or written or node.lineno <= plan.call.lineno:
                     raise Left
                 reads.append(node)
         return reads
@@ -228,26 +228,26 @@ class _Gradients(Loss):
 
     def _take(self) -> None:
         """Put handlers on the statements, which are written where the first of them stands."""
-        found = self.found
-        if not any(root.wanted for root in found.roots.values()):
-            for root in found.roots.values():
+        plan = self.found
+        if not any(root.wanted for root in plan.roots.values()):
+            for root in plan.roots.values():
                 root.wanted = root.module or not self._modules
         for done in self.undone:
             done()
-        region = list(found.block[found.first : found.at + 1])
+        region = list(plan.block[plan.first : plan.at + 1])
         for node in region[1:]:
             self.ctx.plan.on_statement(node, lambda statements: None)
         self.ctx.plan.on_statement(region[0], lambda statements: self._write(statements, region))
-        for root in found.roots.values():
+        for root in plan.roots.values():
             if root.text != root.name:
-                for inner in (n for s in [*found.moved, found.call] for n in ast.walk(s)):
+                for inner in (n for s in [*plan.moved, plan.call] for n in ast.walk(s)):
                     if isinstance(inner, ast.Attribute) and plain(inner) == root.text:
                         self.ctx.plan.on_expression(inner, lambda renderer, name=root.name: Piece(name))  # type: ignore[misc]
 
     def _write(self, statements: StatementRewriter, region: Sequence[ast.stmt]) -> None:
-        ctx, found = self.ctx, self.found
+        ctx, plan = self.ctx, self.found
         body: list[str] = []
-        for node in found.moved:
+        for node in plan.moved:
             body += [*lead_comments(self.source, node), *converted(self.ctx, statements, node)]
         before, loss = rendered(self.ctx, statements, self.loss, region[-1])
         if self.weights is not None:
@@ -255,41 +255,41 @@ class _Gradients(Loss):
             before += more
             loss = f"{statements.renderer.need('jnp')}.sum({loss} * {weights})"
         body += before
-        returned = ", ".join([loss, _packed(found.outputs)] if found.outputs else [loss])
-        parameters = ", ".join(root.name for root in found.roots.values())
+        returned = ", ".join([loss, _packed(plan.outputs)] if plan.outputs else [loss])
+        parameters = ", ".join(root.name for root in plan.roots.values())
         lines = [f"def {self.name}({parameters}):", *indented([*body, f"return {returned}"], "    "), ""]
         lines.append(self._call(statements.renderer))
         for node in region[:-1]:
-            if node not in found.moved:
+            if node not in plan.moved:
                 lines += converted(self.ctx, statements, node)
         start, _ = span_of_lines(self.source, region[0])
         _, end = span_of_lines(self.source, region[-1])
         indent = ctx.edits.indent(region[0].lineno)
         above = self.source.line_text(region[0].lineno - 1).strip() if region[0].lineno > 1 else ""
-        lead = [""] if above and region[0] is not found.info.node.body[0] and not above.startswith("#") else []
+        lead = [""] if above and region[0] is not plan.info.node.body[0] and not above.startswith("#") else []
         ctx.edits.add(start, end, self.source.newline.join([*lead, *indented(lines, indent)]))
         ctx.edits.placed_comments.update(line for line in body if line.startswith("#"))
         ctx.report.converted += 1
-        ctx.report.note(found.call, "torch.Tensor.backward", "note", UNUSED)
+        ctx.report.note(plan.call, "torch.Tensor.backward", "note", UNUSED)
 
     def _call(self, renderer: ExpressionRenderer) -> str:
         """The statement that calls the loss function's gradient."""
-        found, roots = self.found, list(self.found.roots.values())
+        plan, roots = self.found, list(self.found.roots.values())
         wanted = [index for index, root in enumerate(roots) if root.wanted]
         library = renderer.need("nnx" if self._modules else "jax")
         options = ""
         if wanted != [0]:
             options += f", argnums={wanted[0] if len(wanted) == 1 else tuple(wanted)}"
-        if found.outputs:
+        if plan.outputs:
             options += ", has_aux=True"
         grads = _packed([roots[index].grad for index in wanted])
         given = ", ".join(root.text for root in roots)
-        if found.reads:
+        if plan.reads:
             assert isinstance(self.loss, ast.Name)
-            value = f"({self.loss.id}, {_packed(found.outputs)})" if found.outputs else self.loss.id
+            value = f"({self.loss.id}, {_packed(plan.outputs)})" if plan.outputs else self.loss.id
             return f"{value}, {grads} = {library}.value_and_grad({self.name}{options})({given})"
         bare = ", ".join(roots[index].grad for index in wanted)
-        target = f"{grads}, {_packed(found.outputs)}" if found.outputs else bare
+        target = f"{grads}, {_packed(plan.outputs)}" if plan.outputs else bare
         return f"{target} = {library}.grad({self.name}{options})({given})"
 
 

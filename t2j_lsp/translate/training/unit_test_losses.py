@@ -54,7 +54,7 @@ class LossPlan:
 
 def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
     """The backward passes of a test."""
-    found: list[LossPlan] = []
+    plans: list[LossPlan] = []
     for node in ast.walk(info.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = context.fact(node.func.value)
@@ -64,10 +64,10 @@ def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
         for index, node in enumerate(block):
             if isinstance(node, ast.Expr) and differentiates(context.inference, node.value):
                 assert isinstance(node.value, ast.Call)
-                found.append(LossPlan(info, block, index, node.value))
-    if len({id(plan.block) for plan in found}) > 1:
+                plans.append(LossPlan(info, block, index, node.value))
+    if len({id(plan.block) for plan in plans}) > 1:
         raise Left
-    return found
+    return plans
 
 
 class Loss:
@@ -103,13 +103,13 @@ class Loss:
 
     def _roots(self) -> None:
         """The tensors whose ``grad`` is read, and the modules that are called before the backward pass."""
-        found = self.found
-        for node in ast.walk(found.info.node):
+        plan = self.found
+        for node in ast.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
                 text = plain(node.value)
                 if text and isinstance(fact := self.ctx.fact(node.value), Tensor) and not fact.variable:
                     self._add(text, False).wanted = True
-        for node in found.block[: found.at + 1]:
+        for node in plan.block[: plan.at + 1]:
             for inner in ast.walk(node):
                 text = plain(inner) if isinstance(inner, ast.Name | ast.Attribute) else ""
                 if text and text != "self" and is_module(self.ctx.fact(inner)) and not self._part_of_a_chain(inner):
@@ -129,11 +129,11 @@ class Loss:
 
     def _slice(self) -> None:
         """The statements that compute the loss from the roots."""
-        found = self.found
-        before = list(found.block[: found.at])
+        plan = self.found
+        before = list(plan.block[: plan.at])
         depends: set[str] = set()
         dependent: list[ast.stmt] = []
-        tensors = {r.text for r in found.roots.values() if not r.module}
+        tensors = {r.text for r in plan.roots.values() if not r.module}
         for node in before:
             reads = reads_of(node)
             if self._computes(node, reads, depends) and not (binds(node) & tensors):
@@ -144,29 +144,29 @@ class Loss:
             if binds(node) & needed:
                 if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
                     raise Left
-                found.moved.insert(0, node)
+                plan.moved.insert(0, node)
                 needed |= reads_of(node)
-        used = {text: root for text, root in found.roots.items() if text in needed or text in reads_of(self.loss)}
+        used = {text: root for text, root in plan.roots.items() if text in needed or text in reads_of(self.loss)}
         if not used:
             raise Left
-        found.roots = dict(sorted(used.items(), key=lambda item: not item[1].module))
+        plan.roots = dict(sorted(used.items(), key=lambda item: not item[1].module))
         if len({root.name for root in used.values()}) < len(used):
             raise Left
-        found.first = before.index(found.moved[0]) if found.moved else found.at
-        made = {name for node in found.moved for name in binds(node)}
-        for node in before[found.first :]:
-            if node not in found.moved:
+        plan.first = before.index(plan.moved[0]) if plan.moved else plan.at
+        made = {name for node in plan.moved for name in binds(node)}
+        for node in before[plan.first :]:
+            if node not in plan.moved:
                 if any(isinstance(n, ast.Attribute) and n.attr in _MODES for n in ast.walk(node)) or binds(node):
                     raise Left  # it may change what comes after it
-        if any("rngs" in names_of_draws(node, self.ctx.inference) for node in [*found.moved, self.loss]):
+        if any("rngs" in names_of_draws(node, self.ctx.inference) for node in [*plan.moved, self.loss]):
             raise Left
-        later = [n for n in before[found.first :] if n not in found.moved] + self._behind()
+        later = [n for n in before[plan.first :] if n not in plan.moved] + self._behind()
         read = {name for node in later for name in reads_of(node)}
         loss = self.loss.id if isinstance(self.loss, ast.Name) else ""
-        found.reads = loss in read and self.weights is None
-        found.outputs = [n for n in dict.fromkeys(bound_in_order(found.moved)) if n in read & made]
-        if found.reads:
-            found.outputs.remove(loss)
+        plan.reads = loss in read and self.weights is None
+        plan.outputs = [n for n in dict.fromkeys(bound_in_order(plan.moved)) if n in read & made]
+        if plan.reads:
+            plan.outputs.remove(loss)
 
     def _computes(self, node: ast.stmt, reads: set[str], depends: set[str]) -> bool:
         return bool(reads & (depends | self.found.roots.keys()))
@@ -190,11 +190,11 @@ def plain(node: ast.AST) -> str:
 
 def reads_of(node: ast.AST) -> set[str]:
     """The names, and attributes of names, that a piece of code reads."""
-    found = {plain(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {""}
+    names = {plain(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {""}
     stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     augmented = {node.target.id} if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) else set()
-    return (found - (stored - loaded)) | augmented
+    return (names - (stored - loaded)) | augmented
 
 
 def binds(node: ast.stmt) -> set[str]:

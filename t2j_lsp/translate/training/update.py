@@ -94,8 +94,8 @@ class Updates:
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""
         if self.scope.function is not None:
-            found = {n for s in ast.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
-            return found | {v for v in self.flow.writes(self.scope.function.node) if "." in v}
+            names = {n for s in ast.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
+            return names | {v for v in self.flow.writes(self.scope.function.node) if "." in v}
         out: set[str] = set()
         for function in self.ctx.inference.functions:
             out |= self.flow.reads(function)
@@ -283,14 +283,14 @@ class Updates:
 
     def variables(self, optimized: Sequence[Optimized]) -> set[str]:
         """The variables that the updated modules are in."""
-        found: set[str] = set()
+        names: set[str] = set()
         for one in optimized:
             for text in one.modules:
                 root = self.flow.root(ast.parse(text, mode="eval").body)
                 if root is None:
                     raise Refused(f"Can't tell which variable {text} is in.")
-                found.add(root)
-        return found
+                names.add(root)
+        return names
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
@@ -358,9 +358,9 @@ class Updates:
 
     def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""
-        found = updated(clip.subject, self.scope, self.objects)
+        target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
-            if found.target and not found.groups and tuple(targets(found.target)) == one.modules:
+            if target.target and not target.groups and tuple(targets(target.target)) == one.modules:
                 if len(optimized) * len(one.modules) > 1 and any(map(self._is_part, one.modules)):
                     raise Refused("The gradients of parts of a module are clipped apart from others.")
                 return one

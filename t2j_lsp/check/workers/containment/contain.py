@@ -134,9 +134,9 @@ def _supervise(child: int) -> int:
         period = 200
     status: int | None = None
     while status is None:
-        pid, found = os.waitpid(child, os.WNOHANG)
+        pid, reaped = os.waitpid(child, os.WNOHANG)
         if pid:
-            status = found
+            status = reaped
         elif any(fd == 0 for fd, _ in poll.poll(period)):
             os.kill(child, signal.SIGKILL)
             status = os.waitpid(child, 0)[1]
@@ -175,11 +175,11 @@ def probe(both: bool = False) -> list[str]:
             "landlock": lambda: landlock.restrict(("/usr",), (scratch,), ()),
             "seccomp": lambda: seccomp.install(attributes=False),
         }
-        found: list[str] = []
+        missing: list[str] = []
         for name in LAYERS:
-            if (both or name != "namespace" or "bubblewrap" not in found) and _works(tries[name]):
-                found.append(name)
-        return found
+            if (both or name != "namespace" or "bubblewrap" not in missing) and _works(tries[name]):
+                missing.append(name)
+        return missing
 
 
 def _works(attempt: Callable[[], None]) -> bool:

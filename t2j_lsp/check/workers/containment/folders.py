@@ -44,9 +44,9 @@ class Folders:
 
 def folders_of(named: Iterable[str], writable: Iterable[str], home: str, gpu: bool) -> Folders:
     """What a worker that runs in this interpreter sees, beside the folders that are ``named``."""
-    found = [path for path in (*_interpreter(), *_libraries()) if not is_too_wide(path, home)]
+    needed = [path for path in (*_interpreter(), *_libraries()) if not is_too_wide(path, home)]
     devices = [*DEVICES, *(path for pattern in _GPU_DEVICES if gpu for path in glob.glob(pattern))]
-    readable = [*_SYSTEM, *glob.glob("/etc/python3*"), *_KERNEL, *(_GPU if gpu else ()), *found, *named]
+    readable = [*_SYSTEM, *glob.glob("/etc/python3*"), *_KERNEL, *(_GPU if gpu else ()), *needed, *named]
     return Folders(
         tuple(dict.fromkeys(path for path in readable if os.path.lexists(path))),
         tuple(writable),
@@ -66,11 +66,11 @@ def _interpreter() -> list[str]:
 def _installed_in_place() -> list[str]:
     """Folders of editable installs that are not on ``sys.path``: their import hooks map names to them."""
     hooks = [module for name, module in list(sys.modules.items()) if "editable" in name.lower()]
-    found: list[str] = []
+    places: list[str] = []
     for one in (*hooks, *sys.meta_path, *map(type, sys.meta_path)):
         for name in ("MAPPING", "NAMESPACES", "_redirections", "known_source_files", "_top_level_modules"):
-            found += _paths(getattr(one, name, None))
-    return [path if os.path.isdir(path) else os.path.dirname(path) for path in found]
+            places += _paths(getattr(one, name, None))
+    return [path if os.path.isdir(path) else os.path.dirname(path) for path in places]
 
 
 def _paths(value: Any) -> list[str]:
@@ -83,10 +83,10 @@ def _paths(value: Any) -> list[str]:
 
 def _libraries() -> list[str]:
     """Folders of shared libraries that the environment or the loader's configuration names."""
-    found = [path for name in _NAMED for path in os.environ.get(name, "").split(os.pathsep) if os.path.isabs(path)]
+    paths = [path for name in _NAMED for path in os.environ.get(name, "").split(os.pathsep) if os.path.isabs(path)]
     for file in glob.glob("/etc/ld.so.conf.d/*.conf"):
         try:
-            found += [line.strip() for line in Path(file).read_text().splitlines() if line.startswith("/")]
+            paths += [line.strip() for line in Path(file).read_text().splitlines() if line.startswith("/")]
         except (OSError, UnicodeDecodeError):
             continue
-    return [path for path in found if os.path.isdir(path)]
+    return [path for path in paths if os.path.isdir(path)]

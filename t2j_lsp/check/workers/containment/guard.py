@@ -96,9 +96,9 @@ def rules() -> tuple[Any, ...]:
 
 def refusals() -> list[str]:
     """What was refused since this was asked last, also where the program caught the error."""
-    found = list(_refused)
+    refused = list(_refused)
     _refused.clear()
-    return found
+    return refused
 
 
 def _noting(event: str, arguments: tuple[Any, ...]) -> None:

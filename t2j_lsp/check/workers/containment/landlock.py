@@ -71,6 +71,6 @@ def _call(number: int, *arguments: int | bytes) -> int:
     given = [ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_long(a) for a in arguments]
     result = int(libc.syscall(ctypes.c_long(number), *given))
     if result < 0:
-        found = ctypes.get_errno()
-        raise OSError(found, f"Landlock: {os.strerror(found)}")
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"Landlock: {os.strerror(errno)}")
     return result

@@ -84,4 +84,4 @@ def precision(request: dict[str, Any]) -> dict[str, float]:
     image, weight = a[None, :64].reshape(1, 64, 16, -1), kernel()
     filtered = jax.lax.conv(jnp.asarray(image), jnp.asarray(weight), (1, 1), "SAME")
     errors = {"matrix product": (product, a @ b), "convolution": (filtered, image)}
-    return {name: float(np.abs(np.asarray(found) / right - 1).max()) for name, (found, right) in errors.items()}
+    return {name: float(np.abs(np.asarray(error) / right - 1).max()) for name, (error, right) in errors.items()}

@@ -24,7 +24,7 @@ def generation(session: ProgramSession) -> JaxGenerated | None:
     calls = {name: GenerateCall.from_plain(call) for name, call in asked.items()}
     if not calls or session.errors:
         return None
-    found = JaxGenerated()
+    generated = JaxGenerated()
     if not callable(getattr(session.model, "generate", None)):
         return JaxGenerated(reasons=["its conversion has none"])
     for name, call in calls.items():
@@ -33,17 +33,17 @@ def generation(session: ProgramSession) -> JaxGenerated | None:
         try:
             inspect.signature(model.generate).bind(*session.args, **_keywords(session, model))
         except TypeError as error:
-            found.reasons.append(f"its conversion's takes other arguments: {error}")
+            generated.reasons.append(f"its conversion's takes other arguments: {error}")
             continue
         try:
             with jax_random.replaying(call.tape, session.request["seed"]) as tape:
-                found.observed[name] = plain(called(session, model), to_array)
+                generated.observed[name] = plain(called(session, model), to_array)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-            found.error = replace(failure(error), call=name)
+            generated.error = replace(failure(error), call=name)
             break
         if tape is not None and tape.problems:
-            found.draws[name] = tape.problems
-    return found
+            generated.draws[name] = tape.problems
+    return generated
 
 
 def called(session: ProgramSession, model: Any) -> Any:

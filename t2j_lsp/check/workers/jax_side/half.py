@@ -18,19 +18,19 @@ HALF = ("float16", "bfloat16")
 @contextmanager
 def watched() -> Iterator[list[HalfCast]]:
     """The casts of wider floats and of integers to half precision while the context lasts, with their frames."""
-    found: list[HalfCast] = []
+    casts: list[HalfCast] = []
     cast = lax.convert_element_type_p
     original = cast.bind
 
     def bind(*args: Any, **parameters: Any) -> Any:
         name = np.dtype(parameters["new_dtype"]).name
-        if name in HALF and not found:
+        if name in HALF and not casts:
             frames = [(f.filename, f.lineno or 0, f.name) for f in traceback.extract_stack()]
-            found.append(HalfCast(name, frames))
+            casts.append(HalfCast(name, frames))
         return original(*args, **parameters)
 
     cast.bind = bind
     try:
-        yield found
+        yield casts
     finally:
         del cast.bind

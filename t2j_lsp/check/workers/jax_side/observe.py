@@ -52,6 +52,6 @@ def observe(request: dict[str, Any]) -> JaxObserved:
                 session.phase("train", mode, lambda: session.train(False))
             elif request["varies"] and module_class and session.affords("whether draws repeat", 1.0):
                 session.phase("draws", "", session.fresh_draws)
-        found = session.result()
-        found.generate, found.ran = generation(session), RAN.to_plain()
-        return found
+        observed = session.result()
+        observed.generate, observed.ran = generation(session), RAN.to_plain()
+        return observed

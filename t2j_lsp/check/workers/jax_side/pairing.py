@@ -71,13 +71,13 @@ class ParameterFunction(nnx.Module):
         kwargs = {**self.settings, **kwargs}
         if not self.stateful:
             return self.function(tree, *args, **kwargs)
-        found = self.function(*tree, *args, **kwargs)
-        if not _is_pair(found) or {n for n, _ in _walk(found[1], "")} != {n for n, _ in _walk(tree[1], "")}:
-            return found
-        for variable, leaf in zip(self.values, jax.tree.leaves((tree[0], found[1])), strict=True):
+        output = self.function(*tree, *args, **kwargs)
+        if not _is_pair(output) or {n for n, _ in _walk(output[1], "")} != {n for n, _ in _walk(tree[1], "")}:
+            return output
+        for variable, leaf in zip(self.values, jax.tree.leaves((tree[0], output[1])), strict=True):
             if not isinstance(variable, nnx.Param):
                 variable.set_value(leaf)
-        return found[0]
+        return output[0]
 
 
 def _is_pair(tree: Any) -> bool:
@@ -162,12 +162,12 @@ def own_entries(model: nnx.Module) -> dict[str, TorchEntry]:
     """The state of a model by its own names, without counters; a module's in torch's layouts."""
     if not isinstance(model, ParameterFunction):
         return {n: e for n, e in torch_names(model).items() if e.variables}
-    found = {}
+    entries = {}
     for name, number in model.names:
         variable = model.values[number]
         kind: Any = "parameter" if isinstance(variable, nnx.Param) else "buffer"
-        found[name] = TorchEntry(name, kind, (("values", number),), (variable,), lambda a: a, lambda a: (a,))
-    return found
+        entries[name] = TorchEntry(name, kind, (("values", number),), (variable,), lambda a: a, lambda a: (a,))
+    return entries
 
 
 def value_of(entry: TorchEntry) -> NdArray:

@@ -215,10 +215,10 @@ def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
     def update(*args: Any, **kwargs: Any) -> Any:
         run.budget.before()
         run.updates += 1
-        found = original(*args, **kwargs)
+        result = original(*args, **kwargs)
         if not run.compiled:
             run.budget.after()
-        return found
+        return result
 
     return update
 
@@ -235,12 +235,12 @@ def _compiled(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
         updates = run.updates
         run.compiled += 1
         try:
-            found = original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
         finally:
             run.compiled -= 1
         if run.updates > updates:
             run.traced[self] = run.updates - updates
         run.budget.after(run.traced.get(self, 0))
-        return found
+        return result
 
     return call

@@ -43,8 +43,8 @@ class ProgramTape(Tape):
                 lambda: self.streams.generator(kind, shape).integers(low, high, shape), shape, np.int64
             )
         dtype = np.int64 if kind == "permutation" else np.float32
-        found = self._at_each_run(lambda: self.streams.draw(kind, shape), shape, dtype)
-        return found < p if kind == "bernoulli" else found
+        drawn = self._at_each_run(lambda: self.streams.draw(kind, shape), shape, dtype)
+        return drawn < p if kind == "bernoulli" else drawn
 
     def _at_each_run(self, draw: Callable[[], Any], shape: tuple[int, ...], dtype: Any) -> Any:
         """The draw now, or in a compiled function, each time that it runs."""

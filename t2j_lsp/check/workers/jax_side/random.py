@@ -139,8 +139,8 @@ def _replaced(kind: str, use: Callable[[Tape, dict[str, Any]], Any]) -> Callable
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             _tape.use(bound.arguments["key"])
-            found = use(_tape, bound.arguments)
-            return original(*args, **kwargs) if found is None else found
+            drawn = use(_tape, bound.arguments)
+            return original(*args, **kwargs) if drawn is None else drawn
 
         return call
 
@@ -159,45 +159,45 @@ def _shape(arguments: dict[str, Any], *others: Any) -> tuple[int, ...]:
 
 
 def _bernoulli(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("bernoulli", _shape(arguments, arguments["p"]), arguments["p"])
-    return None if found is None else jnp.asarray(found)
+    drawn = tape.take("bernoulli", _shape(arguments, arguments["p"]), arguments["p"])
+    return None if drawn is None else jnp.asarray(drawn)
 
 
 def _uniform(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("uniform", _shape(arguments))
-    if found is None:
+    drawn = tape.take("uniform", _shape(arguments))
+    if drawn is None:
         return None
     low, high = arguments["minval"], arguments["maxval"]
-    return _float(low + (high - low) * _float(found, arguments["dtype"]), arguments["dtype"])
+    return _float(low + (high - low) * _float(drawn, arguments["dtype"]), arguments["dtype"])
 
 
 def _normal(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("normal", _shape(arguments))
-    return None if found is None else _float(found, arguments["dtype"])
+    drawn = tape.take("normal", _shape(arguments))
+    return None if drawn is None else _float(drawn, arguments["dtype"])
 
 
 def _randint(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("integers", _shape(arguments), (arguments["minval"], arguments["maxval"]))
-    return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
+    drawn = tape.take("integers", _shape(arguments), (arguments["minval"], arguments["maxval"]))
+    return None if drawn is None else jnp.asarray(drawn, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
 
 
 def _permutation(tape: Tape, arguments: dict[str, Any]) -> Any:
     x, axis = arguments["x"], arguments.get("axis", 0)
     size = int(x) if jnp.ndim(x) == 0 else x.shape[axis]
-    found = tape.take("permutation", (size,))
-    if found is None:
+    drawn = tape.take("permutation", (size,))
+    if drawn is None:
         return None
-    return jnp.asarray(found) if jnp.ndim(x) == 0 else jnp.take(x, jnp.asarray(found), axis=axis)
+    return jnp.asarray(drawn) if jnp.ndim(x) == 0 else jnp.take(x, jnp.asarray(drawn), axis=axis)
 
 
 def _exponential(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("exponential", _shape(arguments))
-    return None if found is None else _float(found, arguments["dtype"])
+    drawn = tape.take("exponential", _shape(arguments))
+    return None if drawn is None else _float(drawn, arguments["dtype"])
 
 
 def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("exponential", _shape(arguments))
-    return None if found is None else -jnp.log(_float(found, arguments["dtype"]))
+    drawn = tape.take("exponential", _shape(arguments))
+    return None if drawn is None else -jnp.log(_float(drawn, arguments["dtype"]))
 
 
 def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
@@ -208,8 +208,8 @@ def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
     shape = _shape(arguments, jnp.zeros(batch))
     whole = list(shape[len(shape) - len(batch) :])
     whole.insert(axis % logits.ndim, logits.shape[axis])
-    found = tape.take("exponential", (*shape[: len(shape) - len(batch)], *whole)) if arguments["replace"] else None
-    return None if found is None else jnp.argmax(logits - jnp.log(_float(found, logits.dtype)), axis)
+    drawn = tape.take("exponential", (*shape[: len(shape) - len(batch)], *whole)) if arguments["replace"] else None
+    return None if drawn is None else jnp.argmax(logits - jnp.log(_float(drawn, logits.dtype)), axis)
 
 
 def _host(kind: str, shape: tuple[int, ...]) -> Any:

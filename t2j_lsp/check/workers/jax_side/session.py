@@ -201,14 +201,14 @@ class ProgramSession:
         model, shape = self.fresh(train=False), OutputStructure()
         run = self.forward(shape, jit)
         times = [time.monotonic()]
-        found = {}
+        values = {}
         for name in ("eval output", "eval output again"):
-            found[name] = shape.fill(run(model, self.arrays))
+            values[name] = shape.fill(run(model, self.arrays))
             times.append(time.monotonic())
         if jit:
             self.first = times[1] - times[0]
         forms = [a.shape for a in self.arrays]
-        found |= self.buffers("buffer after eval", model)
+        values |= self.buffers("buffer after eval", model)
         for name, data in self.request["variants"].items():
             raising = name.startswith(RAISING)
             if raising == jit:
@@ -218,15 +218,15 @@ class ProgramSession:
             if not raising and not self.affords(name, float(again), times[2] - times[1]):
                 continue
             try:
-                found[name] = shape.fill(run(self.fresh(train=False), self.arrays))
+                values[name] = shape.fill(run(self.fresh(train=False), self.arrays))
             except Exception as error:  # an error is what is wanted here
                 if name == BESIDE:
                     continue
                 if not raising:
                     raise
-                found[name] = raised(error, self.namespace["__file__"])
+                values[name] = raised(error, self.namespace["__file__"])
         self.take(Arguments.from_plain(self.request["inputs"]))
-        return found
+        return values
 
     def train_forward(self) -> dict[str, Any]:
         """One call in training mode under ``jit``."""
@@ -272,7 +272,7 @@ class ProgramSession:
         run = self.differentiated(gradients) if jit else gradients
         steps = self.request["steps"] if module else 0
         adam = Adam()
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for step in range(1, max(steps, 1) + 1):
             (value, output), grads = run(model, self.arrays)
             by_name: dict[str, Any] = {}
@@ -284,23 +284,23 @@ class ProgramSession:
                 grads = grads[1]
             if step == 1:
                 if module:
-                    found["train output"] = shape.fill(output)
-                found |= {f"gradient of parameter: {n}": digest(g) for n, g in by_name.items()}
+                    values["train output"] = shape.fill(output)
+                values |= {f"gradient of parameter: {n}": digest(g) for n, g in by_name.items()}
                 for place, grad in zip(places, grads, strict=True):
-                    found[f"gradient of input {self.slots[place]}"] = np.conj(np.asarray(grad))
-                found |= self.buffers("buffer after train", model)
+                    values[f"gradient of input {self.slots[place]}"] = np.conj(np.asarray(grad))
+                values |= self.buffers("buffer after train", model)
             if steps:
-                found[f"step {step}: loss"] = to_array(value)
+                values[f"step {step}: loss"] = to_array(value)
                 squares = sum(float((np.abs(g).astype(np.float64) ** 2).sum()) for g in by_name.values())
-                found[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
+                values[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
                 adam.update(model, by_name)
         if steps:
             end = f"after {steps} steps"
             entries = names_of(model).items()
             parameters = [(n, e) for n, e in entries if e.kind == "parameter"]
-            found |= {f"{end}: parameter {n}": digest(to_array(value_of(e))) for n, e in parameters}
-            found |= self.buffers(f"{end}: buffer", model)
-        return found
+            values |= {f"{end}: parameter {n}": digest(to_array(value_of(e))) for n, e in parameters}
+            values |= self.buffers(f"{end}: buffer", model)
+        return values
 
     def loss(self, shape: OutputStructure, output: list[Any], squared: bool = False) -> Any:
         """The output's inner product with torch's cotangents or distance from them, as on the torch side."""

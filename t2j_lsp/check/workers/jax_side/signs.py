@@ -22,9 +22,9 @@ def _signs(columns: jax.Array) -> jax.Array:
 def _eigh(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
-        values, vectors = found
-        return type(found)(values, vectors * _signs(vectors)[..., None, :])
+        result = original(*args, **kwargs)
+        values, vectors = result
+        return type(result)(values, vectors * _signs(vectors)[..., None, :])
 
     return call
 
@@ -32,15 +32,15 @@ def _eigh(original: Callable[..., Any]) -> Callable[..., Any]:
 def _svd(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
-        if not hasattr(found, "_fields"):
-            return found  # Only the values.
-        left, values, right = found
+        result = original(*args, **kwargs)
+        if not hasattr(result, "_fields"):
+            return result  # Only the values.
+        left, values, right = result
         count = values.shape[-1]
         signs = _signs(left[..., :count])
         left = jnp.concatenate([left[..., :count] * signs[..., None, :], left[..., count:]], -1)
         right = jnp.concatenate([right[..., :count, :] * signs[..., :, None], right[..., count:, :]], -2)
-        return type(found)(left, values, right)
+        return type(result)(left, values, right)
 
     return call
 

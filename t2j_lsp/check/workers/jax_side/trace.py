@@ -77,8 +77,8 @@ class Recorder:
                 self.bytes += getattr(item, "nbytes", 0)
             return array
 
-        found = plain(list(value) if isinstance(value, range) else value, leaf)
-        self.events.append(Event(site, found, sum(sums) if sums else None))
+        recorded = plain(list(value) if isinstance(value, range) else value, leaf)
+        self.events.append(Event(site, recorded, sum(sums) if sums else None))
         return value
 
 
@@ -96,13 +96,13 @@ def trace(request: dict[str, Any]) -> Traced:
 
     Functions that the program compiles itself have no values to record: then it is called once more without compiling.
     """
-    found, compiled = _trace(request)
+    traced, compiled = _trace(request)
     if compiled and any(re.search(r"\bjit\b", m["text"]) for m in request["slice"]["modules"]):
         with jax.disable_jit():
             again, _ = _trace(request)
-        if again.error is None or found.error is not None:
+        if again.error is None or traced.error is not None:
             return again
-    return found
+    return traced
 
 
 def _trace(request: dict[str, Any]) -> tuple[Traced, bool]:
@@ -189,15 +189,15 @@ def _watched(files: set[str], tracer: Tracer, recorder: Recorder) -> Iterator[No
 
 
 def _all_subclasses(cls: type) -> list[type]:
-    found: list[type] = []
+    subclasses: list[type] = []
     todo = [cls]
     while todo:
         subclass: type
         for subclass in type.__subclasses__(todo.pop()):
-            if subclass not in found:
-                found.append(subclass)
+            if subclass not in subclasses:
+                subclasses.append(subclass)
                 todo.append(subclass)
-    return found
+    return subclasses
 
 
 def _outer(module: Any, call: Callable[..., Any]) -> type:
@@ -243,12 +243,12 @@ def _norms(session: ProgramSession, recorder: Recorder, mode: str) -> list[dict[
     recorder.events = kept
     count = sum(present)
     rows = _rows(pull, count, parameters)
-    found: list[dict[str, float] | None] = []
+    collected: list[dict[str, float] | None] = []
     order = {key: i for i, key in enumerate(wanted)}
     for has in present:
         row = next(rows, None) if has else None
         if row is None:
-            found.append(None)
+            collected.append(None)
             continue
         of_parameters, of_inputs = row
         norms = {f"input {slot}": float(n) for slot, n in zip(slots.values(), of_inputs, strict=True)}
@@ -256,8 +256,8 @@ def _norms(session: ProgramSession, recorder: Recorder, mode: str) -> list[dict[
             parts = [of_parameters[order[id(v)]] for v in entry.variables if id(v) in order]
             if parts:
                 norms[name] = float(np.sqrt(sum(p**2 for p in parts)))
-        found.append(norms)
-    return found
+        collected.append(norms)
+    return collected
 
 
 def _rows(pull: Callable[..., Any], count: int, parameters: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:

@@ -74,14 +74,14 @@ class Training:
         session.take(Arguments.from_plain(reference.inputs))
         self.model = session.fresh(train=True)
         try:
-            found = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
+            optimizer = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
         except (NameError, ImportError) as error:
             if getattr(error, "name", None) in ("jax", "jnp", "nnx", "optax"):
                 raise  # It would fail in the program, too.
             raise NotConverted(f"{type(error).__name__}: {error}") from error
-        self.optimizer: Any = found["optimizer"]
-        self.scheduler: Any = found.get("scheduler")
-        self.criterion: Any = found.get("criterion")
+        self.optimizer: Any = optimizer["optimizer"]
+        self.scheduler: Any = optimizer.get("scheduler")
+        self.criterion: Any = optimizer.get("criterion")
         if isinstance(self.optimizer, optax.GradientTransformation):
             self.optimizer = nnx.Optimizer(self.model, self.optimizer, wrt=nnx.Param)
         if not isinstance(self.optimizer, nnx.Optimizer):
@@ -132,30 +132,30 @@ class Training:
             return value
 
         run = session.compiled_update(update, (self.model, self.optimizer, session.arrays))
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for step in range(1, count + 1):
             if (rate := self.rate()) is not None:
-                found[f"step {step} {OWN}: learning rate"] = rate
+                values[f"step {step} {OWN}: learning rate"] = rate
             momenta = self.hyperparameters("momentum") or self.hyperparameters("b1")
             if self.reference.cycled and momenta:
-                found[f"step {step} {OWN}: momentum"] = np.asarray(momenta[0])
+                values[f"step {step} {OWN}: momentum"] = np.asarray(momenta[0])
             value = run(self.model, self.optimizer, session.arrays)
             if step == 1 and self.target is not None:
-                found["train loss"] = to_array(value)
-            found[f"step {step} {OWN}: loss"] = to_array(value)
+                values["train loss"] = to_array(value)
+            values[f"step {step} {OWN}: loss"] = to_array(value)
             self.step(float(value))
         for name, entry in names_of(self.model).items():
             if entry.kind == "parameter":
                 here = np.where(self.reference.noise.get(name, False), 0, value_of(entry))
-                found[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
-        found |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
+                values[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
+        values |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
         followed = self.reference.followed
         if self.reference.course and not hasattr(self.scheduler, "step"):
-            found[f"after {count} steps {OWN}: course of {followed}"] = self.course(followed)
+            values[f"after {count} steps {OWN}: course of {followed}"] = self.course(followed)
         later = self.rates_later()
         if later is not None:
-            found[f"after {count} steps {OWN}: learning rates"] = later
-        return found
+            values[f"after {count} steps {OWN}: learning rates"] = later
+        return values
 
     def step(self, loss: float) -> None:
         """One count further, where the schedule is not inside the optimizer."""
@@ -173,9 +173,9 @@ class Training:
 
         None where a schedule gives them: the state then holds those of the update before.
         """
-        found = [value for _, value in optax.tree.get_all_with_path(self.optimizer.opt_state, name)]
-        numbers = [v for v in found if isinstance(v, nnx.Variable) and np.ndim(v[...]) == 0]
-        return [float(v[...]) for v in numbers] if len(numbers) == len(found) else []
+        rates = [value for _, value in optax.tree.get_all_with_path(self.optimizer.opt_state, name)]
+        numbers = [v for v in rates if isinstance(v, nnx.Variable) and np.ndim(v[...]) == 0]
+        return [float(v[...]) for v in numbers] if len(numbers) == len(rates) else []
 
     def course(self, followed: str) -> Any:
         """The mean of a parameter as the optimizer goes on under gradients that are all the same."""
@@ -186,18 +186,18 @@ class Training:
             self.update(model, optimizer, grads)
 
         run = nnx.jit(push)
-        found = []
+        courses = []
         for _ in range(self.reference.course):
             run(self.model, self.optimizer, [])
-            found.append(float(np.mean(value_of(entry))))
-        return np.asarray(found)
+            courses.append(float(np.mean(value_of(entry))))
+        return np.asarray(courses)
 
     def rates_later(self) -> Any:
         """As many further learning rates as torch gave; None where there is no telling."""
-        found = []
+        rates = []
         for number in range(self.reference.counts):
             if not hasattr(self.scheduler, "step"):
                 return None
             self.step(METRICS[number] if self.reference.metric else 0.0)
-            found.append(self.rate())
-        return np.asarray(found).reshape(-1, 2) if found and found[0] is not None else None
+            rates.append(self.rate())
+        return np.asarray(rates).reshape(-1, 2) if rates and rates[0] is not None else None

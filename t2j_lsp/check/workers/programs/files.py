@@ -17,12 +17,12 @@ _LARGEST = 16 * 1024**2
 
 def listed(folder: str) -> dict[str, tuple[int, int]]:
     """The files below a folder, with the time of their last change and their size."""
-    found = {}
+    entries = {}
     for path in Path(folder).rglob("*"):
         if path.is_file() and not path.is_symlink():
             state = path.stat()
-            found[path.relative_to(folder).as_posix()] = (state.st_mtime_ns, state.st_size)
-    return found
+            entries[path.relative_to(folder).as_posix()] = (state.st_mtime_ns, state.st_size)
+    return entries
 
 
 def written(
@@ -32,26 +32,26 @@ def written(
 
     ``checkpoint`` reads a checkpoint, with numpy's arrays in it; whatever it raises, the file is none of this side's.
     """
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for name, state in sorted(listed(folder).items()):
         path = os.path.join(folder, name)
         if before.get(name) == state or state[1] > _LARGEST:
             continue
         if name.endswith(_TEXTS):
-            found[name] = Path(path).read_text(errors="replace")
+            contents[name] = Path(path).read_text(errors="replace")
         elif name.endswith(_ARRAYS):
             try:
                 held = np.load(path, allow_pickle=False)
             except (OSError, ValueError):
                 continue
             arrays = {"": held} if isinstance(held, np.ndarray) else {f"[{key}]": held[key] for key in held.files}
-            found |= {f"{name}{key}": array for key, array in arrays.items() if array.dtype.kind in "fiub"}
+            contents |= {f"{name}{key}": array for key, array in arrays.items() if array.dtype.kind in "fiub"}
         elif name.endswith(_CHECKPOINTS) and checkpoint is not None:
             try:
-                found |= {f"{name}{key}": array for key, array in _held(checkpoint(path))}
+                contents |= {f"{name}{key}": array for key, array in _held(checkpoint(path))}
             except Exception:  # noqa: BLE001 - the user's own classes are unpickled, which may do anything
                 continue
-    return found
+    return contents
 
 
 def _held(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:

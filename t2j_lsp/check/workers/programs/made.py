@@ -37,25 +37,25 @@ class Constructions:
 
 def assigned_names(text: str) -> dict[int, str]:
     """The name that a value made in a line is given there: ``model`` for the lines of ``model = Net(...)``."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Name | ast.Attribute):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    found.setdefault(line, ast.unparse(target))
-    return found
+                    names.setdefault(line, ast.unparse(target))
+    return names
 
 
 def collected(namespace: Mapping[str, Any], number: Callable[[Any], float | None]) -> dict[str, list[float]]:
     """The lists and dicts of numbers among the names of a program, flat."""
-    found: dict[str, list[float]] = {}
+    by_name: dict[str, list[float]] = {}
     for name, value in namespace.items():
         if not name.startswith("_") and isinstance(value, list | dict):
             numbers = _numbers(value, number)
             if numbers:
-                found[name] = numbers
-    return found
+                by_name[name] = numbers
+    return by_name
 
 
 def _numbers(value: Any, number: Callable[[Any], float | None]) -> list[float] | None:
@@ -63,13 +63,13 @@ def _numbers(value: Any, number: Callable[[Any], float | None]) -> list[float] |
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        found: list[float] = []
+        values: list[float] = []
         for item in value:
             numbers = _numbers(item, number)
-            if numbers is None or len(found) > MAX_NUMBERS:
+            if numbers is None or len(values) > MAX_NUMBERS:
                 return None
-            found += numbers
-        return found
+            values += numbers
+        return values
     if isinstance(value, bool | int | float):
         return [float(value)] if isinstance(value, float) or abs(value) < _LARGEST else None
     found_number = number(value)

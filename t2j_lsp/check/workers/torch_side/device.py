@@ -95,4 +95,4 @@ def precision(request: dict[str, Any]) -> dict[str, float]:
     image, weight = a[None, :64].reshape(1, 64, 16, -1), kernel()
     filtered = F.conv2d(put(torch.from_numpy(image)), put(torch.from_numpy(weight)), padding=1)
     errors = {"matrix product": (product, a @ b), "convolution": (filtered, image)}
-    return {name: float(np.abs(found.cpu().numpy() / right - 1).max()) for name, (found, right) in errors.items()}
+    return {name: float(np.abs(error.cpu().numpy() / right - 1).max()) for name, (error, right) in errors.items()}

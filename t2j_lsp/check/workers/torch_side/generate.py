@@ -60,20 +60,20 @@ def generation(runs: Runs, request: dict[str, Any]) -> TorchGenerated | None:
     if asked is None or not isinstance(runs.model, nn.Module) or not _defined(type(runs.model), request):
         return None
     model = runs.model
-    found = TorchGenerated()
+    generated = TorchGenerated()
     try:
         with _limited(runs):
             for name, call in asked.items():
-                found.observed[name], _ = _copied(runs, model, Arguments.from_plain(call["inputs"]))
+                generated.observed[name], _ = _copied(runs, model, Arguments.from_plain(call["inputs"]))
             if not asked:
-                _search(runs, model, found)
+                _search(runs, model, generated)
     except _NotCalled as error:
-        found.reasons.append(str(error))
+        generated.reasons.append(str(error))
     except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-        found.reasons.append(f"PyTorch's fails with small arguments: {type(error).__name__}: {error}"[:300])
+        generated.reasons.append(f"PyTorch's fails with small arguments: {type(error).__name__}: {error}"[:300])
     finally:
         runs.model = model
-    return found
+    return generated
 
 
 def called(runs: Runs, inputs: Arguments) -> tuple[Any, Tape]:

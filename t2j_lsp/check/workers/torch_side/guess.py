@@ -131,12 +131,12 @@ class Guesser:
 
     def _evaluated(self) -> dict[str, Any]:
         """Annotations as values: in a slice they are text, mostly with names of ``typing`` and torch."""
-        found = {}
+        values = {}
         for parameter in self.parameters:
             if isinstance(parameter.annotation, str):
                 with contextlib.suppress(Exception):  # evaluating what a program says may raise anything
-                    found[parameter.name] = eval(parameter.annotation, dict(_NAMES))
-        return found
+                    values[parameter.name] = eval(parameter.annotation, dict(_NAMES))
+        return values
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:
         lowered = name.lower()

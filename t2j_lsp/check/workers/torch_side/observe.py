@@ -65,10 +65,10 @@ def _mentions_half(request: dict[str, Any]) -> bool:
     if any(_HALF.search(m["text"]) for m in request["slice"]["modules"]):
         return True
     given = Arguments.from_plain(request["inputs"])
-    found: list[str] = []
+    names: list[str] = []
     arrays = (given.args, given.kwargs, request["state"] or {})
-    map_values(arrays, lambda v: found.append(str(getattr(v, "dtype", ""))))
-    return any(_HALF.search(name) for name in found)
+    map_values(arrays, lambda v: names.append(str(getattr(v, "dtype", ""))))
+    return any(_HALF.search(name) for name in names)
 
 
 def _parameters(model: Any) -> dict[str, bool]:

@@ -76,7 +76,7 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     if time.monotonic() > deadline:
                         return Prepared(problems=problems)
                     continue
-                found = parts.found()
+                prepared = parts.found()
                 change = _smaller(model, values, vars(module), request, deadline) if slow else None
                 shown = str(inputs)
                 if change is not None:
@@ -91,7 +91,7 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     variants={name: a.to_plain() for name, a in others.items()},
                     shown=f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
                     source=plan.source,
-                    parts=found,
+                    parts=prepared,
                     smaller=change[1] if change is not None else None,
                 )
     return Prepared(problems=problems)
@@ -138,12 +138,12 @@ def _repaired(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list
     match = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", str(error))
     if match is None or not plan.source.startswith("its parameters"):
         return []
-    sizes, found = (int(match[1]), int(match[2])), []
+    sizes, repaired = (int(match[1]), int(match[2])), []
     for old, new in (sizes, sizes[::-1]):
         names = [name for name, value in plan.init.kwargs.items() if value == old and not isinstance(value, bool)]
-        found += [replace(plan, init=Arguments([], plan.init.kwargs | {name: new})) for name in names]
+        repaired += [replace(plan, init=Arguments([], plan.init.kwargs | {name: new})) for name in names]
     known = {str(p.init) for p in plans}
-    return [p for p in found[:2] if str(p.init) not in known and len(plans) < _MOST_PLANS]
+    return [p for p in repaired[:2] if str(p.init) not in known and len(plans) < _MOST_PLANS]
 
 
 def _tries(model: Any, plan: InputPlan) -> Iterator[tuple[Arguments, Guesser | None]]:
@@ -191,15 +191,15 @@ def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "")
 
 def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Generator) -> dict[str, Arguments]:
     """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise."""
-    found = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
+    variations = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
     specs: list[ArraySpec] = []
     map_values((inputs.args, inputs.kwargs), lambda v: specs.append(v) if isinstance(v, ArraySpec) else None)
     if inputs.call is not None or not specs:
-        return found
+        return variations
     small = sum(np.prod(spec.shape) for spec in specs) < SMALL
     for number in range(1, 1 + (DRAWS if small else 1)):
-        found[f"eval output (other values {number})"] = drawn_arguments(inputs, rng)
-    found["eval output (far from zero)"] = Arguments(
+        variations[f"eval output (other values {number})"] = drawn_arguments(inputs, rng)
+    variations["eval output (far from zero)"] = Arguments(
         map_values(drawn_arguments(inputs, rng).args, _far), map_values(drawn_arguments(inputs, rng).kwargs, _far)
     )
     batch = specs[0].shape[0] if len(specs[0].shape) > 1 else 1
@@ -211,8 +211,8 @@ def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Gene
 
     if isinstance(model, nn.Module) and batch > 1:
         single = Arguments(map_values(inputs.args, one), map_values(inputs.kwargs, one))
-        found["eval output (batch of 1)"] = drawn_arguments(single, rng)
-    return found
+        variations["eval output (batch of 1)"] = drawn_arguments(single, rng)
+    return variations
 
 
 def _other_lengths(

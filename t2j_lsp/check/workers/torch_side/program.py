@@ -126,11 +126,11 @@ def shown(value: Any) -> str | None:
 
 
 def _state(module: nn.Module) -> dict[str, Any]:
-    found = {}
+    state = {}
     for name, value in module.state_dict().items():
         if isinstance(value, torch.Tensor) and not isinstance(value, nn.parameter.UninitializedTensorMixin):  # type: ignore[attr-defined]
-            found[name] = to_array(value)
-    return found
+            state[name] = to_array(value)
+    return state
 
 
 def _move(module: nn.Module, by: float, rng: np.random.Generator) -> None:

@@ -177,8 +177,8 @@ def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
     """One index of each row, by exponentials as torch and JAX choose it."""
     weights = _array(_argument(args, kwargs, 0, "input", None))
     if tensor.shape[-1:] != (1,):
-        found = tape.several(weights, tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False)))
-        return tensor.cpu().numpy() if found is None else found
+        drawn = tape.several(weights, tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False)))
+        return tensor.cpu().numpy() if drawn is None else drawn
     draws = -np.log(tape.chances("exponential", weights.shape)).astype(np.float32)
     return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
 

@@ -42,12 +42,12 @@ def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
 def _normalized(spec: Spec, match: re.Match[str]) -> list[Spec]:
     """The axis that became the last one; where it was multiplied on the way (shifted copies), with so many fewer."""
     want, got = int(match[1]), int(match[2])
-    found = [
+    specs = [
         Spec(spec.dtype, (*spec.shape[:i], want, *spec.shape[i + 1 :])) for i, n in enumerate(spec.shape) if n == got
     ]
     if len(spec.shape) == 4 and got % want == 0 and spec.shape[1] % (got // want) == 0:
-        found.append(Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:])))
-    return found
+        specs.append(Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:])))
+    return specs
 
 
 def _divisible(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -91,12 +91,12 @@ def _smaller(spec: Spec, match: re.Match[str]) -> list[Spec]:
 def _size(spec: Spec, match: re.Match[str]) -> list[Spec]:
     """An axis whose length torch wants to be another."""
     have, want, axis = int(match[1]), int(match[2]), int(match[3])
-    found = []
+    specs = []
     for old, new in ((have, want), (want, have)):
         spots = [i for i, n in enumerate(spec.shape) if n == old]
         for spot in sorted(spots, key=lambda i: abs(i - axis)):
-            found.append(Spec(spec.dtype, (*spec.shape[:spot], new, *spec.shape[spot + 1 :]), spec.low, spec.high))
-    return found
+            specs.append(Spec(spec.dtype, (*spec.shape[:spot], new, *spec.shape[spot + 1 :]), spec.low, spec.high))
+    return specs
 
 
 def _image(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -166,6 +166,6 @@ REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
 
 def _first(match: re.Match[str]) -> re.Match[str]:
     number = next(g for g in match.groups() if g)
-    found = re.match(r"(\d)", number)
-    assert found is not None
-    return found
+    parsed = re.match(r"(\d)", number)
+    assert parsed is not None
+    return parsed

@@ -60,13 +60,13 @@ class _Rounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func.overloadpacket.__name__
         if name in _FACTORISED:
             args = tuple(self._near(argument) if _is_inexact(argument) else argument for argument in args)
-        found = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         if (name := name.rstrip("_")) in _ROUNDED:
             terms = args[0].numel() if name in _SUMS and isinstance(args[0], torch.Tensor) else 1
-            for tensor in found if isinstance(found, list | tuple) else [found]:
+            for tensor in result if isinstance(result, list | tuple) else [result]:
                 if _is_inexact(tensor):
                     self._move(tensor, terms / max(tensor.numel(), 1))
-        return found
+        return result
 
     def _noise(self, tensor: torch.Tensor) -> torch.Tensor:
         """Units in the last place of 1, as many as the tensor has elements, up or down."""

@@ -49,13 +49,13 @@ def renames_state(model: nn.Module) -> bool:
 
 def registered(model: nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and persistent buffers by the names of the attributes that hold them."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         persistent = {n: b for n, b in module._buffers.items() if n not in module._non_persistent_buffers_set}
         for own, tensor in [*module._parameters.items(), *persistent.items()]:
             if tensor is not None:
-                found[f"{name}.{own}" if name else own] = tensor
-    return found
+                tensors[f"{name}.{own}" if name else own] = tensor
+    return tensors
 
 
 def state_of(model: Any) -> dict[str, Any]:
@@ -143,21 +143,21 @@ class Runs:
         """The outputs of two calls in evaluation mode, and the buffers afterwards; the state is put back."""
         self.check_control("eval")
         saved = self.save()
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         start = time.monotonic()
         for again in ("", " again"):
-            found[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
+            values[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
         self.one_call = (time.monotonic() - start) / 2
-        found |= self.buffers("buffer after eval")
+        values |= self.buffers("buffer after eval")
         self.restore(saved)
-        return found
+        return values
 
     def others(self, variants: dict[str, Any]) -> dict[str, Any]:
         """Outputs in evaluation mode for other inputs, by the name of the observation.
 
         Those that fail are left out, but where the user said that they would.
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         first, saved = self.inputs, self.save()
         for name, data in variants.items():
             if self.tapes["eval"] and not name.startswith(RAISING):
@@ -166,13 +166,13 @@ class Runs:
                 continue
             self.inputs = Arguments.from_plain(data)
             try:
-                found[name] = plain(self.call("eval")[0], to_array)
+                values[name] = plain(self.call("eval")[0], to_array)
             except Exception as error:  # noqa: BLE001 - the program may not take them
                 if name.startswith(RAISING):
-                    found[name] = raised(error, self.namespace["__file__"])
+                    values[name] = raised(error, self.namespace["__file__"])
             self.restore(saved)
         self.inputs = first
-        return found
+        return values
 
     def check_control(self, mode: str) -> None:
         """Finds out whether the tape holds all randomness: the same tape must give the same output."""
@@ -231,9 +231,9 @@ class Runs:
             return None
 
         marks: list[Any] = []
-        found = leaves(plain(output, leaf))
+        output_tensors = leaves(plain(output, leaf))
         places = set(map(id, marks))  # there may be arrays of NumPy's in the output, too
-        paths = [path for path, item in found if id(item) in places]
+        paths = [path for path, item in output_tensors if id(item) in places]
         total: torch.Tensor | None = None
         for path, tensor in zip(paths, tensors, strict=False):
             if not differentiable(tensor):
@@ -267,28 +267,28 @@ class Runs:
         named = dict(self.model.named_parameters(remove_duplicate=False))
         trained = [p for p in self.model.parameters() if p.requires_grad]
         optimizer = Adam(trained) if count else None
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for step in range(1, max(count, 1) + 1):
             output, roots = self.differentiated("train")
             loss = self.loss(output)
             every = self._backward(loss, [*named.values(), *roots.values()])
             gradients = dict(zip(named, every, strict=False))
             if step == 1:
-                found["train output"] = plain(output, to_array)
-                found |= {f"gradient of parameter: {n}": digest(to_array(g)) for n, g in gradients.items()}
+                values["train output"] = plain(output, to_array)
+                values |= {f"gradient of parameter: {n}": digest(to_array(g)) for n, g in gradients.items()}
                 inputs = zip(roots, every[len(named) :], strict=True)
-                found |= {f"gradient of {n}": to_array(g) for n, g in inputs}
-                found |= self.buffers("buffer after train")
+                values |= {f"gradient of {n}": to_array(g) for n, g in inputs}
+                values |= self.buffers("buffer after train")
             if count:
-                found[f"step {step}: loss"] = np.asarray(0.0 if loss is None else loss.item())
+                values[f"step {step}: loss"] = np.asarray(0.0 if loss is None else loss.item())
                 squares = sum(float((g.abs().double() ** 2).sum()) for g in gradients.values())
-                found[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
+                values[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
             if optimizer is not None:
                 optimizer.step()
         if count:
-            found |= {f"after {count} steps: parameter {n}": digest(to_array(p)) for n, p in named.items()}
-            found |= self.buffers(f"after {count} steps: buffer")
-        return found
+            values |= {f"after {count} steps: parameter {n}": digest(to_array(p)) for n, p in named.items()}
+            values |= self.buffers(f"after {count} steps: buffer")
+        return values
 
 
 def _same(left: list[Any], right: list[Any], slack: float = 0.0) -> bool:

@@ -25,11 +25,11 @@ def _signs(columns: torch.Tensor) -> torch.Tensor:
 def _eigh(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
+        result = original(*args, **kwargs)
         if "out" in kwargs:
-            return found
-        values, vectors = found
-        return type(found)((values, vectors * _signs(vectors)[..., None, :]))
+            return result
+        values, vectors = result
+        return type(result)((values, vectors * _signs(vectors)[..., None, :]))
 
     return call
 
@@ -39,16 +39,16 @@ def _svd(original: Callable[..., Any], transposed: bool) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
+        result = original(*args, **kwargs)
         if "out" in kwargs:
-            return found
-        left, values, right = found
+            return result
+        left, values, right = result
         count = values.shape[-1]
         signs = _signs(left[..., :count])
         left = torch.cat([left[..., :count] * signs[..., None, :], left[..., count:]], -1)
         rows = right if transposed else right.mT
         rows = torch.cat([rows[..., :count, :] * signs[..., :, None], rows[..., count:, :]], -2)
-        return type(found)((left, values, rows if transposed else rows.mT))
+        return type(result)((left, values, rows if transposed else rows.mT))
 
     return call
 

@@ -96,11 +96,11 @@ def _candidates(arguments: Arguments) -> Iterator[Arguments]:
         for even in (False, True):
             for alike in (False, True):
                 lengths = _lengths(shapes, part, even, alike)
-                found = _shortened(arguments, lengths, alike)
-                made = _shapes(found)
+                shorter = _shortened(arguments, lengths, alike)
+                made = _shapes(shorter)
                 if str(made) not in known and sum(map(math.prod, made)) <= 0.8 * size:
                     known.add(str(made))
-                    yield found
+                    yield shorter
 
 
 def _key(axis: int, length: int, alike: bool) -> tuple[int, int]:
@@ -150,17 +150,17 @@ def _shapes(arguments: Arguments) -> list[tuple[int, ...]]:
 
 def _arrays(arguments: Arguments) -> list[tuple[tuple[int, ...], str]]:
     """The shapes of all arrays, with how they are written."""
-    found: list[tuple[tuple[int, ...], str]] = []
+    arrays: list[tuple[tuple[int, ...], str]] = []
 
     def leaf(item: Any) -> None:
         if isinstance(item, ArraySpec):
-            found.append((item.shape, str(replace(item, low=None, high=None))))
+            arrays.append((item.shape, str(replace(item, low=None, high=None))))
         elif isinstance(item, np.ndarray):
             dtype = next((s for s, long in DTYPES.items() if long == item.dtype.name), item.dtype.name)
-            found.append((item.shape, str(ArraySpec(dtype, item.shape))))
+            arrays.append((item.shape, str(ArraySpec(dtype, item.shape))))
 
     map_values((arguments.args, arguments.kwargs), leaf)
-    return found
+    return arrays
 
 
 def _change(before: Arguments, after: Arguments) -> str:

@@ -38,24 +38,24 @@ def images(name: str, number: int, shape: tuple[int, ...], classes: int) -> tupl
 def _mnist(data: Any) -> int:
     splits: dict[Any, list[str]] = getattr(data, "classes_split_dict", {})
     names = splits.get(getattr(data, "split", None), getattr(data, "classes", ()))
-    found, labels = images(type(data).__name__, 60_000 if data.train else 10_000, (28, 28), len(names) or 10)
-    data.data, data.targets = torch.from_numpy(found), torch.from_numpy(labels)
-    return len(found)
+    count, labels = images(type(data).__name__, 60_000 if data.train else 10_000, (28, 28), len(names) or 10)
+    data.data, data.targets = torch.from_numpy(count), torch.from_numpy(labels)
+    return len(count)
 
 
 def _cifar(data: Any) -> int:
     count = 100 if "CIFAR100" in {base.__name__ for base in type(data).__mro__} else 10
-    found, labels = images(f"CIFAR{count}", 50_000 if data.train else 10_000, (32, 32, 3), count)
-    data.data, data.targets = found, labels.tolist()
+    length, labels = images(f"CIFAR{count}", 50_000 if data.train else 10_000, (32, 32, 3), count)
+    data.data, data.targets = length, labels.tolist()
     data.classes = [f"class {i}" for i in range(count)]
     data.class_to_idx = {name: i for i, name in enumerate(data.classes)}
-    return len(found)
+    return len(length)
 
 
 def _usps(data: Any) -> int:
-    found, labels = images("USPS", 7291 if getattr(data, "train", True) else 2007, (16, 16), 10)
-    data.data, data.targets = found, labels.tolist()
-    return len(found)
+    count, labels = images("USPS", 7291 if getattr(data, "train", True) else 2007, (16, 16), 10)
+    data.data, data.targets = count, labels.tolist()
+    return len(count)
 
 
 def _svhn(data: Any) -> int:
@@ -65,13 +65,13 @@ def _svhn(data: Any) -> int:
 
 def _folder(data: Any) -> int:
     image: Any = importlib.import_module("PIL.Image")
-    found, labels = images("folder", _FOLDER_LENGTH, _FOLDER_SIZE, _FOLDER_CLASSES)
+    count, labels = images("folder", _FOLDER_LENGTH, _FOLDER_SIZE, _FOLDER_CLASSES)
     data.classes = [f"class {i}" for i in range(_FOLDER_CLASSES)]
     data.class_to_idx = {name: i for i, name in enumerate(data.classes)}
     data.samples = data.imgs = [(f"{i}.png", label) for i, label in enumerate(labels.tolist())]
     data.targets = labels.tolist()
-    data.loader = lambda path: image.fromarray(found[int(path.partition(".")[0])])
-    return len(found)
+    data.loader = lambda path: image.fromarray(count[int(path.partition(".")[0])])
+    return len(count)
 
 
 _FILL: dict[str, Callable[[Any], int]] = {

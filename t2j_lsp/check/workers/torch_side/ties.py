@@ -32,11 +32,11 @@ def _topk(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(
         input: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, **kwargs: Any
     ) -> Any:
-        found = original(input, k, dim, largest, sorted, **kwargs)
+        result = original(input, k, dim, largest, sorted, **kwargs)
         if kwargs or input.ndim == 0:
-            return found
+            return result
         values, indices = _sort(input, dim=dim, descending=largest, stable=True)
-        return type(found)((values.narrow(dim, 0, int(k)), indices.narrow(dim, 0, int(k))))
+        return type(result)((values.narrow(dim, 0, int(k)), indices.narrow(dim, 0, int(k))))
 
     return call
 

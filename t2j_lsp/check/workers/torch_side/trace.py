@@ -66,8 +66,8 @@ class Recorder:
                 sums.append((item * (1 + fixed + fixed * fixed).conj()).real.sum())
             return array
 
-        found = plain(list(value) if isinstance(value, range) else value, leaf)
-        self.events.append(Event(site, Opaque("random") if self._drawn() else found, _sum(sums)))
+        recorded = plain(list(value) if isinstance(value, range) else value, leaf)
+        self.events.append(Event(site, Opaque("random") if self._drawn() else recorded, _sum(sums)))
         self.on = True
         return value
 
@@ -128,36 +128,36 @@ def owners(request: dict[str, Any]) -> dict[str, Any]:
 
 def _norms(events: list[Event], roots: dict[str, torch.Tensor]) -> list[dict[str, float] | None]:
     """For each event, the norms of the gradients of its sum with respect to all roots: zero where none arrive."""
-    found: list[dict[str, float] | None] = []
+    norms: list[dict[str, float] | None] = []
     names = [n for n, root in roots.items() if root.requires_grad]
     deadline = time.monotonic() + GRADIENT_SECONDS
     for event in events:
         if event.total is None or not event.total.requires_grad or time.monotonic() > deadline or not names:
             # No gradient arrives where none is followed, which is an answer too.
             detached = event.total is None or not event.total.requires_grad
-            found.append(dict.fromkeys(names, 0.0) if detached and names else None)
+            norms.append(dict.fromkeys(names, 0.0) if detached and names else None)
             continue
         grads = torch.autograd.grad(event.total, [roots[n] for n in names], retain_graph=True, allow_unused=True)
-        found.append(
+        norms.append(
             {n: 0.0 if g is None else float(g.abs().double().norm()) for n, g in zip(names, grads, strict=True)}
         )
-    return found
+    return norms
 
 
 def _owners(model: nn.Module, request: dict[str, Any]) -> dict[str, list[str]]:
     own = {m["name"] for m in request["slice"]["modules"]}
     modules = dict(model.named_modules(remove_duplicate=False))
     users = {name for name, m in modules.items() if type(m).__module__ in own}
-    found: dict[str, list[str]] = {}
+    owners: dict[str, list[str]] = {}
     names = [*modules, *(n for n, _ in model.named_parameters()), *(n for n, _ in model.named_buffers())]
     for name in names:
         parts = name.split(".")
         for cut in range(len(parts) - 1, -1, -1):
             owner = ".".join(parts[:cut])
             if name and owner in users:
-                found[name] = [type(modules[owner]).__name__, parts[cut]]
+                owners[name] = [type(modules[owner]).__name__, parts[cut]]
                 break
-    return found
+    return owners
 
 
 def _watch_calls(

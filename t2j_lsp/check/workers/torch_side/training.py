@@ -52,12 +52,12 @@ class Training:
         self.runs = runs
         if any(p.is_complex() for p in runs.model.parameters()):
             raise ValueError("its parameters are complex")
-        found = made(recipe, runs.model, runs.namespace, runs.wide)
-        self.optimizer: torch.optim.Optimizer = found["optimizer"]
-        self.scheduler: Any = found.get("scheduler")
-        self.criterion: Any = found.get("criterion")
+        optimizer = made(recipe, runs.model, runs.namespace, runs.wide)
+        self.optimizer: torch.optim.Optimizer = optimizer["optimizer"]
+        self.scheduler: Any = optimizer.get("scheduler")
+        self.criterion: Any = optimizer.get("criterion")
         self.ignored: int | None = recipe["ignored"]
-        self.clipping: Any = found.get("clipping")
+        self.clipping: Any = optimizer.get("clipping")
         self.kind: str = recipe["calls"].get("criterion", "").rpartition(".")[2]
         self.target: torch.Tensor | None = None
         held = {id(p) for g in self.optimizer.param_groups for p in g["params"]}
@@ -70,7 +70,7 @@ class Training:
         """The observations, and what the other side needs for reference."""
         named = dict(self.runs.model.named_parameters(remove_duplicate=False))
         largest = {name: torch.zeros_like(p) for name, p in named.items()}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         momenta: dict[str, Any] = {}
         if self.kind in _OF_CLASSES:
             self.examples()
@@ -79,7 +79,7 @@ class Training:
             if step == 1 and self.criterion is not None:
                 self.target = target_for(self.criterion, self.kind, self.ignored, output, self.runs.rng)
                 if self.target is not None:
-                    found["train loss"] = to_array(self.criterion(output, self.target))
+                    values["train loss"] = to_array(self.criterion(output, self.target))
             loss = (
                 self.criterion(output, self.target) if self.target is not None else self.runs.loss(output, squared=True)
             )
@@ -90,27 +90,27 @@ class Training:
             for name, parameter in named.items():
                 if parameter.grad is not None:
                     largest[name] = torch.maximum(largest[name], parameter.grad.abs())
-            found[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
+            values[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
             momenta[f"step {step} {OWN}: momentum"] = momentum(self.optimizer)
-            found[f"step {step} {OWN}: loss"] = to_array(loss)
+            values[f"step {step} {OWN}: loss"] = to_array(loss)
             if self.clipping is not None:
                 self.clipping(self.runs.model.parameters())
             self.optimizer.step()
             if self.scheduler is not None:
                 self.scheduler.step(*((loss.item(),) if self.metric else ()))
         cycled = len({float(m) for m in momenta.values()}) > 1
-        found = (momenta if cycled else {}) | found
+        values = (momenta if cycled else {}) | values
         noise = noise_of(largest)
         for name, parameter in named.items():
             value = to_array(parameter)
             assert isinstance(value, np.ndarray)
-            found[f"after {count} steps {OWN}: parameter {name}"] = digest(np.where(noise.get(name, False), 0, value))
-        found |= self.runs.buffers(f"after {count} steps {OWN}: buffer")
+            values[f"after {count} steps {OWN}: parameter {name}"] = digest(np.where(noise.get(name, False), 0, value))
+        values |= self.runs.buffers(f"after {count} steps {OWN}: buffer")
         later, course, followed = self.later(named, count)
         if len(later):
-            found[f"after {count} steps {OWN}: learning rates"] = later
+            values[f"after {count} steps {OWN}: learning rates"] = later
         if len(course):
-            found[f"after {count} steps {OWN}: course of {followed}"] = course
+            values[f"after {count} steps {OWN}: course of {followed}"] = course
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
         reference = TrainingReference(
             inputs=self.runs.inputs.to_plain(),
@@ -126,7 +126,7 @@ class Training:
             classes={kind: type(one).__name__ for kind, one in both.items() if one is not None},
             command_line=[*GIVEN],
         )
-        return TorchTrained(observed=found, reference=reference, ran=RAN.to_plain())
+        return TorchTrained(observed=values, reference=reference, ran=RAN.to_plain())
 
     def examples(self) -> None:
         """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""
@@ -158,7 +158,7 @@ class Training:
         followed = min(pushed, key=lambda name: pushed[name].numel(), default="")
         alone = not self.metric and self.clipping is None
         follow = followed and alone and sum(p.numel() for p in named.values()) < _SMALL
-        found, course = [], []
+        later_rates, course = [], []
         for number in range(len(METRICS) if self.metric else horizon(self.scheduler, done)):
             for parameter in pushed.values():
                 parameter.grad = torch.full_like(parameter, PUSH) if follow else None
@@ -167,10 +167,10 @@ class Training:
                 self.scheduler.step(*((METRICS[number],) if self.metric else ()))
             except ValueError:
                 break  # OneCycleLR has an end.
-            found.append(rates(self.optimizer))
+            later_rates.append(rates(self.optimizer))
             course.append(float(pushed[followed].mean()) if follow else 0.0)
         reached = max(len(course) // 2 - done, 0) if not hasattr(self.scheduler, "lr_lambdas") else len(course)
-        return np.asarray(found).reshape(-1, 2), np.asarray(course[:reached] if follow else []), followed
+        return np.asarray(later_rates).reshape(-1, 2), np.asarray(course[:reached] if follow else []), followed
 
 
 def rates(optimizer: torch.optim.Optimizer) -> Any:

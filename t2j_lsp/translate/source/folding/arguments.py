@@ -34,7 +34,7 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
     arguments = node.args
     plain = [*arguments.posonlyargs, *arguments.args]
     otherwise = defaults(node)
-    found: list[tuple[str, str]] = []
+    constants: list[tuple[str, str]] = []
     assigned = assigned_names(node)
     for index, argument in enumerate([*plain, *arguments.kwonlyargs]):
         name = argument.arg
@@ -47,12 +47,12 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
         values = [value if value is not None else otherwise.get(name) for _, value in passed] or [otherwise.get(name)]
         literals = {literal(v) if v is not None and is_literal(v) else None for v in values}
         if len(literals) == 1 and None not in literals:
-            found.append((name, literals.pop() or ""))
-    return tuple(found)
+            constants.append((name, literals.pop() or ""))
+    return tuple(constants)
 
 
 def assigned_names(node: ast.FunctionDef) -> set[str]:
     """The names that a function binds in its body."""
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not node]
-    return found | {a.arg for f in inner for a in ast.walk(f.args) if isinstance(a, ast.arg)}
+    return names | {a.arg for f in inner for a in ast.walk(f.args) if isinstance(a, ast.arg)}

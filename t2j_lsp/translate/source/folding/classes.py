@@ -336,7 +336,7 @@ def _without_remark(text: str, node: ast.ClassDef, statement: ast.stmt) -> str:
 
 def _restated(node: ast.ClassDef, family: Family) -> set[str]:
     """The methods that only call the base's with the same arguments."""
-    found: set[str] = set()
+    restated: set[str] = set()
     for method in (s for s in node.body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
         body = method.body[1:] if ast.get_docstring(method) is not None else method.body
         base = next((m for one in family.above[node.name] for m in family.nodes[one].body if _is(m, method.name)), None)
@@ -344,8 +344,8 @@ def _restated(node: ast.ClassDef, family: Family) -> set[str]:
             names = [a.arg for a in method.args.args[1:]]
             same = ast.dump(base.args) == ast.dump(method.args) and not method.args.kwonlyargs
             if same and ast.unparse(body[0]).removeprefix("return ") == f"super().{method.name}({', '.join(names)})":
-                found.add(method.name)
-    return found
+                restated.add(method.name)
+    return restated
 
 
 def _is(statement: ast.stmt, name: str) -> bool:

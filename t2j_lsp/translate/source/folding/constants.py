@@ -104,14 +104,14 @@ class _Folder(Transformer):
     # --- constants for names --------------------------------------------------------------------------------------
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        found = self.constants.get(original_node.value)
-        return _literal(found) if found is not None else updated_node
+        constant = self.constants.get(original_node.value)
+        return _literal(constant) if constant is not None else updated_node
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if isinstance(original_node.value, cst.Name):
-            found = self.constants.get(f"{original_node.value.value}.{original_node.attr.value}")
-            if found is not None:
-                return _literal(found)
+            constant = self.constants.get(f"{original_node.value.value}.{original_node.attr.value}")
+            if constant is not None:
+                return _literal(constant)
         return updated_node.with_changes(attr=original_node.attr)
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
@@ -150,9 +150,11 @@ class _Folder(Transformer):
                 value=cst.Dict(elements=entries), slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
             ):
                 asked = value_of(_bare(key))
-                found = [e.value for e in entries if isinstance(e, cst.DictElement) and value_of(_bare(e.key)) == asked]
-                if asked is not UNKNOWN and len(found) == 1:
-                    return found[0]
+                values = [
+                    e.value for e in entries if isinstance(e, cst.DictElement) and value_of(_bare(e.key)) == asked
+                ]
+                if asked is not UNKNOWN and len(values) == 1:
+                    return values[0]
             case cst.Subscript(
                 value=cst.Tuple(elements=elements),
                 slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=cst.Integer() as upper, step=None))],

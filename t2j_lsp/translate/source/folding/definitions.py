@@ -19,9 +19,9 @@ def definition(text: str) -> ast.stmt:
 def members(text: str) -> frozenset[str]:
     """The methods and attributes that a class defines."""
     node = definition(text)
-    found = {s.name for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)}
-    found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return frozenset(found | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)})
+    names = {s.name for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)}
+    names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return frozenset(names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)})
 
 
 def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -39,9 +39,9 @@ def names_in(places: Iterable[ast.expr]) -> set[ast.Name]:
 def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
     """What the parameters of a function are where no call passes them, for those that have a default."""
     plain = [*node.args.posonlyargs, *node.args.args]
-    found = {a.arg: d for a, d in zip(plain[::-1], node.args.defaults[::-1], strict=False)}
+    by_name = {a.arg: d for a, d in zip(plain[::-1], node.args.defaults[::-1], strict=False)}
     named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    return found | {a.arg: d for a, d in named if d is not None}
+    return by_name | {a.arg: d for a, d in named if d is not None}
 
 
 @cache
@@ -61,19 +61,19 @@ def _free(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
 
 def bound_in(scope: ast.AST) -> set[str]:
     """The names that a function or comprehension binds itself."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = list(ast.iter_child_nodes(scope))
     while todo:
         node = todo.pop()
         match node:
             case ast.Name(ctx=ast.Store() | ast.Del()):
-                found.add(node.id)
+                names.add(node.id)
             case ast.arg():
-                found.add(node.arg)
+                names.add(node.arg)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
+                names.add(node.name)
                 continue
             case ast.Lambda():
                 continue
         todo += ast.iter_child_nodes(node)
-    return found
+    return names

@@ -22,12 +22,14 @@ _NAMES: dict[str, Any] = {**_CALLED, **_USED, "Sequence": Sequence, "ValueError"
 
 def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The helpers that are functions of plain Python: of numbers, strings and tuples, and of each other."""
-    found = {name: text for name, text in texts.items() if _is_function(text)}
+    functions = {name: text for name, text in texts.items() if _is_function(text)}
     while True:
-        known = {name for name, text in found.items() if free_names(text) - _annotations(text) <= {*found, *_NAMES}}
-        if len(known) == len(found):
-            return tuple(sorted(found.items()))
-        found = {name: found[name] for name in known}
+        known = {
+            name for name, text in functions.items() if free_names(text) - _annotations(text) <= {*functions, *_NAMES}
+        }
+        if len(known) == len(functions):
+            return tuple(sorted(functions.items()))
+        functions = {name: functions[name] for name in known}
 
 
 @cache

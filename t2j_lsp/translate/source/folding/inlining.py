@@ -119,8 +119,8 @@ class _Substitution(Transformer):
         self.given = given
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        found = self.given.get(original_node.value)
-        return _bracketed(found.deep_clone()) if found is not None else updated_node
+        replacement = self.given.get(original_node.value)
+        return _bracketed(replacement.deep_clone()) if replacement is not None else updated_node
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
         return updated_node.with_changes(attr=original_node.attr)

@@ -15,8 +15,8 @@ from .specialise import specialised
 
 def defines(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether statements define a name once, as the helper of that name: whole, or cut to its parameters."""
-    found = [node for node in body if defined(node) == name]
-    return len(found) == 1 and _plain(found[0]) in (_dump(name), _cut(name, _parameters(found[0])))
+    definitions = [node for node in body if defined(node) == name]
+    return len(definitions) == 1 and _plain(definitions[0]) in (_dump(name), _cut(name, _parameters(definitions[0])))
 
 
 def _parameters(node: ast.stmt) -> tuple[str, ...]:
@@ -45,5 +45,5 @@ def _plain(node: ast.stmt) -> str:
 def _cut(name: str, parameters: tuple[str, ...]) -> str | None:
     """A function among the helpers with these parameters alone, the others at their defaults."""
     call = ast.parse(f"{name}({', '.join(f'{one}={one}' for one in parameters)})")
-    found = {h.name: h.text for h in specialised(closure({name}), call, {}, {name})}
-    return _plain(ast.parse(found[name]).body[0]) if parameters else None
+    texts = {h.name: h.text for h in specialised(closure({name}), call, {}, {name})}
+    return _plain(ast.parse(texts[name]).body[0]) if parameters else None

@@ -49,14 +49,14 @@ def specialised(
     index.asked_of_containers = asked
     texts = {h.name: h.text for h in copied}
     key = (tuple(texts.items()), _asked(texts, index, written))
-    found = _known.get(key)
-    if found is None:
+    known = _known.get(key)
+    if known is None:
         cut = _cut(texts, index, written, named)
-        found = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
-        _known[key] = found
+        known = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
+        _known[key] = known
         while len(_known) > MOST_KNOWN:
             del _known[next(iter(_known))]
-    return [described(replace(h, text=found[h.name])) for h in copied if h.name in found]
+    return [described(replace(h, text=known[h.name])) for h in copied if h.name in known]
 
 
 def _stock_base(name: str, texts: Mapping[str, str]) -> str | None:

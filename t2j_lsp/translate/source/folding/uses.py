@@ -239,12 +239,12 @@ class UseFinder:
         name = _called_name(func) or ""
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
             return user.definitions.get(func.attr, [])
-        found = [
+        functions = [
             f for index in self.indexes for n in (name, *index.compiled[name]) for f in index.definitions.get(n, ())
         ]
-        if not found and isinstance(func, ast.Name) and self.homes[func] is None and user.is_local(func):
+        if not functions and isinstance(func, ast.Name) and self.homes[func] is None and user.is_local(func):
             return [f for one in self._held_by(("name", name)) for f in user.definitions[one]]
-        return found
+        return functions
 
     def _held_by(self, place: Place) -> list[str]:
         """The user's functions and classes that a name may stand for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Fact, Scalar, Shape, Tensor
+from t2j_lsp.translate.rule.facts import TENSOR, Fact, ListOf, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Row, rule
 
 from ._arguments import dtype_of, holder, part_texts, parts, rank_of, size_rank, spread
@@ -84,7 +84,17 @@ Row("torch.Tensor.sum_to_size(self, *size)", "sum_to_size({self}, {size:shape})"
 Row("torch.Tensor.expand_as(self, other)", "jnp.broadcast_to({self}, {other}.shape)", result=as_other)
 
 
-@rule("torch.broadcast_tensors(*tensors)", jax="jnp.broadcast_arrays(*xs)", result="tensors")
+def _as_broadcast(call: Call) -> Fact:
+    """Each of the tensors, in the shape of the largest; a bool mask stays one."""
+    items = call["tensors"].items
+    if not items or any(item.text.startswith("*") for item in items):
+        return ListOf(TENSOR)
+    ranks = [rank_of(item) for item in items]
+    rank = None if None in ranks else max(r for r in ranks if r is not None)
+    return Tuple(tuple(Tensor(rank, dtype_of(item)) for item in items))
+
+
+@rule("torch.broadcast_tensors(*tensors)", jax="jnp.broadcast_arrays(*xs)", result=_as_broadcast)
 def broadcast_tensors(call: Call) -> Piece:
     return call.emit("jnp.broadcast_arrays({tensors})", tensors=spread(call["tensors"]))
 

@@ -259,6 +259,9 @@ def addcdiv(call: Call) -> Piece:
 
 
 def _clip(call: Call, arguments: str) -> Piece:
+    bounds = [call[name].fact for name in ("min", "max") if name in call.arguments]
+    if any(isinstance(bound, Tensor) and not is_integer(bound) for bound in bounds):
+        return call.emit(f"clamp_to({{input}}, {arguments})")
     if not is_integer(first(call).fact) or any(_is_float_number(call, name) for name in ("min", "max")):
         return call.emit(f"clamp({{input}}, {arguments})")
     return call.emit(f"{{input}}.clip({arguments})" if call.method else f"jnp.clip({{input}}, {arguments})")

@@ -30,6 +30,15 @@ def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | f
     return x
 
 
+def clamp_to(x: jax.Array, min: jax.Array | None = None, max: jax.Array | None = None) -> jax.Array:
+    """`clamp` with arrays for bounds, of which a NaN makes NaN, as in `torch.clamp`."""
+    if min is not None:
+        x = jnp.where((x < min) | jnp.isnan(min), min, x)
+    if max is not None:
+        x = jnp.where((x > max) | jnp.isnan(max), max, x)
+    return x
+
+
 def power(base: jax.Array, exponent: jax.Array) -> jax.Array:
     """`torch.pow`: the base has no gradient where the exponent is 0; in JAX that may be NaN."""
     constant = lax.stop_gradient(jnp.where(base == 0, 1, base))

@@ -29,7 +29,7 @@ from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, Sta
 
 from .inputs import OWN_TRAINING
 from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_names
-from .rounding import Rounding
+from .rounding import PERTURBATIONS, Rounding
 from .session import CheckSession
 
 STEPS = 3
@@ -145,8 +145,9 @@ class Attempt:
 
     def ask_torch_what_rounding_does(self) -> None:
         """Where steps or values part: torch a few times more. It tells sooner than XLA compiles again."""
-        if self.judgement.steps_part and self.evidence.moved is None:
-            self.evidence.moved = self._rounding().moved(self.evidence.torch[64], self.optimizer_steps)
+        while self.judgement.steps_part and len(self.evidence.moved) < PERTURBATIONS:
+            seed = len(self.evidence.moved)
+            self.evidence.moved.append(self._rounding().moved(self.evidence.torch[64], self.optimizer_steps, seed))
             self._judge()
         self._round_otherwise(64)
 

@@ -13,6 +13,10 @@ ROUNDINGS = 5
 """How often torch rounds otherwise: each run leaves a value on its side of a step in half of all cases."""
 
 
+PERTURBATIONS = 3
+"""From how many perturbed states, while steps part: one may leave a parameter of few elements where it was."""
+
+
 class Rounding:
     """Asks torch what rounding does to one object, called with the same arguments."""
 
@@ -20,9 +24,9 @@ class Rounding:
         self.requests = requests
         self.call = {"slice": part, **call}
 
-    def moved(self, torch: TorchObserved, steps: int) -> Observations:
+    def moved(self, torch: TorchObserved, steps: int, seed: int) -> Observations:
         """What torch observes from a perturbed state, in float64."""
-        given = {"state": perturbed(torch.state), "cotangents": torch.cotangents, "steps": steps}
+        given = {"state": perturbed(torch.state, seed), "cotangents": torch.cotangents, "steps": steps}
         moved = self.requests.observe_torch(wide=True, seconds=None, **given, generate=calls_of(torch), **self.call)
         return moved.observed | (moved.generate.observed if moved.generate else {})
 

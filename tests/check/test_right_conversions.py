@@ -298,3 +298,26 @@ def test_values_that_are_stored_in_whole_numbers(check: Check) -> None:
         store = f"y = y.at[:, 1:].set(({factor} * x[:, 1:]).astype(jnp.uint8))"
         jax = body.format(zeros="jnp.zeros((2, 5), jnp.uint8)", store=store).partition("\n")[2]
         assert check(torch, jax).verdict is expected
+
+
+WRITTEN = "# t2j: x=f32[3, 4], w=f32[3, 4]\ndef f(x, w):\n    "
+FILLS = WRITTEN + "with torch.no_grad():\n        x.copy_(w)\n    return x * {}"
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax", "verdict"),
+    [
+        # PyTorch's gradient of what was overwritten is that of the new values: there is none of the old to compare.
+        (FILLS.format("2"), "return jax.lax.stop_gradient(w) * 2", VerdictKind.EQUIVALENT),
+        (FILLS.format("2"), "return w * 2", VerdictKind.DIFFERENT),
+        (FILLS.format("w"), "return jax.lax.stop_gradient(w) * w", VerdictKind.EQUIVALENT),
+        (FILLS.format("w"), "return jax.lax.stop_gradient(w) * x", VerdictKind.DIFFERENT),
+        (WRITTEN + "return x * 2 + w", "return jax.lax.stop_gradient(x) * 2 + w", VerdictKind.DIFFERENT),
+        (WRITTEN + "x.mul_(w)\n    return x", "return jax.lax.stop_gradient(x) * w", VerdictKind.DIFFERENT),
+    ],
+)
+def test_what_is_filled_without_gradients_has_none_of_its_old_values(
+    torch: str, jax: str, verdict: VerdictKind, check: Check
+) -> None:
+    found = check(torch + "\n", f"def f(x, w):\n    {jax}\n")
+    assert found.verdict is verdict, found.reason

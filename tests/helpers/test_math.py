@@ -18,6 +18,7 @@ from t2j_lsp.rules.helpers.math import (
     arctan2,
     cdist,
     clamp,
+    clamp_to,
     copysign,
     euclidean_norm,
     fmax,
@@ -95,7 +96,15 @@ def test_clamp_keeps_the_gradient_of_values_on_a_bound(low: float | None, high: 
 
 def test_clamp_by_arrays_gives_the_bounds_their_gradient() -> None:
     bounds = ZEROS_AND_TIES - array(3, 4), ZEROS_AND_TIES + np.abs(array(3, 4, seed=1))
-    same_function(clamp, torch.clamp, ZEROS_AND_TIES, *bounds)
+    same_function(clamp_to, torch.clamp, ZEROS_AND_TIES, *bounds)
+
+
+def test_clamp_by_arrays_gives_nan_where_a_bound_is_nan() -> None:
+    x, nan = np.array([1.0, 2.0, np.nan, 4.0]), np.nan
+    low, high = np.array([nan, 3.0, 1.0, 0.0]), np.array([2.0, 3.0, nan, nan])
+    same_function(clamp_to, torch.clamp, x, low, high, gradients=False)
+    same_function(clamp_to, torch.clamp_min, x, low, gradients=False)
+    same_function(lambda x, y: clamp_to(x, max=y), torch.clamp_max, x, high, gradients=False)
 
 
 @pytest.mark.parametrize("norm", [0.0, 0.1, 5.0, 7.0, 10.5, 21.0, 43.0])

@@ -40,7 +40,9 @@ BOUNDS = [
     ("torch.clamp(x, min=0)", "clamp(x, min=0)", "x"),
     ("x.clamp(max=1.0)", "clamp(x, max=1.0)", "x"),
     ("x.clip(-1, 1)", "clamp(x, -1, 1)", "x"),
-    ("x.clamp_min(y)", "clamp(x, min=y)", "xy"),
+    ("x.clamp_min(y)", "clamp_to(x, min=y)", "xy"),
+    ("x.clamp(y, y / 0 * 0)", "clamp_to(x, y, y / 0 * 0)", "xy"),
+    ("x.clamp(max=x.argmax(1)[:, None])", "clamp(x, max=x.argmax(axis=1)[:, None])", "x"),
     ("x.argmax(1).clamp(0, 2)", "x.argmax(axis=1).clip(0, 2)", "x"),
     ("torch.clamp(x.argmax(1), max=2)", "jnp.clip(x.argmax(axis=1), max=2)", "x"),
 ]

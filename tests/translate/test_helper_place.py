@@ -37,6 +37,7 @@ PLACES = {
     "a default": (f"{NET}\n\ndef g(x, net=Net()):\n    return net(x)\n", "rngs = nnx.Rngs(0)\n\n\ndef g"),
     "an attribute": (f"{NET}\n\nclass All:\n    net = Net()\n", "rngs = "),
     "a base": (f"{NET}\n\nclass Own(nn.GRU):\n    pass\n", "class Own"),
+    "a base inside of a class": (f"{NET}\n\nclass All:\n    class Own(nn.GRU):\n        pass\n", "class All"),
     "a derived class": (f"{NET}\n\nclass Own(Net):\n    pass\n", None),
     "a train step": (
         f"{NET}\n\ndef train(net, x, optimizer):\n    for _ in range(2):\n        optimizer.zero_grad()\n"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 
 from t2j_lsp.weights import load_torch_state
 
@@ -73,6 +75,38 @@ def test_other_values_are_no_leaves(overwrite: str) -> None:
     source = NET.format(overwrite)
     assert "old_" not in body(source)
     equal(source, "not_overwritten", 3, 5)
+
+
+RETURNED = [
+    "with torch.no_grad():\n        return y.copy_(w)",
+    "with torch.no_grad():\n        return y.mul_(w).add_(1)",
+    "with torch.no_grad():\n        y.mul_(w)\n        return y",
+    "with torch.no_grad():\n        y.mul_(w)\n        return y.clamp_(min=0)",
+    "with torch.no_grad():\n        z = y.mul_(w)\n    return z * x",
+    "with torch.no_grad():\n        z = y\n    return z",
+    "with torch.no_grad():\n        return y",
+    "with torch.no_grad():\n        return y * w",
+    "with torch.no_grad():\n        y = y * w\n        return y",
+    "with torch.no_grad():\n        x.copy_(w)\n    return x * w",
+]
+
+
+@pytest.mark.parametrize("rest", RETURNED)
+def test_what_a_block_returns_or_names_anew_keeps_the_gradient_of_what_was_there(rest: str) -> None:
+    head = "import torch\n\n\ndef f(x: torch.Tensor, w: torch.Tensor):\n    y = torch.sin(x)\n    "
+    both = sides(head + rest, "returned")
+    assert both.gaps() == []
+    x, w = np.random.default_rng(3).normal(size=(2, 3, 5))
+    given = [torch.tensor(v, requires_grad=True) for v in (x, w)]
+    wanted = both.torch.f(given[0].clone(), given[1])
+    with jax.enable_x64(True):
+        x, w = jnp.asarray(x), jnp.asarray(w)
+        np.testing.assert_allclose(both.jax.f(x, w), wanted.detach(), rtol=1e-12)
+        got = jax.grad(lambda x, w: (both.jax.f(x, w) ** 2).sum(), (0, 1))(x, w)
+    if wanted.requires_grad:
+        (wanted**2).sum().backward()
+    for one, other in zip(got, given, strict=True):
+        np.testing.assert_allclose(one, np.zeros_like(x) if other.grad is None else other.grad, rtol=1e-10, atol=1e-12)
 
 
 LEFT_ALONE = [

@@ -38,6 +38,16 @@ SAID = {
     "what may be a tensor, as one is made of it": (
         "def f(x):\n    index = torch.as_tensor(x)\n    return index.tolist() if bool(index.any()) else []\n"
     ),
+    "a mask that broadcasting hands on": (
+        "def f(a, x):\n    if a is None:\n        return torch.lgamma(1 + x)\n    mask = x != 0\n"
+        "    x, a, mask = torch.broadcast_tensors(x, a, mask)\n    return torch.exp(x[mask])\n"
+    ),
+    "a mask that compares unknown values": "def f(x: torch.Tensor, y):\n    mask = y > 3\n    return x[mask]\n",
+    "a mask made of masks": "def f(x: torch.Tensor, y):\n    low = y > 3\n    return x[~low & (y < 9)]\n",
+    "an unknown value, by a mask": "def f(x, y):\n    mask = x > y\n    return x[mask] * torch.exp(y)\n",
+    "an array that leaves JAX": (
+        "import jax\n\n\ndef f(x: torch.Tensor):\n    return jax.dlpack.from_dlpack(x.contiguous())\n"
+    ),
     "a slice that is written to": (
         "def f(n: int):\n    x = torch.linspace(0, 1, n)\n    i = torch.argmin(x - 0.3)\n    x[:i] = 1\n    return x\n"
     ),
@@ -50,6 +60,11 @@ UNSAID = {
     "numpy's arrays": (
         "def f(x: torch.Tensor):\n    low = np.ones(3)\n    return x.clone() if (low <= 0).all() else x.clone()\n"
     ),
+    "a table": (
+        "def f(x: torch.Tensor, i, n):\n    last = i == n - 1\n"
+        "    table = {True: 1, False: 0}\n    return x * table[last]\n"
+    ),
+    "a name of its own making": "def f(x: torch.Tensor, t, key):\n    key = ~key\n    return x * t[key]\n",
     "lists of tensors": "def f(x: list[torch.Tensor]):\n    return x.tolist()\n",
 }
 
@@ -117,3 +132,21 @@ def test_what_a_cache_keeps_is_made_outside_of_a_trace() -> None:
 )
 def test_type_with_a_dtype_is_a_tensors(call: str, expected: str) -> None:
     assert expected in convert(HEAD + f"def f(x, y):\n    return {call}\n").code
+
+
+CAST = """
+import torch
+from typing import cast
+
+
+def f(xs):
+    first = cast(torch.Tensor, xs[0]).device
+    return [x.to(first) for x in cast(list[torch.Tensor], xs)]
+"""
+
+
+def test_what_typing_calls_a_tensor_is_one() -> None:
+    done = convert(CAST)
+    assert not done.gaps
+    assert ".device" not in done.code
+    assert ".to(" not in done.code

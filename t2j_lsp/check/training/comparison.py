@@ -104,7 +104,7 @@ class OwnTraining:
                 moved = self._torch({**torch_request, "state": perturbed(torch_request["state"], seed)}).observed
                 chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
                 observed = {name: tree for name, tree in observed.items() if name not in chaotic}
-                allowed = trajectory(allowed, observed, moved, CARRIED * _MOST)
+                allowed = trajectory(allowed, observed, [moved], CARRIED * _MOST)
         for stage in ("numeric", "behavioral"):
             differences = compare_all({n: t for n, t in observed.items() if stage_of(n) == stage}, jax, (), allowed)
             if differences.observed:

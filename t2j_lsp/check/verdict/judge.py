@@ -84,8 +84,8 @@ class Evidence:
     """Differences between initial values; None where these were not compared."""
     compares_initial: bool = True
     """Whether initial values are to be PyTorch's."""
-    moved: Observations | None = None
-    """What torch observed from a perturbed state, which says how far optimizer steps carry rounding."""
+    moved: list[Observations] = field(default_factory=list)
+    """What torch observed from perturbed states, which says how far optimizer steps carry rounding."""
     rounded: dict[int, list[Observations]] = field(default_factory=dict)
     """By precision, what torch observed rounding otherwise, which says where rounding alone decides."""
 
@@ -156,7 +156,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
             judgement.undecided.append(f"torch's own float32 and float64 part, and {describe(behavioral.differences)}")
             behavioral.differences = []
         _behavioral(judgement, behavioral, bool(torch[64].parameters))
-        _generation(judgement, generated(torch, jax[64], moved))
+        _generation(judgement, generated(torch, jax[64], moved[0] if moved else None))
     if verdict.verdict is VerdictKind.EQUIVALENT and initial:
         judgement.difference = initial[0]
         return _different(judgement, list(initial))

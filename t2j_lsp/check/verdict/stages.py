@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,20 +138,22 @@ _MOST_CARRIED = 1e-6
 def trajectory(
     meaning: Callable[[str, NdArray, float], float],
     observed: Mapping[str, Any],
-    moved: Mapping[str, Any],
+    moved: Sequence[Mapping[str, Any]],
     most: float = _MOST_CARRIED,
 ) -> Callable[[str, NdArray, float], float]:
     """The bound after optimizer steps, in float64: that of ``meaning``, or what steps make of rounding.
 
     Gradients that agree to 1e-13 part on the way where Adam divides a small one by its own size. ``moved`` is what
-    torch observes from a state that is `PERTURBATION` away: what that makes of a parameter, rounding may make of it.
+    torch observes from states that are `PERTURBATION` away: what these make of a parameter, rounding may make of it.
     """
     carried: dict[str, float] = {}
-    for name in observed.keys() & moved.keys():
-        others = arrays_of(moved[name])
-        for path, array in arrays_of(observed[name]).items():
-            if path in others and others[path].shape == array.shape:
-                carried[name + path] = float(np.abs(as_float64(array) - as_float64(others[path])).max(initial=0.0))
+    for run in moved:
+        for name in observed.keys() & run.keys():
+            others = arrays_of(run[name])
+            for path, array in arrays_of(observed[name]).items():
+                if path in others and others[path].shape == array.shape:
+                    apart = float(np.abs(as_float64(array) - as_float64(others[path])).max(initial=0.0))
+                    carried[name + path] = max(carried.get(name + path, 0.0), apart)
 
     def allowed(name: str, values: NdArray, group: float) -> float:
         bound = most * scale_of(values, group)

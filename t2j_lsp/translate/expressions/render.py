@@ -293,6 +293,7 @@ class Calls:
                 return self._torch_call(node, fact.name)
             case Qual():
                 report_signatures(self.ctx, node, fact)
+                self._note_value(node, node.args[0] if fact.name.endswith(".from_dlpack") and node.args else None)
                 return self._library_call(node, fact.name)
             case Class():
                 return self._class_call(node, fact)

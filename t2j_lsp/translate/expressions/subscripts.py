@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask
 from t2j_lsp.translate.rule.facts import ListOf, Tensor
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
@@ -30,11 +31,14 @@ class Subscripts:
         """``x.max(1)[0]`` and ``x[[0, 2]]``: JAX takes no lists as indices."""
         if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
             return Piece(part.text, part.precedence)
-        if not isinstance(self.ctx.fact(node.value), Tensor) or not isinstance(node.ctx, ast.Load):
+        held = self.ctx.fact(node.value)
+        if not isinstance(node.ctx, ast.Load) or not isinstance(held, Tensor) and is_known(held):
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(is_mask(p, self.ctx.inference.facts) for p in parts) and self.code.is_traced:
+        if self.code.is_traced and any(map(self._may_be_mask, parts)):
             self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
+        if not isinstance(held, Tensor):
+            return None
         self._note_bounds(node, "Tensor.__getitem__")
         lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
         if not lists:
@@ -52,6 +56,20 @@ class Subscripts:
             for p in parts
         ]
         return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
+
+    def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
+        """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""
+        fact = self.ctx.fact(index)
+        if isinstance(fact, Tensor) or is_known(fact):
+            return is_mask(index, self.ctx.inference.facts)
+        match index:
+            case ast.UnaryOp(op=ast.Invert(), operand=inner):
+                return self._may_be_mask(inner, follow)
+            case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
+                return self._may_be_mask(left, follow) or self._may_be_mask(right, follow)
+            case ast.Name():
+                return follow and self._may_be_mask(self.code.origin(index), follow=False)
+        return is_mask(index, self.ctx.inference.facts)
 
     def index(self, target: ast.Subscript) -> str:
         """The index of a subscript that is written to, rendered."""

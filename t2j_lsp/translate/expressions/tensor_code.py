@@ -72,6 +72,17 @@ class TensorCode:
         kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
         return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
 
+    def origin(self, node: ast.expr) -> ast.expr:
+        """What a name was assigned, where that happens once."""
+        if not isinstance(node, ast.Name) or self.function is None:
+            return node
+        values = [
+            n.value
+            for n in ast.walk(self.function.node)
+            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+        ]
+        return values[0] if len(values) == 1 else node
+
     def _becomes_tensor(self, node: ast.Name) -> bool:
         """Whether a value of unknown kind is what a tensor is made of: ``torch.as_tensor(x)``, which takes one, too."""
         call = self.ctx.source.parents.get(node)

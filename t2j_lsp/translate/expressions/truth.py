@@ -58,7 +58,7 @@ class Truth:
             held = test.func.value
             if test.args or isinstance(held, ast.Constant):
                 return False
-            return self._is_said(self._origin(held)) or self._compares_unknowns(held)
+            return self._is_said(self.code.origin(held)) or self._compares_unknowns(held)
         return self.ctx.fact(test) == UNKNOWN and self._is_said(test)
 
     def _compares_unknowns(self, node: ast.expr) -> bool:
@@ -67,18 +67,6 @@ class Truth:
             return False
         facts = [self.ctx.fact(n) for n in ast.walk(node) if isinstance(n, ast.Name)]
         return any(fact == UNKNOWN for fact in facts) and not any(isinstance(fact, Object) for fact in facts)
-
-    def _origin(self, node: ast.expr) -> ast.expr:
-        """What a name was assigned, where that happens once."""
-        function = self.ctx.scope.function
-        if not isinstance(node, ast.Name) or function is None:
-            return node
-        values = [
-            n.value
-            for n in ast.walk(function.node)
-            if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-        ]
-        return values[0] if len(values) == 1 else node
 
     def _is_said(self, node: ast.expr) -> bool:
         called = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None

@@ -39,6 +39,7 @@ from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, name
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
+from .annotations import annotation_fact
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
 from .evidence import ParameterEvidence
@@ -81,6 +82,9 @@ class CallFacts:
                 return member
             return self.builtins().call(node, node.func.id, arguments)
         match function:
+            case Qual(name="typing.cast") if len(node.args) == 2:
+                stated = annotation_fact(node.args[0], lambda n: self.infer.expr(n, env))
+                return arguments[1] if stated == UNKNOWN else stated
             case Qual():
                 return self.library().call(node, function.name, arguments)
             case Class():

@@ -66,8 +66,12 @@ def _run(statement: ast.stmt) -> Iterator[str]:
 
 
 def _bases(statement: ast.stmt) -> Iterator[str]:
-    for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
-        yield from _read(base)
+    """The names that a class derives from, and those that the classes in its body do."""
+    if isinstance(statement, ast.ClassDef):
+        for base in statement.bases:
+            yield from _read(base)
+        for inner in statement.body:
+            yield from _bases(inner)
 
 
 def _is_hooked(node: ast.ClassDef) -> bool:

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.rngs import start_of_rngs
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .decorators import Decorators
@@ -75,10 +75,8 @@ class Functions:
             self.statements.block(node.body)
             if no_grad:
                 for inner in ast.walk(node):
-                    if isinstance(inner, ast.Return) and inner.value is not None:
-                        fact = self.ctx.fact(inner.value)
-                        if isinstance(fact, Tensor) and fact.dtype not in ("int", "bool"):
-                            self.no_gradient().wrap_return(inner)
+                    if isinstance(inner, ast.Return):
+                        self.no_gradient().wrap_return(inner, node)
         finally:
             self.ctx.scope.functions.pop()
         return True

@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .overwriting import Overwriting, assigned_names, writes_data
+from .overwriting import Overwriting, assigned_names, changed_in_place, overwritten, writes_data
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
 
@@ -34,16 +34,17 @@ class NoGradient:
             return
         used_later = _loads_after(around, node) - self._bound_first(node)
         names: list[str] = []
+        aliases: dict[str, str] = {}
         bound = self._bound_in_front_of_end(node, around)
         for inner in ast.walk(node):
-            if (
-                isinstance(inner, ast.Return)
-                and inner.value is not None
-                and _differentiable(self.ctx.fact(inner.value))
-            ):
-                self.wrap_return(inner)
+            if isinstance(inner, ast.Return):
+                self.wrap_return(inner, node)
             for target in assigned_names(inner):
                 if target.id not in used_later or target.id in names or not _differentiable(self.ctx.fact(target)):
+                    continue
+                source = self._source(inner, node)
+                if source is not None:
+                    aliases |= {target.id: source} if source else {}
                     continue
                 if target.id in bound or not isinstance(inner, ast.stmt) or not self._is_only_looped(inner, node):
                     names.append(target.id)
@@ -55,10 +56,10 @@ class NoGradient:
         # The new value is a leaf again in PyTorch: its gradient is the parameter's.
         kept = [f"{text}[...]" for text, trained in variables.items() if trained]
         kept += self.overwriting.names(node, used_later)
-        if names or kept:
+        if names or kept or aliases:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
-            self.overwriting.keep(node, node.body[-1], kept, stop)
+            self.overwriting.keep(node, node.body[-1], {text: text for text in kept} | aliases, stop)
 
     def _function_around(self, node: ast.stmt) -> ast.AST | None:
         """The function that a block stands in; the module for a block that moves into a train step."""
@@ -74,7 +75,8 @@ class NoGradient:
         kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
         kept += self.overwriting.names(node, _loads_after(function.node, node))
         if kept:
-            self.overwriting.keep(node, node, kept, f"{self.renderer.need('lax')}.stop_gradient")
+            stop = f"{self.renderer.need('lax')}.stop_gradient"
+            self.overwriting.keep(node, node, {text: text for text in kept}, stop)
 
     def _is_only_looped(self, inner: ast.stmt, node: ast.With | ast.AsyncWith) -> bool:
         """Whether a statement of a block stands in loops alone: branches may go, with what is put into them."""
@@ -106,11 +108,42 @@ class NoGradient:
             bound |= {name.id for name in assigned_names(later)} - read
         return bound
 
-    def wrap_return(self, node: ast.Return) -> None:
-        assert node.value is not None
-        start, end = self.ctx.source.span(node.value)
-        self.ctx.edits.add(start, start, f"{self.renderer.need('lax')}.stop_gradient(", 1)
+    def wrap_return(self, node: ast.Return, block: ast.stmt) -> None:
+        """What is returned carries no gradient; what was made outside of the block, or is written to, keeps its own."""
+        value = node.value
+        if value is None or not _differentiable(self.ctx.fact(value)):
+            return
+        held = changed_in_place(value)
+        whole = isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
+        outer = held is not None and held.id not in {n.id for part in ast.walk(block) for n in assigned_names(part)}
+        written = [n for part in ast.walk(block) if isinstance(part, ast.stmt) for n in overwritten(part)]
+        changed = outer and held is not None and any(n.id == held.id for n in written)
+        if outer and not changed and held is value:
+            return
+        stop = f"{self.renderer.need('lax')}.stop_gradient"
+        start, end = self.ctx.source.span(value)
+        self.ctx.edits.add(start, start, f"{stop}(", 1)
         self.ctx.edits.add(end, end, ")", 1)
+        if held is None or not outer or whole or self.overwriting.fills(block, held.id):
+            return
+        old = held.id
+        if changed:
+            old = self.ctx.names.fresh(f"old_{old}")
+            self.ctx.edits.insert_before(block, [f"{old} = {held.id}"])
+        self.ctx.edits.add(end, end, f" + ({old} - {stop}({old}))", 2)
+
+    def _source(self, statement: ast.AST, block: ast.stmt) -> str | None:
+        """The array of outside of a block that a statement writes to and gives another name.
+
+        Empty where nothing writes to it; None where the name is that of a value made in the block.
+        """
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (held := changed_in_place(value)) is not None:
+                inside = [n for n in ast.walk(block) if isinstance(n, ast.stmt)]
+                if held.id == name or any(n.id == held.id for part in inside for n in assigned_names(part)):
+                    return None
+                return held.id if any(n.id == held.id for part in inside for n in overwritten(part)) else ""
+        return None
 
     def _variables_written(self, node: ast.stmt) -> dict[str, bool]:
         """Parameters that get a value here and are read below, and buffers whose value could carry a gradient there.

@@ -27,7 +27,7 @@ class Overwriting:
     def names(self, node: ast.stmt, used_later: set[str]) -> list[str]:
         """The local arrays that are overwritten inside a statement and read behind it.
 
-        Not what a function outside of modules was given: it initializes that, and nothing is differentiated.
+        Not what a function outside of modules was given and fills: it initializes that, and nothing is differentiated.
         """
         function = self.ctx.scope.function
         if function is None or not self.code.is_traced:
@@ -41,9 +41,19 @@ class Overwriting:
         names: dict[str, None] = {}
         for statement in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
-                if name.id in used_later - given - bound and self._carries(name, function.node):
+                filled = name.id in given and self.fills(node, name.id)
+                if name.id in used_later - bound and not filled and self._carries(name, function.node):
                     names.setdefault(name.id)
         return list(names)
+
+    def fills(self, block: ast.stmt, name: str) -> bool:
+        """Whether what a block writes into an array reads no other arrays: initial values do not."""
+        for statement in (n for n in ast.walk(block) if isinstance(n, ast.stmt)):
+            if any(n.id == name for n in overwritten(statement)) or isinstance(statement, ast.Return):
+                read = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id != name)
+                if any(isinstance(self.ctx.fact(n), Tensor) for n in read):
+                    return False
+        return True
 
     def _carries(self, name: ast.Name, function: ast.AST) -> bool:
         """Whether an array may carry a gradient: one of floats that was computed from others, or given."""
@@ -65,11 +75,17 @@ class Overwriting:
                     for n in ast.walk(value))  # fmt: skip
         return calls or any(isinstance(fact, Tensor) and fact.dtype not in ("int", "bool") for fact in parts)
 
-    def keep(self, first: ast.stmt, last: ast.stmt, texts: list[str], stop: str) -> None:
-        """Between two statements, the arrays that ``texts`` name get new values, and keep their gradient."""
-        for text in texts:
-            old = self.ctx.names.fresh(f"old_{text.removesuffix('[...]').rpartition('.')[2]}")
-            self.ctx.edits.insert_before(first, [f"{old} = {text}"])
+    def keep(self, first: ast.stmt, last: ast.stmt, texts: dict[str, str], stop: str) -> None:
+        """Between two statements, the arrays that ``texts`` name get new values, and keep the gradient of their own.
+
+        Each is given with the array whose gradient it is: itself, or the one of which it becomes another name.
+        """
+        held: dict[str, str] = {}
+        for text, source in texts.items():
+            if source not in held:
+                held[source] = self.ctx.names.fresh(f"old_{source.removesuffix('[...]').rpartition('.')[2]}")
+                self.ctx.edits.insert_before(first, [f"{held[source]} = {source}"])
+            old = held[source]
             self.ctx.edits.insert_after(last, [f"{text} = {stop}({text}) + ({old} - {stop}({old}))"])
 
 
@@ -95,18 +111,15 @@ def assigned_names(node: ast.AST) -> Iterator[ast.Name]:
 def overwritten(statement: ast.stmt) -> Iterator[ast.Name]:
     """The names of arrays whose values a statement changes in place."""
     match statement:
-        case ast.Assign(targets=targets):
+        case ast.Assign(targets=targets, value=value):
             places: list[ast.expr] = [t for t in targets if not isinstance(t, ast.Name)]
+            if isinstance(value, ast.Call) and (changed := changed_in_place(value)) is not None:
+                places.append(changed)
         case ast.AugAssign(target=target):
             places = [target]
         case ast.Expr(value=ast.Call() as call):
-            methods: list[str] = []
-            place: ast.expr = call
-            while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
-                methods.append(place.func.attr)
-                place = place.func.value
-            changes = all(m.endswith("_") and not m.endswith("__") for m in methods) and bool(methods)
-            places = [place] if changes and not {*methods} & (_RESHAPING | _FLAGS) else []
+            place = _written_by(call)
+            places = [place] if place is not None else []
         case _:
             places = []
     for place in places:
@@ -114,6 +127,23 @@ def overwritten(statement: ast.stmt) -> Iterator[ast.Name]:
             place = place.value
         if isinstance(place, ast.Name):
             yield place
+
+
+def changed_in_place(value: ast.expr) -> ast.Name | None:
+    """The ``y`` of ``y`` and ``y.mul_(2).add_(1)``: what an expression gives, and changes the values of, if any."""
+    place = _written_by(value) if isinstance(value, ast.Call) else value
+    return place if isinstance(place, ast.Name) else None
+
+
+def _written_by(call: ast.Call) -> ast.expr | None:
+    """What a chain of methods changes in place: ``y[0]`` of ``y[0].mul_(2).add_(1)``."""
+    methods: set[str] = set()
+    place: ast.expr = call
+    while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
+        methods.add(place.func.attr)
+        place = place.func.value
+    changes = all(m.endswith("_") and not m.endswith("__") for m in methods) and bool(methods)
+    return place if changes and not methods & (_RESHAPING | _FLAGS) else None
 
 
 def writes_data(statement: ast.stmt) -> bool:

@@ -91,6 +91,8 @@ class Runs:
         self.fixed: set[int] = set()
         """Places of inputs that are called without gradients."""
         self.undifferentiable: set[int] = set()
+        self.refilled: set[str] = set()
+        """Inputs that the last call wrote to without gradients: theirs are then of the new values, not of the given."""
         self.one_call = 0.0
         """Seconds of a call in evaluation mode."""
 
@@ -102,6 +104,7 @@ class Runs:
     def call(self, mode: str, leaf_gradients: bool = False, seed: int = 0) -> tuple[Any, dict[str, torch.Tensor]]:
         """The output, and the float inputs as leaves of the graph, by their place among the arguments."""
         roots: dict[str, torch.Tensor] = {}
+        given: dict[str, torch.Tensor] = {}
         counter = iter(range(100_000))
 
         def fresh(item: Any) -> Any:
@@ -109,7 +112,9 @@ class Runs:
             if not differentiable(item) or not leaf_gradients or index in self.fixed:
                 return item
             roots[f"input {index}"] = root = item.requires_grad_()
-            return root.clone()  # A leaf of the graph must not be written to in place; the program may do that.
+            # A leaf of the graph must not be written to in place; the program may do that.
+            given[f"input {index}"] = clone = root.clone()
+            return clone
 
         args = realise(self.inputs.args, self.namespace, self.wide)
         kwargs = realise(self.inputs.kwargs, self.namespace, self.wide)
@@ -117,8 +122,10 @@ class Runs:
         if isinstance(self.model, nn.Module):
             self.model.train(mode == "train")
         with recording(self.seed + seed) as tape:
+            before = {name: clone.grad_fn for name, clone in given.items()}
             output = self.model(*args, **kwargs)
         self.tapes.setdefault(mode, tape.entries)
+        self.refilled = {n for n, clone in given.items() if clone._version and clone.grad_fn is before[n]}
         return output, roots
 
     def differentiated(self, mode: str) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -252,7 +259,8 @@ class Runs:
         """Gradients of a function's inputs."""
         output, roots = self.differentiated("eval")
         gradients = self._backward(self.loss(output), list(roots.values()))
-        return {f"gradient of {n}": to_array(g) for n, g in zip(roots, gradients, strict=True)}
+        named = zip(roots, gradients, strict=True)
+        return {f"gradient of {n}": to_array(g) for n, g in named if n not in self.refilled}
 
     def _backward(self, loss: torch.Tensor | None, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Gradients of ``tensors``: zero where none reaches them, where a tensor's ``grad`` stays None."""

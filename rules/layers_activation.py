@@ -32,9 +32,9 @@ for name, function, arguments in (
 def _gelu(call: Call) -> Piece | None:
     match call.literal("approximate"):
         case "none":
-            return call.emit("functools.partial(nnx.gelu, approximate=False)")
+            return call.emit("lambda x: nnx.gelu(x, approximate=False)")
         case "tanh":
-            return call.emit("functools.partial(nnx.gelu, approximate=True)")
+            return call.emit("lambda x: nnx.gelu(x, approximate=True)")
         case _:
             return None
 
@@ -61,7 +61,7 @@ layer(
     random=False,
     result=SAME,
     elementwise=True,
-    jax="functools.partial(nnx.gelu, approximate=False)",
+    jax="lambda x: nnx.gelu(x, approximate=False)",
 )
 layer(
     "torch.nn.LeakyReLU(negative_slope=0.01, inplace=False)",

@@ -114,6 +114,11 @@ def conv_transpose_channels_first(rank: int) -> Build:
     return _conv_transpose(rank, "ChannelsFirstConvTranspose", lambda call, area: "")
 
 
+def conv_transpose_short(rank: int) -> Build:
+    """nnx.ConvTranspose by a function that has PyTorch's kernel and initial values."""
+    return _conv_transpose(rank, "transposed_conv", lambda call, area: "")
+
+
 def _conv_transpose(rank: int, head: str, options: Callable[[Call, int], str]) -> Build:
     """It is padded by what the kernel reaches over the border without PyTorch's padding, which crops."""
 
@@ -211,7 +216,7 @@ def mean_channels_last(rank: int) -> Build:
         if not _is_mean(call, rank):
             return None
         axes = "-2" if rank == 1 else str(tuple(range(-rank - 1, -1)))
-        return call.emit(f"functools.partial(jnp.mean, axis={axes}, keepdims=True)")
+        return call.emit(f"lambda x: jnp.mean(x, axis={axes}, keepdims=True)")
 
     return build
 
@@ -222,7 +227,7 @@ def mean_or_pool(rank: int) -> Build:
     def build(call: Call) -> Piece | None:
         if _is_mean(call, rank):
             axes = "-1" if rank == 1 else str(tuple(range(-rank, 0)))
-            return call.emit(f"functools.partial(jnp.mean, axis={axes}, keepdims=True)")
+            return call.emit(f"lambda x: jnp.mean(x, axis={axes}, keepdims=True)")
         return pool(call)
 
     pool = pool_function(f"adaptive_avg_pool{rank}d")
@@ -247,6 +252,7 @@ for rank in (1, 2, 3):
         f"torch.nn.ConvTranspose{rank}d{TRANSPOSE}",
         channels_last=conv_transpose_channels_last(rank),
         channels_first=conv_transpose_channels_first(rank),
+        short=conv_transpose_short(rank),
         spatial=rank,
         flax="nnx.ConvTranspose",
         attributes={"weight": "kernel"},

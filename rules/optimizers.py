@@ -23,6 +23,9 @@ INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
 SPEED = ("foreach", "fused", "capturable")
 
 
+OPTIMIZER = "nnx.Optimizer({target}, {tx}, wrt=nnx.Param)"
+
+
 class Unsure(Exception):
     """An option that no transformation can be chosen by."""
 
@@ -284,7 +287,7 @@ def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
 
 
 def optimizer(call: Call, links: Links) -> Piece | Refusal:
-    """``nnx.Optimizer(model, transformation, wrt=nnx.Param)``."""
+    """``nnx.Optimizer(model, transformation, wrt=nnx.Param)``, with a name for the transformation where it is long."""
     plan = call.site.optimizer
     if plan is None or not plan.target:
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_TARGET)
@@ -295,7 +298,10 @@ def optimizer(call: Call, links: Links) -> Piece | Refusal:
         text = transformation(call, links, plan, extra)
     except Unsure as problem:
         return call.refuse(str(problem))
-    return call.emit(f"nnx.Optimizer({{target}}, {text}, wrt=nnx.Param)", **extra)
+    made = call.emit(text, **extra)
+    whole = call.emit(OPTIMIZER, tx=made, **extra)
+    named = call.site.hoist(made, "tx") if call.site.lines(whole.text) > 1 else None
+    return whole if named is None else call.emit(OPTIMIZER, tx=named, **extra)
 
 
 NO_TARGET = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."

@@ -105,6 +105,12 @@ def conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nn
     return nnx.Conv(inputs, outputs, kernel, **uniform_init(fan_in), **options)
 
 
+def transposed_conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nnx.ConvTranspose:
+    """`nnx.ConvTranspose` with PyTorch's kernel and initial values, uniform in +-1/sqrt(fan_in)."""
+    options |= uniform_init(outputs * math.prod(kernel))
+    return nnx.ConvTranspose(inputs, outputs, kernel, transpose_kernel=True, **options)
+
+
 class ConvNd(nnx.Conv):
     """`nnx.Conv` with PyTorch's constructor, axes `(N, C, *spatial)` at the border, and initialisation.
 

@@ -62,9 +62,9 @@ def grad_norm(grads: Any, norm_type: float = 2.0) -> jax.Array:
 
 def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any) -> None:
     """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`."""
-    for _, hyperparameter in optax.tree.get_all_with_path(optimizer.opt_state, name):
-        dtype = jnp.result_type(hyperparameter[...], float)  # one that began as a whole number is an integer
-        hyperparameter.set_value(jnp.asarray(value, dtype))
+    for _, held in optax.tree.get_all_with_path(optimizer.opt_state, name):
+        # one that began as a whole number is an integer
+        held.set_value(jnp.asarray(value, jnp.result_type(held[...], float)))
 
 
 class LRScheduler:
@@ -76,9 +76,8 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer: nnx.Optimizer, **schedules: Callable[[float], Any]):
-        self.optimizer = optimizer
-        self.schedules = schedules
-        self.step(0)
+        self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
+        self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count, or to `epoch`."""
@@ -106,9 +105,8 @@ class GroupLRScheduler:
     """
 
     def __init__(self, optimizer: nnx.Optimizer, schedules: dict[str, Callable[[float], Any]]):
-        self.optimizer = optimizer
-        self.schedules = schedules
-        self.step(0)
+        self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
+        self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count, or to `epoch`."""

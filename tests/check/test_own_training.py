@@ -82,14 +82,14 @@ def test_a_right_conversion_is_trained_as_its_file_trains_it(trained: TrainingCh
 MISTAKES = [
     ("label_smoothing=0.1", "label_smoothing=0.2", "criterion"),
     ("functools.partial(cross_entropy, label_smoothing=0.1)", "cross_entropy", "criterion"),
-    (", momentum=0.9)", ", momentum=0.8)", "optimizer"),
-    (", momentum=0.9)", ", momentum=0.9, nesterov=True)", "optimizer"),
-    ("add_decayed_weights(5e-2)", "add_decayed_weights(5e-3)", "optimizer"),
-    ("optax.add_decayed_weights(5e-2),", "", "optimizer"),
+    (", momentum=0.9)", ", momentum=0.8)", "tx"),
+    (", momentum=0.9)", ", momentum=0.9, nesterov=True)", "tx"),
+    ("add_decayed_weights(5e-2)", "add_decayed_weights(5e-3)", "tx"),
+    ("optax.add_decayed_weights(5e-2),", "", "tx"),
     ("cosine_annealing(0.1, 10)", "cosine_annealing(0.1, 11)", "scheduler"),
     ("cosine_annealing(0.1, 10)", "cosine_annealing(0.01, 10)", "scheduler"),
     ("cosine_annealing(0.1, 10)", "optax.cosine_decay_schedule(0.1, 10)", "scheduler"),
-    (", momentum=0.9)", ", momentums=0.9)", "optimizer"),
+    (", momentum=0.9)", ", momentums=0.9)", "tx"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_mistake_in_the_training_is_seen_at_its_line(
     verdict = trained(HEAD + MAIN, (old, new))
     assert verdict.verdict is VerdictKind.DIFFERENT
     torch, jax = placed(verdict, tmp_path)
-    assert torch.startswith(f"{what} = ") and jax.startswith(f"{what} = "), verdict.reason
+    assert torch.startswith(f"{what.replace('tx', 'optimizer')} = ") and jax.startswith(f"{what} = "), verdict.reason
 
 
 SCRIPT = """

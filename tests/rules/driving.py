@@ -93,6 +93,9 @@ class FakeSite:
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
         return Piece(f"{hint}2")
 
+    def lines(self, text: str) -> int:
+        return 1
+
     def rngs(self) -> str:
         return "rngs"
 

@@ -131,7 +131,7 @@ CHAINS = {
     ),
     "the mean behind convolutions": (
         "self.net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))",
-        "functools.partial(jnp.mean, axis=(-3, -2), keepdims=True)",
+        "lambda x: jnp.mean(x, axis=(-3, -2), keepdims=True)",
     ),
     "images made of features": (
         "self.net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 6 * 9, 24), nn.ReLU(), nn.Unflatten(1, (2, 3, 4)),"

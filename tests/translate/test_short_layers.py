@@ -31,6 +31,17 @@ CONV = """class Net(nn.Module):
     def forward(self, x):
         return self.second(self.reduce(x))
 """
+TRANSPOSE = """class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.ConvTranspose2d(width * 2, width * 4, 3, stride=2, padding=1, output_padding=1, bias=False),
+            nn.ConvTranspose2d(width * 4, 5, (3, 2), stride=2),
+        )
+
+    def forward(self, x):
+        return self.net(x)
+"""
 
 
 def test_layers_that_dont_fit_into_their_lines_are_made_by_a_function() -> None:
@@ -42,17 +53,20 @@ def test_layers_that_dont_fit_into_their_lines_are_made_by_a_function() -> None:
     wanted = "conv(width * 2, width * 4, (3, 3), strides=stride, padding=1, use_bias=False, rngs=rngs)"
     assert "".join(wanted.split()) in "".join(convolutions.split())
     assert "self.second = conv(width * 4, 6, (3, 2), padding=0, feature_group_count=2, rngs=rngs)\n" in convolutions
+    transposed = convert(HEAD + TRANSPOSE).code
+    assert "transposed_conv(width * 4, 5, (3, 2), strides=2, padding=((2, 2), (1, 1)), rngs=rngs)" in transposed
+    assert "return nnx.ConvTranspose(inputs, outputs, kernel, transpose_kernel=True, **options)\n" in transposed
 
 
-@pytest.mark.parametrize(
-    ("source", "shape"), [(LINEAR, (5, 6)), (CONV, (2, 6, 9, 7))], ids=["linear layers", "convolutions"]
-)
+@pytest.mark.parametrize(("source", "shape"), [(LINEAR, (5, 6)), (CONV, (2, 6, 9, 7)), (TRANSPOSE, (2, 6, 4, 3))])
 def test_they_are_the_same_layers(source: str, shape: tuple[int, ...]) -> None:
-    pair = sides(HEAD + source, f"short_{len(shape)}")
+    pair = sides(HEAD + source, f"short_{len(source)}")
     module = pair.jax.Net(3, rngs=nnx.Rngs(0))
     with jax.enable_x64(True):
         compare(randomized(pair.torch.Net(3)), module, [np.random.default_rng(0).normal(size=shape)], jit=True)
-    assert {type(m) for _, m in nnx.iter_modules(module)} <= {type(module), nnx.Linear, nnx.Conv}
+    assert {type(m) for _, m in nnx.iter_modules(module)} <= {
+        *(type(module), nnx.Sequential, nnx.List, nnx.Linear, nnx.Conv, nnx.ConvTranspose)
+    }
 
 
 def test_one_layer_is_written_out() -> None:

@@ -107,8 +107,7 @@ def test_the_step_of_a_function_with_its_loop() -> None:
 def train_step(model, optimizer, data, target):
     def loss_fn(model):
         output = model(data)
-        loss = nll_loss(output, target)
-        return loss
+        return nll_loss(output, target)
 
     loss, grads = nnx.value_and_grad(loss_fn)(model)
     optimizer.update(model, grads)
@@ -122,6 +121,28 @@ def train(args, model, device, train_loader, optimizer, epoch):
         loss = train_step(model, optimizer, data, target)
 """
     )
+
+
+def test_an_optimizer_that_is_too_long_has_a_name_for_its_transformation() -> None:
+    source = """from torch import nn
+import torch
+
+model = nn.Linear(3, 2)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, betas=(0.8, 0.95), weight_decay=0.1)
+short = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+    code = translate(source).code
+    assert "tx = optax.adamw(0.05, b1=0.8, b2=0.95, weight_decay=0.1)\n" in code
+    assert "optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)\n" in code
+    assert "short = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)\n" in code
+    one_line = source.replace("betas=(0.8, 0.95), ", "")
+    assert "nnx.Optimizer(model, optax.adamw(0.05, weight_decay=0.1), wrt=nnx.Param)\n" in translate(one_line).code
+
+
+def test_what_only_annotations_would_import_is_left_out_of_a_scheduler() -> None:
+    code = translate((SCRIPTS / "accumulate.py").read_text(encoding="utf-8")).code
+    assert "def __init__(self, optimizer: nnx.Optimizer, **schedules):\n" in code
+    assert "typing" not in code and "collections.abc" not in code
 
 
 def test_two_optimizers_make_two_steps() -> None:
@@ -138,8 +159,7 @@ def discriminator_step(discriminator, optimizer_D, imgs, valid, gen_imgs, fake):
         # Measure discriminator's ability to classify real from generated samples
         real_loss = adversarial_loss(discriminator(imgs), valid)
         fake_loss = adversarial_loss(discriminator(lax.stop_gradient(gen_imgs)), fake)
-        d_loss = (real_loss + fake_loss) / 2
-        return d_loss
+        return (real_loss + fake_loss) / 2
 
     d_loss, grads = nnx.value_and_grad(loss_fn)(discriminator)
     optimizer_D.update(discriminator, grads)

@@ -55,6 +55,14 @@ class Recipe:
     before: tuple[tuple[str, int], ...] = ()
     """Statements of whoever calls the function around them, which read the command line that it is given."""
 
+    def placed(self, kind: str, line: int) -> Recipe:
+        """The recipe with another line for where one of the three is made, if there is only one place."""
+        choices = self.choices.get(kind, ())
+        if len(choices) > 1:
+            return self
+        moved = {kind: tuple((called, line) for called, _ in choices)} if choices else {}
+        return replace(self, lines={**self.lines, kind: line}, choices={**self.choices, **moved})
+
     def chosen(self, kind: str, called: str) -> int:
         """Which of several is the one that a run made, by what was called."""
         return next((i for i, (name, _) in enumerate(self.choices.get(kind, ())) if name == called), 0)

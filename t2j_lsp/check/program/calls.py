@@ -159,6 +159,19 @@ def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
+def given_back(statement: ast.stmt, body: Sequence[ast.stmt]) -> ast.stmt | None:
+    """``loss = f(x)`` for ``loss, grads = nnx.value_and_grad(loss_fn)(model)``, where ``loss_fn`` returns ``f(x)``."""
+    match statement:
+        case ast.Assign(
+            [ast.Tuple([ast.Name() as loss, _])],
+            ast.Call(ast.Call(ast.Attribute(attr="value_and_grad"), [ast.Name(function)], [])),
+        ):
+            made = [s for s in body if isinstance(s, ast.FunctionDef) and s.name == function]
+            if len(made) == 1 and isinstance(last := made[0].body[-1], ast.Return) and last.value is not None:
+                return ast.copy_location(ast.Assign([loss], last.value), last)
+    return None
+
+
 def _calls_in(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:

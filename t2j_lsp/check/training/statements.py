@@ -18,7 +18,7 @@ from t2j_lsp.check.arguments.recipes import (
     cut,
     ignored_by,
 )
-from t2j_lsp.check.program.calls import flat
+from t2j_lsp.check.program.calls import flat, given_back
 from t2j_lsp.check.program.frames import Frame, Imported, calls_method, frames, mentions
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.scopes import ModuleScope, bound, changed
@@ -94,6 +94,8 @@ def training_of(torch: Slicer, jax: Slicer, item: CheckedObject) -> TrainingReci
             torch_recipe = torch_recipe if len(kept) == len(wanted) else cut(torch, frame, model, kept)
             variable, trained = _model_of(jax_frame, jax_names, model)
             jax_recipe = replace(cut(jax, jax_frame, variable, jax_names, torch_recipe.given), trained=trained)
+            if (place := _transformation(jax_frame, jax_names)) is not None:
+                jax_recipe = jax_recipe.placed(OPTIMIZER, place)
             if CRITERION not in wanted:
                 torch_recipe, jax_recipe = _with_loss(torch_recipe, jax_recipe, torch.scope, jax.scope, names)
             torch_recipe = _clipping(torch_recipe, jax_recipe, torch.scope)
@@ -251,6 +253,15 @@ def _model_of(frame: Frame, wanted: Wanted, otherwise: str) -> tuple[str, str]:
     return otherwise, otherwise
 
 
+def _transformation(frame: Frame, wanted: Wanted) -> int | None:
+    """The line of the only statement that makes ``tx``, where the optimizer is ``nnx.Optimizer(model, tx, ...)``."""
+    for _, name, call in frame.assignments():
+        if name == wanted[OPTIMIZER][0] and len(call.args) == 2 and isinstance(tx := call.args[1], ast.Name):
+            made = [s.lineno for s in frame.statements if tx.id in bound(s)]
+            return made[0] if len(made) == 1 else None
+    return None
+
+
 def _with_loss(
     torch_recipe: Recipe, jax_recipe: Recipe, torch: ModuleScope, jax: ModuleScope, names: Imported
 ) -> tuple[Recipe, Recipe]:
@@ -271,7 +282,7 @@ def _loss_calls(scope: ModuleScope) -> list[tuple[str, ast.Call]]:
     nodes = [n for s in scope.body for n in ast.walk(s)]
     for body in (scope.body, *(n.body for n in nodes if isinstance(n, ast.FunctionDef))):
         for statement in flat(body):
-            match statement:
+            match given_back(statement, body) or statement:
                 case ast.Assign([ast.Name(name)], ast.Call(args=[output, target]) as call) if "loss" in name:
                     plain = all(isinstance(k.value, ast.Constant) for k in call.keywords)
                     again = sum(name in bound(s) for s in flat(body)) > 1

@@ -23,6 +23,7 @@ from t2j_lsp.translate.rule.record import (
     Rule,
     Signature,
 )
+from t2j_lsp.translate.source.width import line_limit, lines_with
 
 from .axisless import of_vectors, without_axes
 from .context import Context
@@ -121,6 +122,10 @@ class CallSite:
         name = self.ctx.names.fresh(hint)
         current.before.append(f"{name} = {assigned(piece)}")
         return Piece(name)
+
+    def lines(self, text: str) -> int:
+        lines = self.ctx.source.text.splitlines()
+        return lines_with(lines, self.node, text, line_limit(lines))
 
     def rngs(self) -> str:
         return rngs_expression(self.ctx)

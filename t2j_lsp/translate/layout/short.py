@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.layer import LAYERS, Build, LayerRule
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.source.width import line_limit
+from t2j_lsp.translate.source.width import line_limit, lines_with
 
 from .chains import silent_call
 from .marks import Layout
@@ -44,9 +44,7 @@ def _saved(inference: Inference, node: ast.Call, layer: LayerRule, limit: int) -
     if long is None or short is None:
         return 0
     lines = inference.source.text.splitlines()
-    before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-    after = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].decode()
-    return _lines(before, long, after, limit) - _lines(before, short, after, limit)
+    return lines_with(lines, node, long, limit) - lines_with(lines, node, short, limit)
 
 
 def _text(inference: Inference, node: ast.Call, layer: LayerRule, form: Build | None) -> str | None:
@@ -55,15 +53,3 @@ def _text(inference: Inference, node: ast.Call, layer: LayerRule, form: Build | 
         return None
     piece = form(silent_call(inference, layer.signature, bound, node))
     return piece.text if isinstance(piece, Piece) else None
-
-
-def _lines(before: str, call: str, after: str, limit: int) -> int:
-    """On how many lines a call stands that is broken at its bracket."""
-    if len(before) + len(call) + len(after) <= limit:
-        return 1
-    arguments = call[call.index("(") + 1 : -1]
-    indent = len(before) - len(before.lstrip()) + 4
-    if indent + len(arguments) <= limit:
-        return 3
-    made = ast.parse(call, mode="eval").body
-    return 2 + (len(made.args) + len(made.keywords) if isinstance(made, ast.Call) else 0)

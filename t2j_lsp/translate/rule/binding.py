@@ -202,6 +202,9 @@ class SilentSite:
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
         return piece
 
+    def lines(self, text: str) -> int:
+        return 1
+
     def rngs(self) -> str:
         return "rngs"
 

@@ -91,6 +91,10 @@ class Site(Protocol):
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
         """Bind ``piece`` to a fresh name in a statement before this one; None where that can't be done."""
 
+    def lines(self, text: str) -> int:
+        """On how many lines the statement stands with ``text`` in place of the call."""
+        ...
+
     def rngs(self) -> str:
         """The expression for the ``nnx.Rngs`` in reach; the enclosing functions are given one."""
 

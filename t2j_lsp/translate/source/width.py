@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Sequence
 
 MIN_WIDTH, MAX_WIDTH = 88, 120
 
@@ -12,3 +13,17 @@ def line_limit(lines: Iterable[str]) -> int:
     return min(
         MAX_WIDTH, max([MIN_WIDTH, *(len(line) for line in lines if not line.lstrip().startswith(("#", '"', "'")))])
     )
+
+
+def lines_with(lines: Sequence[str], node: ast.expr, call: str, limit: int) -> int:
+    """On how many lines a call stands in the place of a node of the source, broken at its bracket if it is too long."""
+    before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+    after = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].decode()
+    if len(before) + len(call) + len(after) <= limit:
+        return 1
+    arguments = call[call.index("(") + 1 : -1]
+    indent = len(before) - len(before.lstrip()) + 4
+    if indent + len(arguments) <= limit:
+        return 3
+    made = ast.parse(call, mode="eval").body
+    return 2 + (len(made.args) + len(made.keywords) if isinstance(made, ast.Call) else 0)

@@ -16,7 +16,7 @@ from .flow import DataFlow
 from .inputs import Input, Inputs
 from .objects import Objects, VariableScope
 from .step_calls import Refused, StepCall, clip_kind
-from .text import converted, indented, lead_comments, rendered
+from .text import converted, indented, lead_comments, rendered, returned_at_once
 from .trees import Trees
 from .update import Update
 
@@ -266,7 +266,8 @@ class _Composer:
     def _loss_body(self) -> list[str]:
         before = [line for lines, _ in self.body.losses for line in lines]
         total = " + ".join(loss for _, loss in self.body.losses)
-        return [*self.body.lines, *before, f"return {total}{self._aux(', ')}"]
+        lines = [*self.body.lines, *before, f"return {total}{self._aux(', ')}"]
+        return lines if self.body.results else returned_at_once(lines)
 
     def _aux(self, lead: str) -> str:
         results = self.body.results

@@ -79,6 +79,18 @@ def indented(lines: Sequence[str], indent: str) -> list[str]:
     return [f"{indent}{line}" if line else "" for line in lines]
 
 
+def returned_at_once(lines: list[str]) -> list[str]:
+    """The lines of a function that end ``return f(x)`` where they were ``loss = f(x)`` and ``return loss``."""
+    match ast.parse("def f():\n" + "\n".join(indented(lines, " "))).body:
+        case [
+            ast.FunctionDef(body=[*_, ast.Assign([ast.Name(name)], lineno=line) as made, ast.Return(ast.Name(last))])
+        ]:
+            head = f"{name} = "
+            if name == last and lines[line - 2].startswith(head) and made.end_lineno == len(lines):
+                return [*lines[: line - 2], "return " + lines[line - 2].removeprefix(head), *lines[line - 1 : -1]]
+    return lines
+
+
 def lead_lines(source: Source, node: ast.stmt, previous: int) -> list[str]:
     """The lines between line ``previous`` and a statement: comments and blank lines, without indentation."""
     decorators = getattr(node, "decorator_list", None) or ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -106,6 +107,11 @@ class _Annotations(Transformer):
 
     def _goes(self, annotation: cst.Annotation | None) -> bool:
         if annotation is None or self.names is None:
-            return annotation is not None and not self.kept & {*self.functions}
-        code = cst.Module([]).code_for_node(annotation.annotation)
-        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(ast.parse(code, mode="eval")))
+            shown = self.kept & {*self.functions}
+            return annotation is not None and not (shown and LIBRARIES & set(re.findall(r"\w+", _code(annotation))))
+        code = ast.parse(_code(annotation), mode="eval")
+        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(code))
+
+
+def _code(annotation: cst.Annotation) -> str:
+    return cst.Module([]).code_for_node(annotation.annotation)

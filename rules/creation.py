@@ -217,7 +217,7 @@ def tensor(call: Call) -> Piece:
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
 
-trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor")
+trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor", "torch.from_numpy")
 trait(Trait.ONES, "torch.ones", "torch.ones_like")
 
 

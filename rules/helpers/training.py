@@ -37,7 +37,7 @@ def zero_gradients(module: nnx.Module) -> nnx.State:
 
 @nnx.jit
 def apply_gradients(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.State) -> None:
-    """Updates a module's parameters by gradients that were added up."""
+    """Updates a module's parameters by gradients that were computed before."""
     optimizer.update(module, grads)
 
 

@@ -79,3 +79,46 @@ def test_a_forward_pass_that_draws_outside_of_jax_is_not_compiled(drawn: str) ->
 def test_a_seed_is_no_draw() -> None:
     done = convert(TEXT.format(drawn="1.0").replace("net = Net()", "random.seed(0)\nnp.random.seed(0)\nnet = Net()"))
     assert not done.gaps and all(finding.code != "value-needed" for finding in done.findings)
+
+
+ROWS = """\
+import numpy as np
+import torch
+import torch.nn as nn
+
+net = nn.Linear(3, 2)
+rows = np.ones((8, 3), dtype=np.float32)
+x, y = torch.from_numpy(rows), torch.zeros(8, dtype=torch.long)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(4):
+    order = np.random.permutation(8)
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy({taken})
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "passed"),
+    [
+        ("net(x[order]), y[order]", "train_step(net, optimizer, x[order], y[order])"),
+        ("net(torch.from_numpy(rows[order])), y", "train_step(net, optimizer, jnp.asarray(rows[order]), y)"),
+        ("net(torch.tensor(rows)), y", "train_step(net, optimizer, jnp.array(rows), y)"),
+    ],
+)
+def test_arrays_of_numpy_become_arrays_before_the_step(taken: str, passed: str) -> None:
+    done = convert(ROWS.format(taken=taken))
+    assert not done.gaps
+    assert passed in done.code.replace("\n    ", "")
+
+
+def test_a_list_of_numbers_is_passed_as_one_array() -> None:
+    text = ROWS.format(taken="net(x), torch.tensor(labels)").replace("for i", "labels = [1, 0] * 4\nfor i")
+    done = convert(text)
+    assert not done.gaps and "train_step(net, optimizer, x, jnp.array(labels))" in done.code
+
+
+def test_an_array_of_numpy_that_the_loss_computes_with_is_told() -> None:
+    done = convert(ROWS.format(taken="net(x * rows[order]), y"))
+    assert any("an array of numpy" in gap.reason for gap in done.gaps), [g.reason for g in done.gaps]

@@ -137,8 +137,13 @@ class Inputs:
     # --- an array that is made on the spot ---------------------------------------------------------------------------
 
     def _made_of_values(self, node: ast.expr, exposed: set[str]) -> ast.Call | None:
-        """``torch.tensor([index[word]])`` around a value that no compiled function takes, made of such values only."""
-        if self.ctx.fact(node) not in (UNKNOWN, STR) and not isinstance(self.ctx.fact(node), UnknownParameter):
+        """``torch.tensor([index[word]])`` around a value that no compiled function takes, made of such values only.
+
+        So ``torch.from_numpy(rows[order])``: numpy's functions take no arrays that are traced; and
+        ``torch.tensor(actions)``: a list's numbers would be an argument each.
+        """
+        fact = self.ctx.fact(node)
+        if fact not in (UNKNOWN, STR) and not isinstance(fact, UnknownParameter) and not _whole(fact):
             return None
         place: ast.AST | None = node
         while place is not None and not isinstance(place, ast.stmt | ast.Lambda):
@@ -150,7 +155,8 @@ class Inputs:
 
     def _of_values(self, call: ast.Call, exposed: set[str]) -> bool:
         """Whether a call takes lists of values that are known before the step, looked up by others."""
-        if not isinstance(call.args[0], ast.List | ast.ListComp):
+        whole = any(_whole(self.ctx.fact(node)) for node in ast.walk(call.args[0]) if isinstance(node, ast.expr))
+        if not whole and not isinstance(call.args[0], ast.List | ast.ListComp):
             return False
         own = {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and not _is_load(n)}
         for node in ast.walk(call):
@@ -159,10 +165,13 @@ class Inputs:
                     return False
                 if node.id not in exposed:
                     return False
-        return any(isinstance(node, ast.Subscript) for node in ast.walk(call))
+        return whole or any(isinstance(node, ast.Subscript) for node in ast.walk(call))
 
     def _part_of_array(self, node: ast.expr, exposed: set[str]) -> ast.Subscript | None:
-        """``x[i:i + 16]`` around a name in it, passed as a whole: a step that is given ``i`` is compiled for each."""
+        """``x[i:i + 16]`` around a name in it, passed as a whole: a step that is given ``i`` is compiled for each.
+
+        So ``x[order]`` with an array of numpy, which may be a mask: its shape isn't known in a compiled function.
+        """
         place: ast.AST | None = node
         while isinstance(place, ast.expr | ast.Slice):
             match place:
@@ -174,30 +183,38 @@ class Inputs:
 
     def _varies(self, part: ast.Subscript, exposed: set[str]) -> bool:
         """Whether a part of an array is cut by numbers that are known before the step, and change."""
-        if not any(isinstance(n, ast.Slice) for n in ast.walk(part.slice)):
+        numpy = any(_is_numpy(self.ctx.fact(n)) for n in ast.walk(part.slice) if isinstance(n, ast.Name))
+        if not numpy and not any(isinstance(n, ast.Slice) for n in ast.walk(part.slice)):
             return False
         names = [n for n in ast.walk(part.slice) if isinstance(n, ast.Name) and not hasattr(builtins, n.id)]
         if any(isinstance(n, ast.Attribute | ast.Lambda | ast.comprehension) for n in ast.walk(part.slice)):
             return False
         if not all(n.id in exposed and not isinstance(self.ctx.fact(n), Tensor) for n in names):
             return False
-        return any(n.id in self.local or not self.constant(n.id) for n in names)
+        return numpy or any(n.id in self.local or not self.constant(n.id) for n in names)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, found: dict[str, Input]) -> None:
         text = ast.unparse(made)
         if text not in found:
-            name = self._name_of_part(made) if isinstance(made, ast.Subscript) else self._name(f".{ast.unparse(node)}")
-            found[text] = Input(name, text, "array", given=text)
+            found[text] = Input(
+                self._name_of_part(made, made.value if isinstance(made, ast.Subscript) else node),
+                text,
+                "array",
+                given=text,
+            )
         if made not in found[text].places:
             found[text].places.append(made)
 
-    def _name_of_part(self, part: ast.Subscript) -> str:
-        """The array's own name, where nothing else of it is read."""
-        array, text = ast.unparse(part.value), ast.unparse(part)
-        reads = [n for at in self.parts for n in ast.walk(at) if isinstance(n, ast.Name) and n.id == array]
-        if all(ast.unparse(self.ctx.source.parents[n]) == text for n in reads):
-            return array
-        return self._name(f".{array}")
+    def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:
+        """The name of the value that something is made of, where nothing else of it is read."""
+        name, text = ast.unparse(value), ast.unparse(part)
+        reads = [n for at in self.parts for n in ast.walk(at) if isinstance(n, ast.Name) and n.id == name]
+        if name.isidentifier() and all(text in map(ast.unparse, self._around_of(n)) for n in reads):
+            return name
+        return self._name(f".{name}")
+
+    def _around_of(self, node: ast.AST) -> list[ast.AST]:
+        return [at for at in ancestors(node, self.ctx.source.parents) if isinstance(at, ast.Call | ast.Subscript)]
 
     # --- one variable ---------------------------------------------------------------------------------------------
 
@@ -274,7 +291,7 @@ class Inputs:
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
         if isinstance(known, Object):
-            raise Refused(f"the loss is computed with {ast.unparse(place)}, a {known.kind}")
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
         if isinstance(known, Function):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, a function that is defined inside another")
         if isinstance(known, Instance):
@@ -308,6 +325,21 @@ def names_loss(node: ast.expr) -> bool:
 
 def _position(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
+
+
+def _whole(fact: Fact) -> bool:
+    """Whether a value becomes an array before it is passed: an array of numpy, or a list of numbers."""
+    return _is_numpy(fact) or isinstance(fact, ListOf) and isinstance(fact.item, Scalar) and fact.item.kind != "str"
+
+
+def _called(known: Object) -> str:
+    """An object in a reason."""
+    return "an array of numpy" if _is_numpy(known) else f"a{'n' * (known.kind[0] in 'aeiou')} {known.kind}"
+
+
+def _is_numpy(fact: Fact) -> bool:
+    """Whether a value is known to be an array of numpy, or of a library like it."""
+    return isinstance(fact, Object) and fact.kind == "array"
 
 
 def _is_load(node: ast.expr) -> bool:

@@ -167,6 +167,11 @@ class Region:
                 lines += self._delayed(update, statements)
                 pending.clear()
                 return lines
+            if update.mode == "apart" and update.step == index:
+                given = f"{update.optimized[0].modules[0]}, {update.optimized[0].text}, {update.grads}"
+                lines = [*pending, f"{statements.renderer.need('apply_gradients')}({given})"]
+                pending.clear()
+                return lines
         item = self.items[index]
         if index in self.shared:
             return self._copied(converted(self.ctx, statements, item.node), self.shared[index], statements)

@@ -306,6 +306,10 @@ class _Composer:
             return [f"return {', '.join([*self.returned, tree])}"]
         if self.update.mode == "stored":
             return [f"return {', '.join([*self.returned, self.grads])}"]
+        if self.update.mode == "apart":
+            for clip, arguments in self.clips:
+                lines += clip_lines(self.writer.ctx, clip, arguments, self.grads, need)
+            return [*lines, f"return {', '.join([*self.returned, self.grads])}"]
         part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
         if part and len(self.update.optimized[0].modules) == 1:
             lines.append(f"{self.grads} = {self.grads}{part}")

@@ -263,7 +263,7 @@ class _ScopePlan:
             hints = ["train_step", "update_step"]
             if update.mode == "accumulated":
                 hints = ["accumulate_gradients", "add_gradients"]
-            elif update.mode == "stored":
+            elif update.mode in ("stored", "apart"):
                 hints = ["gradients", "loss_and_gradients", "compute_gradients"]
             elif len(one.updates) > 1:
                 module = update.optimized[0].modules[0].rpartition(".")[2]

@@ -17,11 +17,14 @@ from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
+from .skipped import SKIPPED, check_unskipped, may_skip
 from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Reader, Refused, StepCall
 
-Mode = Literal["fused", "conditional", "accumulated", "stored"]
-"""``stored``: the step only gives the gradients, which other code of the program reads."""
+Mode = Literal["fused", "conditional", "accumulated", "stored", "apart"]
+"""``stored``: the step only gives the gradients, which other code of the program reads. ``apart``: it gives them, and
+the update is made behind code that may skip it.
+"""
 NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
@@ -65,7 +68,9 @@ class Update:
     """What the values that the slice keeps are called."""
     condition: ast.If | None = None
     grads: str = ""
-    """The variable that gradients are added up in."""
+    """The variable that gradients are added up in, or wait in."""
+    step: int = 0
+    """The item of the step, where the update is made in its place."""
     name: str = ""
     """What the compiled function is called."""
 
@@ -160,9 +165,18 @@ class Updates:
             last=last,
             condition=condition,
         )
+        if may_skip(items, made, max(phase.steps)):
+            self._set_apart(update, max(phase.steps))
         self.check_trace(update)
         update.live = self.live(update)
         return update
+
+    def _set_apart(self, update: Update, step: int) -> None:
+        """The step gives the gradients, and the update stays in its place. Raises Refused."""
+        modules = [module for one in update.optimized for module in one.modules]
+        if update.condition is not None or len(modules) > 1 or self._is_part(modules[0]):
+            raise Refused(SKIPPED)
+        update.mode, update.grads, update.step = "apart", self.ctx.names.fresh("grads"), step
 
     def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
         """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
@@ -184,6 +198,8 @@ class Updates:
         path = self._path(slicer, losses, [one])
         call = phase.backs[-1]
         made = slicer.close(path, call) if path else UpdateSlice(call=call)
+        if mode == "accumulated":
+            check_unskipped(items, made)
         first = min([call, *made.moved, *made.split, *made.delayed])
         update = Update(mode, items, made, losses, [one], [], first, call, grads=grads)
         self.check_trace(update)

@@ -29,7 +29,7 @@ def size_and_dtype(call: Call, name: str = "size") -> str:
     text = shape_text(argument)
     single = len(items) == 1 and is_number(items[0]) and not isinstance(items[0].node, ast.Starred)
     shape = f"({text},)" if single else text
-    dtype = call["dtype"].text if call.given("dtype") else "jnp.float32" if call.site.x64 else ""
+    dtype = call["dtype"].text if call.given("dtype") else call.emit("jnp.float32").text if call.site.x64 else ""
     return f"{shape}, {dtype}" if dtype else shape
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
 from t2j_lsp.translate.expressions.rngs import TAKEN
 
 from .convert import body, expect_same, run
@@ -209,3 +211,9 @@ def test_a_name_rngs_of_the_user_is_reported(source: str) -> None:
 
 def test_a_name_rngs_elsewhere_is_nobodys_concern() -> None:
     assert not run("def f(rngs):\n    return rngs\n\n\ndef g():\n    return torch.randn(3)\n").gaps
+
+
+def test_the_dtype_of_draws_is_imported_where_64_bits_are_on() -> None:
+    source = "import torch\n\n\ndef noise(count):\n    return torch.randn(count, 4)\n"
+    result = translate(source, Options(x64=True))
+    assert result.gaps == () and "import jax.numpy as jnp\n" in result.code

@@ -174,7 +174,9 @@ class Region:
                 return lines
         item = self.items[index]
         if index in self.shared:
-            return self._copied(converted(self.ctx, statements, item.node), self.shared[index], statements)
+            update = self.shared[index]
+            copied = self._copied(converted(self.ctx, statements, item.node), update, statements)
+            return [*update.slice.drawn.get(index, ()), *copied]
         if index in self.taken or item.condition is not None:
             return []
         lines = [*pending, *(lead_lines(self.ctx.source, item.node, self._before(item)) if item.inside else [])]

@@ -33,6 +33,8 @@ class UpdateSlice:
     new ones: the moved item that does, and the variable; the items that wait."""
     shared: list[int] = field(default_factory=list)
     """Moved items whose value an earlier update needs too: they stay in place as well, on a copy of the module."""
+    drawn: dict[int, list[str]] = field(default_factory=dict)
+    """The lines in front of shared items that draw what both of their places need."""
 
 
 class UpdateSlicer:

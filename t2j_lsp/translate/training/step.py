@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.pieces import Piece
 from .flow import DataFlow
 from .inputs import Input, Inputs
 from .objects import Objects, VariableScope
+from .shared_draws import draw_once
 from .step_calls import Refused, StepCall, clip_kind
 from .text import converted, indented, lead_comments, rendered, returned_at_once
 from .trees import Trees
@@ -87,6 +88,7 @@ class StepWriter:
         for one in inputs.values():
             for place in one.places if one.given else ():
                 statements.renderer.put(place, Piece(one.name))
+        inputs |= {i.text: i for i in draw_once(self.ctx, statements, update.items, update.slice)}
         body = self._body(update, statements, moved)
         body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]
         self._draws(body, inputs, finder)

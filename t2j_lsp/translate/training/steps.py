@@ -18,6 +18,7 @@ from .flow import DataFlow
 from .jittable import Jittable
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
+from .shared_draws import draws_elsewhere
 from .step import StepWriter, unused
 from .step_calls import Reader, Refused, blocks, flatten
 from .stored_gradients import StoredGradients
@@ -296,7 +297,8 @@ class _ScopePlan:
                 calls = [
                     n for n in ast.walk(node) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
                 ]
-                if len(calls) != 1 or not isinstance(node, ast.Assign):
+                drawn = draws_elsewhere(node, self.ctx.inference)
+                if len(calls) != 1 or not isinstance(node, ast.Assign) or drawn:
                     raise Refused("A value of one update is used in another, and can't be computed twice surely.")
 
 

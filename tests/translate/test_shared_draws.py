@@ -1,0 +1,44 @@
+"""A forward pass that two updates need is computed twice, on numbers that are drawn once."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+SOURCE = """import torch
+from torch import nn
+
+generator, discriminator = nn.Linear(4, 3), nn.Linear(3, 1)
+optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+optimizer_d = torch.optim.SGD(discriminator.parameters(), lr=0.1)
+
+
+def noise(count):
+    return torch.randn(count, 4)
+
+
+for step in range(3):
+    fake = generator(torch.randn(5, 4))
+    optimizer_d.zero_grad()
+    loss_d = discriminator(fake.detach()).mean()
+    loss_d.backward()
+    optimizer_d.step()
+    optimizer_g.zero_grad()
+    loss_g = -discriminator(fake).mean()
+    loss_g.backward()
+    optimizer_g.step()
+"""
+
+
+def test_what_both_updates_see_is_drawn_once() -> None:
+    code = translate(SOURCE).code
+    assert code.count("rngs.normal((5, 4))") == 1
+    assert "    noise2 = rngs.normal((5, 4))\n    fake = forward(nnx.clone(generator), noise2)\n" in code
+    assert "fake = generator(noise2)\n" in code
+
+
+@pytest.mark.parametrize("drawn", ["noise(5)", "nn.functional.normalize(noise(5))"])
+def test_a_function_that_draws_is_not_called_twice(drawn: str) -> None:
+    result = translate(SOURCE.replace("torch.randn(5, 4)", drawn))
+    assert any("can't be computed twice surely" in gap.reason for gap in result.gaps), result.code

@@ -19,7 +19,7 @@ Observations = dict[str, Tree]
 """Trees by the name of the observation: ``eval output``, ``gradient of parameter: fc.weight``, ``step 2: loss``."""
 Tape = list[dict[str, Any]]
 """Random draws in their order, as `host_random` records them."""
-DrawKind = Literal["kind", "shape", "probability", "reuse"]
+DrawKind = Literal["kind", "shape", "probability", "parameter", "reuse"]
 Frame = tuple[str, int, str]
 """A place that an error went through: file, line, function."""
 

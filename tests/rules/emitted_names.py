@@ -20,7 +20,7 @@ from flax import nnx
 from jax import lax
 
 from t2j_lsp.plugins import helper_sources
-from t2j_lsp.rules.helpers import distributions
+from t2j_lsp.rules.helpers import distributions, distributions_continuous, distributions_gamma, transforms
 
 ROOTS = {
     "jax": jax,
@@ -99,12 +99,20 @@ def _method(node: ast.Attribute) -> Any:
         found = getattr(kind, node.attr, None)
         if found is not None:
             return found if callable(found) else None
-    others = (distributions.Normal, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
+    others = (*OBJECTS, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
     if any(hasattr(other, node.attr) for other in others) or node.attr in RESULT_FIELDS:
         return None
     raise AttributeError(f"an array has no attribute {node.attr!r}")
 
 
+OBJECTS = (
+    distributions.Normal(0.0, 1.0),
+    distributions_continuous.Exponential(1.0),
+    distributions_continuous.Uniform(0.0, 1.0),
+    distributions_gamma.Gamma(1.0, 1.0),
+    transforms.Transform(),
+)
+"""What has methods and attributes of its own."""
 RESULT_FIELDS = {"values", "indices", "kernel", "bias", "deterministic", "mean", "var", "eigenvalues", "eigenvectors"}
 """Fields of what helpers and jnp.linalg return, and of modules."""
 

@@ -70,7 +70,7 @@ REFUSED = [
     ("torch.__version__ > '2'", "PyTorch's version", ""),
     ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
     ("torch.distributed.new_group()", "sharding", ""),
-    ("torch.distributions.Beta(1, 1)", "distrax", ""),
+    ("torch.distributions.VonMises(x, x)", "numpyro", "x"),
     ("torch.jit.trace(f, x)", "jax.jit", "x"),
     ("torch.autograd.grad(x.sum(), x)", "jax.grad", "x"),
     ("torch.is_grad_enabled()", "gradient switch", ""),

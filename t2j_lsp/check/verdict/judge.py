@@ -146,6 +146,11 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
         judgement.error = reused[0]
         verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, reused[0].text
         return _conclude(judgement, VerdictKind.DIFFERENT, reused[0].text)
+    drawn = [d for problems in result.draws.values() for d in problems if d.kind == "parameter"]
+    if drawn:
+        judgement.error = drawn[0]
+        verdict.stages["numeric"].result, verdict.stages["numeric"].reason = Result.FAIL, drawn[0].text
+        return _conclude(judgement, VerdictKind.DIFFERENT, drawn[0].text)
     if result.observed.get("draws", {}).get("frozen"):
         verdict.stages["numeric"].result = Result.FAIL
         verdict.stages["numeric"].reason = "it draws the same random numbers in every call under jit"

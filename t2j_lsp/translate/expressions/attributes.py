@@ -21,10 +21,10 @@ from t2j_lsp.translate.rule.facts import (
     layer_names,
 )
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
-from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -76,6 +76,8 @@ class Attributes:
                 return self._forward(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
                 return self._layer_attribute(node, owner)
+            case Object() if has_rules(owner):
+                return self._of_object(node, owner)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
             case UnknownParameter():
@@ -136,6 +138,16 @@ class Attributes:
         if rule.signatures[0].parameters is not None:
             return None
         return self.rules.apply_attribute(rule, node, owner)
+
+    def _of_object(self, node: ast.Attribute, owner: Object) -> Piece | None:
+        """An attribute of a distribution, or a method of it as a value: it stays, or has a reason why it can't."""
+        rule = member_rule(owner, node.attr)
+        refused = rule is not None and rule.emit is None
+        if refused or rule is None and attribute_of(owner, node.attr) is None:
+            name = f"{owner.name or class_of(owner.kind)}.{node.attr}"
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
+            self.ctx.report.gap(node, name, "refused" if refused else "no-rule", reason)
+        return None
 
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""

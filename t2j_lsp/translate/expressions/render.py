@@ -32,7 +32,7 @@ from t2j_lsp.translate.rule.facts import (
     is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
 from t2j_lsp.translate.rule.names import MODULE_ONLY, is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -362,7 +362,7 @@ class Calls:
         owner = self.ctx.fact(func.value)
         if _is_super(func.value):
             return self.methods().super_call(node, func)
-        if isinstance(owner, Tensor) or isinstance(owner, Object) and owner.name in names_with(Trait.DISTRIBUTION):
+        if isinstance(owner, Tensor) or isinstance(owner, Object) and has_rules(owner):
             return self.tensors().method(node, func, owner)
         if is_module(owner):
             return self.methods().method(node, func, owner)

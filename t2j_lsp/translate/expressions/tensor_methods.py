@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import Object, Tensor
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
     HARMLESS,
@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.names import (
     only_tensor,
 )
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import REGISTRY, Rule
+from t2j_lsp.translate.rule.record import REGISTRY, Rule, member_rule
 
 from .context import Context
 from .copying import Copier
@@ -60,10 +60,13 @@ class TensorMethods:
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
 
     def _of_distribution(self, node: ast.Call, func: ast.Attribute, owner: Object) -> Piece | None:
-        name = f"{owner.name}.{func.attr}"
-        rule = REGISTRY.get(name)
+        rule = member_rule(owner, func.attr)
+        if rule is None and attribute_of(owner, func.attr) is not None:
+            return None
         if rule is None or rule.emit is None:
-            self.ctx.report.gap(node, name, "no-rule", f"t2j has no rule for {name}")
+            name = f"{owner.name or class_of(owner.kind)}.{func.attr}"
+            reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
+            self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
             return self.copier.copy_arguments(node)
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.binding import stated_result
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
@@ -20,6 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
 )
+from t2j_lsp.translate.rule.library import attribute_of, has_rules
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
@@ -78,6 +80,9 @@ class AttributeFacts:
                 if name in ("weight", "bias", "running_mean", "running_var"):
                     return Tensor(variable=True)
                 return owner.wrapped if owner.wrapped is not None and name == "module" else UNKNOWN
+            case Object() if has_rules(owner):
+                known = attribute_of(owner, name)
+                return stated_result(known) if known is not None else UNKNOWN
             case Object() if name in ("dtype", "device"):
                 return Object(name)
             case _:

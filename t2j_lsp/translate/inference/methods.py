@@ -25,8 +25,9 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
 )
 from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.library import has_rules
 from t2j_lsp.translate.rule.names import MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
-from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
 from .bindings import Bindings
 from .bodies import Bodies
@@ -73,7 +74,7 @@ class Methods:
                 return STR
             case Object(kind="array"):
                 return owner
-            case Object(kind="distribution") if (rule := REGISTRY.get(f"{owner.name}.{name}")) is not None:
+            case Object() if has_rules(owner) and (rule := member_rule(owner, name)) is not None:
                 self.state.note_random(rule.name, rule)
                 return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
             case Scalar() | Object() | Qual():

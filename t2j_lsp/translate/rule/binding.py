@@ -248,9 +248,15 @@ _RESULTS: dict[str, Fact] = {
     "none": NONE,
     "tensors": ListOf(TENSOR),
     "datasets": ListOf(Object("dataset")),
+    "distribution": Object("distribution"),
     "function": UNKNOWN,
     "unknown": UNKNOWN,
 }
+
+
+def stated_result(result: str) -> Fact:
+    """The fact that a word for results says."""
+    return _RESULTS[result]
 
 
 def rule_result(rule: Rule, node: ast.Call, arguments: list[Fact], facts: Mapping[ast.AST, Fact], method: bool) -> Fact:

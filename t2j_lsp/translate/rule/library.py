@@ -12,7 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 
-from .facts import AnyModule, Fact, Layer, layer_names
+from .facts import AnyModule, Fact, Layer, Object, layer_names
 from .signature import RuleError
 
 
@@ -58,6 +58,11 @@ def class_of(kind: str) -> str | None:
     return next((name for name, known in CLASSES.items() if known.called == kind), None)
 
 
+def has_rules(fact: Fact) -> bool:
+    """Whether a value is an object of a library's class whose methods and attributes have rules: a distribution."""
+    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.DISTRIBUTION)
+
+
 class Trait(Enum):
     """What a name is to the translator, besides what it becomes."""
 
@@ -81,7 +86,7 @@ class Trait(Enum):
     CLIPS_VALUE = "a call that clips gradients by value"
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
-    DISTRIBUTION = "a class of random variables, whose methods have rules"
+    DISTRIBUTION = "a base of classes that are no tensors or modules, and whose methods and attributes have rules"
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     ONES = "a call that makes a tensor of ones"
     FROM_VALUES = "a call that makes a tensor of Python values"
@@ -144,6 +149,23 @@ def platform(torch: str, jax: str) -> None:
     if torch in PLATFORMS:
         raise RuleError(f"{torch} is stated twice")
     PLATFORMS[torch] = jax
+
+
+ATTRIBUTES: dict[str, str] = {}
+"""Attributes of objects of a library's classes that are the same in JAX, by qualified name, and what they are."""
+
+
+def same_attribute(name: str, result: str = "tensor") -> None:
+    """State that an attribute stays as it is, and what it is: a ``result`` as a rule's record has it."""
+    if name in ATTRIBUTES:
+        raise RuleError(f"{name} is stated twice")
+    ATTRIBUTES[name] = result
+
+
+def attribute_of(owner: Object, name: str) -> str | None:
+    """What an attribute is that stays as it is; None for one that nobody stated."""
+    found = ATTRIBUTES.get(f"{owner.name}.{name}")
+    return found if found is not None else ATTRIBUTES.get(f"{class_of(owner.kind)}.{name}")
 
 
 FURTHER_TENSORS: dict[str, int | None] = {}

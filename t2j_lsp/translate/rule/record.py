@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from t2j_lsp.contract import Fidelity, RuleDoc
 
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
-from .facts import Fact
+from .facts import Fact, Object
+from .library import class_of
 from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
 
@@ -111,6 +112,12 @@ class Registry:
 
 
 REGISTRY = Registry()
+
+
+def member_rule(owner: Object, name: str) -> Rule | None:
+    """The rule of a method or attribute of an object, of its class or of the class whose kind it is."""
+    found = REGISTRY.rules.get(f"{owner.name}.{name}")
+    return found if found is not None else REGISTRY.rules.get(f"{class_of(owner.kind)}.{name}")
 
 
 def Row(
@@ -318,6 +325,7 @@ __all__ = [
     "drop",
     "instead",
     "is_simple",
+    "member_rule",
     "parse_signature",
     "refuse",
     "renamed",

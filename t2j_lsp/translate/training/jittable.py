@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
+from t2j_lsp.translate.rule.library import Trait, has_rules, is_loss, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -222,7 +222,7 @@ class Jittable:
             case Scalar(kind="str"):
                 return None
             case Object():
-                return f"it calls {text}" if owner.name not in names_with(Trait.DISTRIBUTION) else None
+                return f"it calls {text}" if not has_rules(owner) else None
             case Instance() if not owner.cls.info.is_module:
                 return f"it calls {text}, whose object can't be passed to a compiled function"
         if name == "apply" and self._has_own_gradient(owner):

@@ -19,6 +19,8 @@ from t2j_lsp.check.workers.programs.streams import Streams
 from .random import Tape
 
 _INITIALIZERS = "jax._src.nn.initializers"
+BY_PARAMETERS = {"gamma", "poisson"}
+"""Draws that depend on parameters in more than scale and place, which stay JAX's own."""
 _SWITCH = 1e-4
 """Seconds after which a draw in a compiled function, which another thread makes, gets its turn."""
 
@@ -35,6 +37,8 @@ class ProgramTape(Tape):
 
     def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
         """The next draw of a kind and shape. ``p`` is a mask's probability, or the bounds of integers."""
+        if kind in BY_PARAMETERS:
+            return None
         if kind == "integers":
             if p is None or any(isinstance(bound, jax.core.Tracer) or np.ndim(bound) for bound in p):
                 return None

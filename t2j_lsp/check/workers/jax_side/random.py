@@ -20,6 +20,9 @@ import numpy as np
 from t2j_lsp.check.messages import DrawKind, DrawProblem
 from t2j_lsp.check.workers import host_random
 
+_SAME = 1e-4
+"""How far parameters of draws may be apart, by rounding of what they are computed from."""
+
 
 class Tape:
     """Recorded draws, to be taken again from the start at each call of the model."""
@@ -50,6 +53,7 @@ class Tape:
                 continue
             self.taken.add(index)
             self._compare(entry["p"], p)
+            self._compare_arrays(kind, entry["p"], p)
             return values
         alike = [tuple(np.shape(e["values"])) for e in self.entries if e["kind"] == kind]
         if alike or not self.entries:
@@ -63,6 +67,17 @@ class Tape:
     def _compare(self, torch_p: Any, p: Any) -> None:
         if torch_p is not None and isinstance(p, int | float) and abs(torch_p - p) > 1e-6:
             self._report("probability", f"JAX keeps with probability {p:g}, and torch with {torch_p:g}")
+
+    def _compare_arrays(self, kind: str, torch_p: Any, p: Any) -> None:
+        """Compares parameters of each number, by which the recorded values are not drawn again."""
+        if not isinstance(torch_p, np.ndarray) or p is None or isinstance(p, jax.core.Tracer):
+            return
+        here = fit(np.asarray(p, np.float64), torch_p.shape)
+        if here is None or np.allclose(here, torch_p, rtol=_SAME, atol=_SAME, equal_nan=True):
+            return
+        at = np.unravel_index(np.argmax(np.abs(here - torch_p)), torch_p.shape)
+        text = f"JAX draws {kind} numbers with the parameter {here[at]:g}, where torch's is {torch_p[at]:g}"
+        self._report("parameter", text)
 
     def _report(self, kind: DrawKind, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:
         if all(p.text != text for p in self.problems):
@@ -195,6 +210,26 @@ def _exponential(tape: Tape, arguments: dict[str, Any]) -> Any:
     return None if drawn is None else _float(drawn, arguments["dtype"])
 
 
+def _cauchy(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("uniform", _shape(arguments))
+    return None if found is None else jnp.tan(jnp.pi * (_float(found, arguments["dtype"]) - 0.5))
+
+
+def _poisson(tape: Tape, arguments: dict[str, Any]) -> Any:
+    found = tape.take("poisson", _shape(arguments, arguments["lam"]), arguments["lam"])
+    return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
+
+
+def _gamma(tape: Tape, arguments: dict[str, Any]) -> Any:
+    """Recorded numbers with the derivative by the concentration that torch has: JAX's is more accurate."""
+    a, shape = arguments["a"], _shape(arguments, arguments["a"])
+    found = tape.take("gamma", shape, a)
+    slope = None if found is None else tape.take("slope of gamma", shape)
+    if slope is None:
+        return None
+    return _float(found, arguments["dtype"]) + _float(slope, arguments["dtype"]) * (a - jax.lax.stop_gradient(a))
+
+
 def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
     drawn = tape.take("exponential", _shape(arguments))
     return None if drawn is None else -jnp.log(_float(drawn, arguments["dtype"]))
@@ -226,6 +261,9 @@ def install() -> None:
         "randint": _randint,
         "permutation": _permutation,
         "exponential": _exponential,
+        "cauchy": _cauchy,
+        "poisson": _poisson,
+        "gamma": _gamma,
         "gumbel": _gumbel,
         "categorical": _categorical,
     }

@@ -47,7 +47,7 @@ class ProgramTape(Tape):
         self._into = target is not None
         self._axes = self._layouts.get(target.data_ptr()) if target is not None and self._layouts else None
 
-    def add(self, kind: str, values: Any, p: float | None = None) -> Any:
+    def add(self, kind: str, values: Any, p: Any = None) -> Any:
         return values
 
     def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
@@ -61,6 +61,10 @@ class ProgramTape(Tape):
 
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         return uniform(self.generator(kind, shape), shape)
+
+    def by_parameters(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator | None:
+        """JAX's side can't work such draws out for itself while a program is compiled."""
+        return None
 
     def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
         generator = self.generator("multinomial", (*weights.shape, count))

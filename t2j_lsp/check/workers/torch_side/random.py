@@ -24,7 +24,7 @@ _EXACT_BITS = 24
 
 
 class Tape:
-    """The draws of one call, in order: ``{"kind", "values", "p"}``."""
+    """The draws of one call, in order: ``{"kind", "values", "p"}``, of which ``p`` is what they were drawn with."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ class Tape:
         """Gives the numbers of the next draw."""
         return self.rng
 
-    def add(self, kind: str, values: Any, p: float | None = None) -> Any:
+    def add(self, kind: str, values: Any, p: Any = None) -> Any:
         self.entries.append({"kind": kind, "values": values, "p": p})
         return values
 
@@ -52,6 +52,10 @@ class Tape:
     def keep(self, shape: tuple[int, ...], probability: float) -> Any:
         """A mask that is True with a probability."""
         return self.add("bernoulli", np.asarray(self.chances("bernoulli", shape) < probability), probability)
+
+    def by_parameters(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator | None:
+        """Gives draws that depend on parameters in more than scale and place; None for torch's own."""
+        return self.generator(kind, shape)
 
     def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
         """Several indices of each row of weights; None for torch's own."""
@@ -159,7 +163,8 @@ def _permutation(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
 def _bernoulli(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = _argument(args, kwargs, 1, "p", None)
     probability = _array(args[0] if given is None else given)
-    return tape.add("bernoulli", np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability))
+    drawn = np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability)
+    return tape.add("bernoulli", drawn, np.broadcast_to(np.float32(probability), drawn.shape).copy())
 
 
 def _bernoulli_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -171,6 +176,40 @@ def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs
     rate = _argument(args, kwargs, 1, "lambd", 1.0)
     draws = -np.log(tape.chances("exponential", tuple(tensor.shape))).astype(np.float32)
     return tape.add("exponential", draws).astype(np.float64) / rate
+
+
+def _cauchy(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """By uniform numbers, as on JAX's side."""
+    median, sigma = _argument(args, kwargs, 1, "median", 0.0), _argument(args, kwargs, 2, "sigma", 1.0)
+    return median + sigma * np.tan(np.pi * (tape.uniform(tuple(tensor.shape)).astype(np.float64) - 0.5))
+
+
+def _poisson(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    generator = tape.by_parameters("poisson", tuple(tensor.shape))
+    if generator is None:
+        return tensor.cpu().numpy()
+    rate = np.asarray(_array(_argument(args, kwargs, 0, "input", None)), np.float32)
+    return tape.add("poisson", generator.poisson(rate), rate)
+
+
+def _gamma(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Gamma numbers, recorded with torch's derivative by the concentration, an approximation to some 3e-4."""
+
+    @functools.wraps(original)
+    def call(concentration: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+        shape = tuple(concentration.shape)
+        numbers = None if _tape is None else _tape.by_parameters("gamma", shape)
+        if _tape is None or numbers is None:
+            return original(concentration, generator)
+        given = np.asarray(_array(concentration), np.float32)
+        drawn = np.asarray(np.maximum(numbers.standard_gamma(given), 1e-30), np.float32)
+        values = torch.from_numpy(_tape.add("gamma", drawn, given))
+        values = values.to(concentration)
+        slope = torch._standard_gamma_grad(concentration.detach(), values)
+        _tape.add("slope of gamma", slope.cpu().double().numpy())
+        return values + slope * (concentration - concentration.detach())
+
+    return call
 
 
 def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -254,6 +293,9 @@ def install() -> None:
         (torch.Tensor, "uniform_", _filled(_uniform_between)),
         (torch.Tensor, "normal_", _filled(_normal_in_place)),
         (torch.Tensor, "exponential_", _filled(_exponential)),
+        (torch.Tensor, "cauchy_", _filled(_cauchy)),
+        (torch, "poisson", _filled(_poisson)),
+        (torch, "_standard_gamma", _gamma),
         (F, "dropout", _dropout(False, 0)),
         (F, "dropout1d", _dropout(True, 3)),
         (F, "dropout2d", _dropout(True, 3)),

@@ -18,7 +18,8 @@ from .uses import HelperUses
 def merge_classes(texts: dict[str, str], uses: Mapping[str, HelperUses]) -> None:
     """Merge the bases that nothing but one derived class uses."""
     for base, used in uses.items():
-        if used.known and not used.calls and not used.checked and not used.bound and len(used.subclassed) == 1:
+        apart = used.known and not used.calls and not used.checked and not used.bound and None not in used.reads
+        if apart and len(used.subclassed) == 1:
             (derived,) = used.subclassed
             if derived in texts and base in texts and derived is not None:
                 merged = merged_class(texts[base], texts[derived])

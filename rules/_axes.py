@@ -21,7 +21,15 @@ def axes_text(argument: Argument) -> str:
 def axis(call: Call, name: str = "dim") -> str | None:
     """The text of JAX's ``axis``, None for all of them: ``dim=None`` or, as PyTorch reads it, ``dim=()``."""
     argument = call[name]
-    return None if argument.is_none or argument.literal in EMPTY else axes_text(argument)
+    if argument.is_none or argument.literal in EMPTY:
+        return None
+    text = axes_text(argument)
+    return f"{text} or None" if text.startswith("tuple(") and isinstance(argument.fact, ListOf) else text
+
+
+def listed_axis(call: Call) -> str | None:
+    """As ``axis`` where PyTorch, too, reduces no axis for ``dim=()``."""
+    return None if call["dim"].is_none else axes_text(call["dim"])
 
 
 def spelled(call: Call, name: str, arguments: str, **extra: str | Piece | Argument | None) -> Piece:

@@ -72,6 +72,9 @@ trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round
 trait(Trait.WRITABLE_VIEW, "view", "reshape", "transpose", "permute", "t", "squeeze", "unsqueeze", "narrow", "select")
 trait(Trait.WRITABLE_VIEW, "expand", "detach", "flatten", "diagonal", "unbind", "chunk", "split")
 trait(Trait.VIEW, *names_with(Trait.WRITABLE_VIEW))
+trait(Trait.PIECES, "chunk", "split", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit")
+trait(Trait.VIEW, "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit", "moveaxis", "swapdims")
+trait(Trait.ABOUT, "shape", "size", "dim", "ndim", "dtype", "device", "numel", "requires_grad", "stride", "is_cuda")
 trait(
     Trait.VIEW,
     "as_strided",

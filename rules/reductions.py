@@ -8,7 +8,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Fact, Tuple
 from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, rule
 
-from ._axes import axis, spelled
+from ._axes import axis, listed_axis, spelled
 from ._facts import first, reduced, reduced_bool, reduced_int, summed
 
 AXES = "axis={axis?}, keepdims={keepdim?}"
@@ -46,12 +46,12 @@ def amin(call: Call) -> Piece:
 
 @rule("torch.any(input, dim=None, keepdim=False)", jax="jnp.any(x, axis)", method=True, result=reduced_bool)
 def any_(call: Call) -> Piece:
-    return spelled(call, "any", AXES, axis=axis(call))
+    return spelled(call, "any", AXES, axis=listed_axis(call))
 
 
 @rule("torch.all(input, dim=None, keepdim=False)", jax="jnp.all(x, axis)", method=True, result=reduced_bool)
 def all_(call: Call) -> Piece:
-    return spelled(call, "all", AXES, axis=axis(call))
+    return spelled(call, "all", AXES, axis=listed_axis(call))
 
 
 @rule("torch.count_nonzero(input, dim=None)", jax="jnp.count_nonzero(x, axis)", method=True, result=reduced_int)

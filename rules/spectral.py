@@ -5,7 +5,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
-from ._axes import axis
+from ._axes import axis, listed_axis
 from ._facts import as_float, same
 
 for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
@@ -18,7 +18,7 @@ for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
 def _transform(call: Call, name: str) -> Piece:
     """PyTorch takes one number for one axis, and any number of axes also in its transforms of two."""
     arguments = "{input}, s={s?}, axes={axes?}, norm={norm?}"
-    axes = _several(call, "dim", axis(call)) if call.given("dim") else None
+    axes = _several(call, "dim", listed_axis(call)) if call.given("dim") else None
     dim = call.literal("dim")
     if isinstance(dim, int) or isinstance(dim, tuple | list) and len(dim) != 2:
         name = name.replace("2", "n")
@@ -56,7 +56,7 @@ def _hermitian(call: Call, name: str, template: str) -> Piece | Refusal:
     norm = INVERTED.get(literal) if isinstance(literal, str | None) else None
     if norm is None:
         return call.refuse("The norm isn't a string in plain sight.")
-    axes = _several(call, "dim", axis(call)) if name.endswith("n") or call.given("dim") else "(-2, -1)"
+    axes = _several(call, "dim", listed_axis(call)) if name.endswith("n") or call.given("dim") else "(-2, -1)"
     return call.emit(template, s=_several(call, "s", call["s"].text), axes=axes, norm=norm)
 
 

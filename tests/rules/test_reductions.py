@@ -14,6 +14,12 @@ REDUCTIONS = [
     ("x.mean(axis=-1, keepdims=True)", "x.mean(axis=-1, keepdims=True)", "x"),
     ("torch.mean(x, dim=[0])", "jnp.mean(x, axis=(0,))", "x"),
     ("m.sum(1, dtype=torch.float64)", "m.sum(axis=1, dtype=jnp.float64)", "m"),
+    (
+        "dims = list(range(x.ndim - 2)); x.sum(dims)",
+        "dims = list(range(x.ndim - 2)); x.sum(axis=tuple(dims) or None)",
+        "x",
+    ),
+    ("dims = list(range(1, x.ndim)); x.any(dims)", "dims = list(range(1, x.ndim)); x.any(axis=tuple(dims))", "x"),
     ("dims = [0, 1]; x.sum(dims)", "dims = [0, 1]; x.sum(axis=tuple(dims))", "x"),
     ("x.sum(dim=())", "x.sum()", "x"),
     ("x.prod(1)", "x.prod(axis=1)", "x"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
+from t2j_lsp.weights import load_torch_state
 
 from .convert import body, expect, expect_same, run
+from .side_by_side import randomized, run_jax, run_torch, sides
 
 
 def test_a_module_keeps_its_names_and_gets_rngs() -> None:
@@ -425,3 +429,43 @@ def test_a_layer_that_is_exchanged_is_a_module_and_no_function(change: str) -> N
     code = body(source + "\n\n" + change + "\n")
     assert "self.pool = MaxPool2d(2)" in code and "self.end = nnx.identity" in code
     assert "net.pool = Identity()" in code or "net.pool = MaxPool2d(3) if net else Identity()" in code
+
+
+COMPARED = """
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.beta = nn.Parameter(torch.ones(3))
+        self.register_buffer("done", torch.tensor(False))
+
+    def forward(self, x):
+        low = {}
+        return torch.where(low, x, -x) * self.beta
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "self.beta != 0.5", "self.beta > 0.5", "0.5 <= self.beta", "x < self.beta", "self.beta == 0.5",
+        "x > 0 if not self.done else x < 0", "x > 0 if self.done else x < 0",
+    ],
+)  # fmt: skip
+def test_parameters_and_buffers_are_compared_by_their_values(condition: str) -> None:
+    """A Variable has no order, its `!=` is no array, and its truth is that of its length."""
+    both = sides(COMPARED.format(condition), "compared")
+    assert both.gaps() == []
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    reference, module = randomized(both.torch.A()), both.jax.A(rngs=both.jax.nnx.Rngs(0))
+    with jax.enable_x64(True):
+        load_torch_state(module, reference.state_dict())
+        want, got = (
+            run_torch(reference, [x], {}, True),
+            run_jax(module, [x], {}, train=True, jit="done" not in condition),
+        )
+    np.testing.assert_allclose(got.outputs[0], want.outputs[0], rtol=1e-12)
+    np.testing.assert_allclose(got.gradients["beta"], want.gradients["beta"], rtol=1e-12)

@@ -74,9 +74,10 @@ class Copier:
         if isinstance(child, ast.Name | ast.Attribute) and self._einops_call(parent):
             return piece if piece.text.endswith("]") else Piece(f"{bracket(piece, ATOM)}[...]")
         if not isinstance(child, ast.Attribute):
-            return piece
+            ordered = isinstance(child, ast.Name) and isinstance(parent, ast.Compare)
+            return Piece(f"{piece.text}[...]") if ordered and self._value_wanted(parent, field, child) else piece
         if isinstance(getattr(child, "ctx", None), ast.Load) and self._value_wanted(parent, field, child):
-            return self.variables().value(child, piece)
+            return self.variables().value(child, piece, needed=isinstance(parent, ast.Compare))
         return piece
 
     def _einops_call(self, node: ast.AST) -> bool:
@@ -84,10 +85,14 @@ class Copier:
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
         return isinstance(fact, Qual) and fact.name.startswith("einops.")
 
-    def _value_wanted(self, parent: ast.AST, field: str, child: ast.Attribute) -> bool:
+    def _value_wanted(self, parent: ast.AST, field: str, child: ast.expr) -> bool:
         """Whether a Variable standing here must be read with ``[...]``: operators and subscripts take it as it is."""
-        if isinstance(parent, ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp | ast.If | ast.IfExp):
-            return False
+        if isinstance(parent, ast.Compare):  # a Variable has no order, and its != is no array
+            return not all(isinstance(op, ast.Eq | ast.Is | ast.IsNot) for op in parent.ops)
+        if isinstance(parent, ast.BoolOp | ast.If | ast.IfExp):  # its truth is that of its length
+            return field in ("test", "values")
+        if isinstance(parent, ast.BinOp | ast.UnaryOp):
+            return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
         if isinstance(parent, ast.Subscript) and field == "value":
             return False
         if isinstance(parent, ast.Call) and isinstance(called := self.ctx.fact(parent.func), Function):

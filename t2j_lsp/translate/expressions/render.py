@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from t2j_lsp.translate.inference.shared_storage import works_in_place
+from t2j_lsp.translate.inference.storage import works_in_place
 from t2j_lsp.translate.rule.facts import (
     AnyModule,
     Class,

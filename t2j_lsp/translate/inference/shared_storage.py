@@ -8,24 +8,22 @@ whose value is never read afterwards is for the caller, who doesn't see it in JA
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from itertools import count
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Layer, Qual, Tensor
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
+from t2j_lsp.translate.rule.names import TENSOR_ONLY
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
 from .call_sites import bound_arguments, called_function
 from .file import Inference
-from .forward_pass import UnknownParameter
 from .gates import Gate
+from .storage import ADDING, VIEWS, Env, Reached, Storage, dotted, made_by, overlap, works_in_place
 
 NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
 """Writes; a layer may have been built to write in place."""
-VIEWS = names_with(Trait.VIEW)
 _READ = "PyTorch writes in place here, and {!r}, read later, shares the memory; in JAX it keeps its value"
 _LOST = (
     "PyTorch writes into the caller's {!r} here, which JAX can't: return the new array, and use it where it is called"
@@ -67,72 +65,203 @@ def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
     return written
 
 
+_METADATA = names_with(Trait.ABOUT)
+_ASKED_ABOUT = frozenset({"len", "isinstance", "type", "id", "hasattr"})
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A write into storage: what the conversion binds anew instead, as text, and whether a new name gets the value."""
+
+    root: str
+    held: Reached
+    elsewhere: bool
+
+
 class _Function:
-    """The sharing of names in one function."""
+    """One function, run with what its names hold; each loop twice: the second round sees what the first left."""
 
     def __init__(
         self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef, written_for: set[str]
     ) -> None:
         self.inference = inference
+        self.storage = Storage(inference.facts)
+        self.node = node
         self.written_for = written_for
         """The parameters that somebody calls it to have written."""
-        self.ids = count()
-        self.group: dict[str, int] = {}
+        self.given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         self.statements = list(_flatten(node.body))
-        for argument in ast.walk(node.args):
-            if isinstance(argument, ast.arg):
-                self.group[argument.arg] = next(self.ids)
-        self.given = {self.group[name]: name for name in self.group}
-        """The parameters by their storage."""
-        self.held: dict[str, set[int]] = {}
-        """The storages that lists got by ``append``."""
+        self.bound = {name for statement in self.statements for name in _stored(statement)}
+        self.found: dict[ast.stmt, str] = {}
 
     def find(self) -> dict[ast.stmt, str]:
-        writes: dict[ast.stmt, str] = {}
-        for index, node in enumerate(self.statements):
-            for written in self._written(node):
-                rest = self.statements[index + 1 :]
-                shared = self._read_later(written, node, rest) or self._listed(written, node, rest)
-                if shared is not None:
-                    writes[node] = _READ.format(shared)
-                elif (parameter := self._of_caller(written, node, self.statements[index + 1 :])) is not None:
-                    writes[node] = _LOST.format(parameter)
-            self._bind(node)
-            for holder, name in _appended(node):
-                if name in self.group:
-                    self.held.setdefault(holder, set()).add(self.group[name])
-        return writes
+        if any(True for statement in self.statements for _ in self._targets(statement)):
+            self._block(self.node.body, {name: made_by(name) for name in self.given})
+        return self.found
 
-    def _listed(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
-        """A list that holds the storage and is read later; in a loop, also one that gets it behind the write."""
-        holders = [holder for holder, groups in self.held.items() if self.group.get(written, -1) in groups]
-        for loop in self._loops_around(node):
-            inside = list(_flatten(loop.body))
-            if not any(written in _stored(n) for n in [loop, *inside] if not isinstance(n, ast.AugAssign)):
-                holders += [holder for n in inside for holder, name in _appended(n) if name == written]
-        return next((h for h in holders if any(_loads(part, h) for later in rest for part in _parts(later))), None)
+    # --- running ----------------------------------------------------------------------------------------------------
 
-    def _of_caller(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
+    def _block(self, body: list[ast.stmt], env: Env) -> Env | None:
+        """What names hold behind statements; None where nothing comes behind them."""
+        after: Env | None = env
+        for node in body:
+            if after is None:
+                return None
+            after = self._statement(node, after)
+        return after
+
+    def _statement(self, node: ast.stmt, env: Env) -> Env | None:
+        self._check(node, env)
+        match node:
+            case ast.If():
+                return _joined(self._block(node.body, dict(env)), self._block(node.orelse, dict(env)))
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._loop(node, env)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    if item.optional_vars is not None:
+                        self.storage.bind(item.optional_vars, self.storage.fresh(), env)
+                return self._block(node.body, env)
+            case ast.Try() | ast.TryStar():
+                done = self._block([*node.body, *node.orelse], dict(env))
+                for handler in node.handlers:
+                    done = _joined(done, self._block(handler.body, dict(_joined(env, done) or env)))
+                return self._block(node.finalbody, done) if done is not None else None
+            case ast.Match():
+                ends = [self._block(case.body, dict(env)) for case in node.cases]
+                for end in ends:
+                    env = _joined(env, end) or env
+                return env
+            case ast.Return() | ast.Raise():
+                return None
+        self._bind(node, env)
+        return env
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, env: Env) -> Env | None:
+        for _ in range(2):
+            inside = dict(env)
+            if not isinstance(node, ast.While):
+                self.storage.bind(node.target, self.storage.elements(node.iter, inside), inside)
+            env = _joined(env, self._block(node.body, inside)) or env
+        return self._block(node.orelse, env)
+
+    def _bind(self, node: ast.stmt, env: Env) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                held = self.storage.of(value, env)
+                for target in targets:
+                    self.storage.bind(target, held, env)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.storage.bind(target, self.storage.of(value, env), env)
+            case ast.AugAssign(target=target, value=value) if text := dotted(target):
+                before, new = self.storage.of(target, env), self.storage.of(value, env)
+                if isinstance(self.inference.facts.get(target), Tensor):
+                    env[text] = before if before.reach() else self.storage.fresh()
+                else:  # a list gets the items of another
+                    env[text] = before.added(None, new.item()) if new.reach() else before
+            case ast.Expr(value=ast.Call() as call):
+                self.storage.put_by(call, env)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                env[node.name] = self.storage.fresh()
+
+    # --- judging ----------------------------------------------------------------------------------------------------
+
+    def _check(self, node: ast.stmt, env: Env) -> None:
+        """Whether a statement writes into what is read later by another name, or is the caller's."""
+        for target in self._targets(node):
+            new = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            root = _root(target)
+            elsewhere = new and dotted(node.targets[0]) != root  # type: ignore[attr-defined]
+            write = _Write(root, self.storage.of(target, dict(env)), elsewhere)
+            shared = self._read_later(write, node, env)
+            if shared is not None:
+                self.found[node] = _READ.format(shared)
+            elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.found:
+                self.found[node] = _LOST.format(parameter)
+
+    def _targets(self, node: ast.stmt) -> Iterator[ast.expr]:
+        """The arrays that a statement writes into."""
+        facts = self.inference.facts
+        target = node.target if isinstance(node, ast.AugAssign) else None
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+        if target is not None:
+            inner = target.value if isinstance(target, ast.Subscript) else target
+            for held in (inner, target) if isinstance(node, ast.AugAssign) else (inner,):
+                if isinstance(facts.get(held), Tensor):
+                    yield held
+                    break
+        for call in _calls(node):
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
+                known = isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
+                if known and not isinstance(facts.get(func), Qual):
+                    yield func.value
+            if works_in_place(call, facts) and call.args:
+                yield call.args[0]
+
+    def _read_later(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
+        """A name that may hold the storage and is read after ``node`` before it is bound again."""
+        places = write.held.reach()
+        bound = {dotted(t) for t in getattr(node, "targets", [])}
+        for name, held in env.items():
+            if name in bound or name == write.root and not write.elsewhere or not overlap(held.reach(), places):
+                continue
+            owner = name.partition(".")[0]
+            if "." in name and (owner in self.given or owner not in self.bound):
+                return name  # an object that outlives the function
+            if self._is_read(owner, self._rest(node)):
+                return name
+        return None
+
+    def _rest(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        """The statements that may run after one: not those of other branches, but those of a loop around it again."""
+        place: ast.AST = node
+        while place is not self.node and isinstance(place, ast.stmt):
+            block = self.inference.source.block_of(place) or []
+            for later in block[block.index(place) + 1 :] if place in block else []:
+                yield from _flatten([later])
+                if isinstance(later, ast.Return | ast.Raise):
+                    return
+            parent = self.inference.source.parents.get(place)
+            if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
+                yield from _flatten(parent.body)
+                if isinstance(parent, ast.While):
+                    yield parent
+            place = parent if parent is not None else self.node
+
+    def _is_read(self, name: str, rest: Iterator[ast.stmt]) -> bool:
+        for later in rest:
+            if any(_loads(part, name) for part in _parts(later)):
+                return True
+            if name in _stored(later):
+                return False
+        return False
+
+    def _of_caller(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
         """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
-        group = self.group.get(written, -1)
-        if group not in self.given:
+        places = write.held.reach()
+        owner = next((str(p[0]) for p in places if p[0] in self.given), None)
+        if owner is None:
             return None
-        if self.given[group] in self.written_for:
-            return self.given[group]
+        if owner in self.written_for:
+            return owner
         if isinstance(node, ast.Return) or isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             return None
-        names = {name for name, other in self.group.items() if other == group}
+        names = {name for name, held in env.items() if overlap(held.reach(), places)}
         within = set(ast.walk(node))
-        for inner in (n for place in [*self._loops_around(node), *rest] for n in ast.walk(place)):
+        rest = self.statements[self.statements.index(node) + 1 :]
+        again = [n for loop in self._loops_around(node) for n in (*loop.body, *_tests(loop))]
+        for inner in (n for place in [*again, *rest] for n in ast.walk(place)):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
             if loaded and inner not in within and not self._only_written(inner):
                 return None
-        return self.given[group]
+        return owner
 
     def _loops_around(self, node: ast.stmt) -> Iterator[ast.For | ast.While]:
         """The loops of this function that a statement stands in: what stands in front of it runs after it, too."""
         for place in ancestors(node, self.inference.source.parents):
-            if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(place, FunctionNode):
                 return
             if isinstance(place, ast.For | ast.While):
                 yield place
@@ -147,83 +276,30 @@ class _Function:
             place, parent = parent, parents.get(parent)
         return False
 
-    def _bind(self, node: ast.stmt) -> None:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            for name in _stored(node):
-                if not isinstance(node, ast.AugAssign):
-                    self.group[name] = next(self.ids)
-            return
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        base = self._base(node.value)
-        if base is None and len(targets) > 1 and isinstance(self.inference.facts.get(node.value), Tensor):
-            self.group |= dict.fromkeys((t.id for t in targets if isinstance(t, ast.Name)), next(self.ids))
-            targets = [t for t in targets if not isinstance(t, ast.Name)]
-        for target in targets:
-            for stored in ast.walk(target):
-                if isinstance(stored, ast.Name) and isinstance(stored.ctx, ast.Store):
-                    shares = base is not None and base in self.group
-                    self.group[stored.id] = self.group[base] if shares and base is not None else next(self.ids)
 
-    def _base(self, node: ast.expr) -> str | None:
-        """The name whose storage the value of an expression may share."""
+def _joined(left: Env | None, right: Env | None) -> Env | None:
+    """What names hold where two ways meet."""
+    if left is None or right is None:
+        return right if left is None else left
+    return {name: left[name] | right[name] if name in left and name in right else left.get(name) or right[name]
+            for name in (*left, *(n for n in right if n not in left))}  # fmt: skip
+
+
+def _root(node: ast.expr) -> str:
+    """What is bound anew by a write into a part of it or a view: ``y`` of ``y.view(-1)[0]``."""
+    while not (text := dotted(node)) or isinstance(node, ast.Attribute) and node.attr in VIEWS:
         match node:
-            case ast.Name():
-                held = self.inference.facts.get(node, UNKNOWN)
-                return node.id if isinstance(held, Tensor | UnknownParameter) or held == UNKNOWN else None
-            case ast.Attribute() if node.attr in VIEWS:
-                return self._base(node.value)
-            case ast.Subscript() if _basic_index(node.slice):
-                return self._base(node.value)
-            case ast.Call(func=ast.Attribute() as func) if func.attr in VIEWS:
-                fact = self.inference.facts.get(func)
-                if isinstance(fact, Qual):
-                    return self._base(node.args[0]) if fact.name == f"torch.{func.attr}" and node.args else None
-                return self._base(func.value)
-            case ast.Call() if works_in_place(node, self.inference.facts):
-                return self._base(node.args[0]) if node.args else None
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
             case _:
-                return None
+                return ""
+    return text
 
-    def _written(self, node: ast.stmt) -> Iterator[str]:
-        """Names whose storage a statement writes into."""
-        target = node.target if isinstance(node, ast.AugAssign) else None
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            target = node.targets[0]
-        if target is not None:
-            held = target.value if isinstance(target, ast.Subscript) else target
-            name = self._base(held)
-            if name is not None and isinstance(self.inference.facts.get(held), Tensor):
-                yield name
-        for call in _calls(node):
-            func = call.func
-            if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
-                name = self._base(func.value)
-                known = isinstance(self.inference.facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
-                if name is not None and known and not isinstance(self.inference.facts.get(func), Qual):
-                    yield name
-            if works_in_place(call, self.inference.facts) and call.args:
-                name = self._base(call.args[0])
-                if name is not None:
-                    yield name
 
-    def _read_later(self, written: str, node: ast.stmt, rest: list[ast.stmt]) -> str | None:
-        """A name that shares storage with ``written`` and is read after ``node`` before it is bound again."""
-        group = self.group.get(written)
-        rebound = {t.id for t in getattr(node, "targets", []) if isinstance(t, ast.Name)}
-        for name, other in self.group.items():
-            if other != group or name in rebound or (name == written and not self._rebinds_elsewhere(node, name)):
-                continue
-            for later in rest:
-                own = [later] if not hasattr(later, "body") else list(_header(later))
-                if any(_loads(part, name) for part in own):
-                    return name
-                if name in _stored(later):
-                    break
-        return None
-
-    def _rebinds_elsewhere(self, node: ast.stmt, name: str) -> bool:
-        """Whether the in-place value goes to another name only: ``out = self.relu(x)`` while ``x`` is read later."""
-        return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id != name
+def _tests(loop: ast.For | ast.While) -> list[ast.expr]:
+    return [loop.test] if isinstance(loop, ast.While) else []
 
 
 def _flatten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -254,7 +330,15 @@ def _calls(node: ast.stmt) -> Iterator[ast.Call]:
 
 
 def _loads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+    """Whether the values of a name are read: not its shape, or how many items it has."""
+    about = {n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _ASKED_ABOUT:
+            about |= set(call.args)
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in about
+        for n in ast.walk(node)
+    )
 
 
 def _parts(node: ast.stmt) -> list[ast.AST]:
@@ -268,34 +352,11 @@ def _appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """The list and the name in ``outputs.append(x)``."""
     match node:
         case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr="append"), args=[ast.Name(id=name)])
-        ):
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attr), args=[*_, ast.Name(id=name)])
+        ) if attr in ADDING:
             yield holder, name
 
 
 def _stored(node: ast.stmt) -> set[str]:
     parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
     return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
-    """``F.relu(x, inplace=True)``, and a call of a layer that was built so."""
-    if any(k.arg == "inplace" and _true(k.value) for k in node.keywords):
-        function = facts.get(node.func)
-        return isinstance(function, Qual) and is_torch(function.name) and bool(node.args)
-    layer = facts.get(node.func)
-    if isinstance(layer, Layer) and layer.node is not None:
-        return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
-            layer.name in LAYERS and any(map(_true, LAYERS[layer.name].positional(layer.node, "inplace")))
-        )
-    return False
-
-
-def _true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def _basic_index(index: ast.expr) -> bool:
-    """Whether indexing gives a view: numbers, slices, None and Ellipsis do, index arrays and masks do not."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(p, ast.Slice | ast.Constant | ast.UnaryOp) for p in parts)

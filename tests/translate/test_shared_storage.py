@@ -1,0 +1,75 @@
+"""Writes into what containers, loops, views and attributes share are told; into what nobody else has, they convert."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from t2j_lsp.translate import translate
+
+from .side_by_side import sides
+
+HEAD = "import torch\n\n\ndef f(x: torch.Tensor, xs: list[torch.Tensor], flag: bool = True):\n    "
+TOLD = {
+    "an entry of a dict": "y, kept = x * 2, {}\n    kept['a'] = y\n    y += 1\n    return kept",
+    "a dict": "y = x * 2\n    kept = {'a': y}\n    y += 1\n    return kept",
+    "a list": "y = x * 2\n    kept = [y]\n    y += 1\n    return kept",
+    "a tuple": "y = x * 2\n    out = (y, x)\n    y += 1\n    return out",
+    "an insertion": "y, kept = x * 2, []\n    kept.insert(0, y)\n    y += 1\n    return kept",
+    "a list that grows": "y, kept = x * 2, []\n    kept += [y]\n    y += 1\n    return kept",
+    "a keyword of update": "y, kept = x * 2, {}\n    kept.update(a=y)\n    y += 1\n    return kept",
+    "rows": "y = x * 2\n    for row in y:\n        row += 1\n    return y",
+    "numbered rows": "y = x * 2\n    for i, row in enumerate(y):\n        row.mul_(i)\n    return y",
+    "views in a list": "y = x * 2\n    views = [y[0], y[1]]\n    for v in views:\n        v.mul_(2)\n    return y",
+    "views of a comprehension": "y = x * 2\n    for v in [r for r in y]:\n        v.mul_(2)\n    return y",
+    "chunks": "y = x * 2\n    for v in y.chunk(2):\n        v.mul_(2)\n    return y",
+    "one of several views": "y = x * 2\n    a, b = y[0], y[1]\n    a += 1\n    return y",
+    "rows beside others": "y = x * 2\n    for v, w in zip(y, xs):\n        v.copy_(w)\n    return y",
+    "an item": "y = x * 2\n    both = [y, x]\n    both[0] += 1\n    return y",
+    "an item by its key": "y = x * 2\n    both = {'y': y}\n    both['y'].add_(1)\n    return y",
+    "items of a tuple": "y, z = x * 2, x * 3\n    for t in (y, z):\n        t += 1\n    return y, z",
+    "values of a dict": "d = {'a': x * 2}\n    for v in d.values():\n        v.mul_(2)\n    return d",
+    "entries of a dict": "d = {'a': x * 2}\n    for k, v in d.items():\n        v += 2\n    return d",
+    "items of a list": "d = [x * 2, x * 3]\n    for v in d:\n        v += 2\n    return d",
+    "items of what is given": "for v in xs:\n        v.mul_(2)\n    return xs",
+    "items for the caller": "for v in xs:\n        v.mul_(2)\n    return x",
+    "a name for an item": "d = {'h': x * 2}\n    h = d['h']\n    h += 1\n    return d",
+    "an attribute": "y = x * 2\n    f.kept = y\n    y += 1\n    return y",
+    "a part of what is given": "y = xs.kept\n    y.clamp_(min=0)\n    return y",
+    "one of two": "y = x * 2\n    z = y if flag else x\n    z += 1\n    return y",
+    "one of two branches": (
+        "y = x * 2\n    if flag:\n        z = y\n    else:\n        z = x * 3\n    z += 1\n    return y, z"
+    ),
+}
+CONVERTS = {
+    "a copy in a dict": "y = x * 2\n    kept = {'a': y + 1}\n    y += 1\n    return kept['a'] + y",
+    "stacked": "y = x * 2\n    kept = torch.stack([y, y])\n    y += 1\n    return kept + y",
+    "pieces": "a, b = (x * 2).chunk(2)\n    a += 1\n    return a * b",
+    "two items": "d = [x * 2, x * 3]\n    a, b = d\n    a += 1\n    return a * b",
+    "a shape": "y = x * 2\n    z = y.view(-1)\n    z += 1\n    return z * y.shape[0]",
+    "how many there are": "d = [x * 2, x * 3]\n    a = d[0]\n    a += 1\n    return a * len(d)",
+    "the other branch": "y = x * 2\n    z = y\n    if flag:\n        z += 1\n        return z\n    return y",
+    "a new name in every round": (
+        "out = x\n    for v in xs:\n        v = v * 2\n        v += 1\n        out = out + v\n    return out"
+    ),
+    "a part of what was made": "pair = torch.max(x, 1)\n    y = pair.values\n    y += 1\n    return y",
+    "numbers": "n = m = 0\n    ns = [n]\n    n += 1\n    return x * n + ns[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TOLD.values(), ids=TOLD)
+def test_what_others_hold_is_told(text: str) -> None:
+    gaps = translate(HEAD + text + "\n").gaps
+    assert [gap.code for gap in gaps] == ["in-place-shared"]
+
+
+@pytest.mark.parametrize("text", CONVERTS.values(), ids=CONVERTS)
+def test_what_nobody_else_holds_converts(text: str) -> None:
+    both = sides(HEAD + text + "\n", "shared")
+    assert both.gaps() == []
+    x, xs = np.arange(8.0).reshape(4, 2), [np.ones((4, 2)), np.full((4, 2), 3.0)]
+    for flag in (True, False):
+        wanted = both.torch.f(torch.tensor(x), [*map(torch.tensor, xs)], flag)
+        np.testing.assert_allclose(both.jax.f(jnp.asarray(x), [*map(jnp.asarray, xs)], flag), wanted)

@@ -109,6 +109,20 @@ def test_what_a_block_returns_or_names_anew_keeps_the_gradient_of_what_was_there
         np.testing.assert_allclose(one, np.zeros_like(x) if other.grad is None else other.grad, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("values", ["x.cos(), x.sin()", "(x.cos(), x.sin())", "(x + 1), x * 2", "((x + 1), (x * 2))"])
+@pytest.mark.parametrize("block", ["with torch.no_grad():\n        return {}", "return {}"])
+def test_several_values_carry_no_gradient(values: str, block: str) -> None:
+    decorator = "" if "with" in block else "@torch.no_grad()\n"
+    source = f"import torch\n\n\n{decorator}def f(x: torch.Tensor):\n    {block.format(values)}\n"
+    both = sides(source, "several")
+    x = np.random.default_rng(3).normal(size=(3, 5))
+    with jax.enable_x64(True):
+        for got, wanted in zip(both.jax.f(jnp.asarray(x)), both.torch.f(torch.tensor(x)), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-12)
+        gradient = jax.grad(lambda x: sum(part.sum() for part in both.jax.f(x)))(jnp.asarray(x))
+    assert not gradient.any()
+
+
 LEFT_ALONE = [
     # initialization
     "def init(m: nn.Linear):\n    m.weight.data.normal_(0, 0.02)\n    m.bias.data.zero_()\n",

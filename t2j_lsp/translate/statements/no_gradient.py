@@ -12,6 +12,7 @@ from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.pieces import enclosed_tuple
 
 from .overwriting import Overwriting, assigned_names, changed_in_place, overwritten, writes_data
 
@@ -122,8 +123,9 @@ class NoGradient:
             return
         stop = f"{self.renderer.need('lax')}.stop_gradient"
         start, end = self.ctx.source.span(value)
-        self.ctx.edits.add(start, start, f"{stop}(", 1)
-        self.ctx.edits.add(end, end, ")", 1)
+        bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.text[start:end])
+        self.ctx.edits.add(start, start, f"{stop}(" + "(" * bare, 1)
+        self.ctx.edits.add(end, end, ")" * bare + ")", 1)
         if held is None or not outer or whole or self.overwriting.fills(block, held.id):
             return
         old = held.id

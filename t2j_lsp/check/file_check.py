@@ -11,7 +11,7 @@ from t2j_lsp.check.process.budget import SHARE, TimeBudget
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.recall import Recall
 from t2j_lsp.check.process.worker import TimedOut, WorkerError
-from t2j_lsp.check.program.counterparts import Counterpart, counterpart
+from t2j_lsp.check.program.counterparts import Counterpart, counterpart, given_from_outside
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.coverage import Covered
@@ -24,6 +24,7 @@ from .session import CheckSession, CheckSettings
 
 FIRST_RUN = 0.4
 """Of the time limit, for each request of a first run; the rest is for a second one with smaller inputs."""
+GIVEN = "its conversion is given what it reads from outside ({}): `t2j run` compares it in use"
 SHORT = 20.0
 """Seconds for each request of a first run at least: with a time limit as short as that there is no second one."""
 
@@ -57,6 +58,8 @@ class FileCheck:
             other = counterpart(session.jax_side, item)
             if other is None:
                 return unchecked(item.name, f"the converted file has no {item.name}")
+            if given := given_from_outside(session.torch_side, session.jax_side, item, other):
+                return unchecked(item.name, GIVEN.format(", ".join(given)))
             verdict = self._within_limits(item, other)
             verdict.ran = self.covered.ran(session.marks["torch"], session.marks["jax"])
             return verdict

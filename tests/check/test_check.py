@@ -209,6 +209,26 @@ def test_objects_without_a_counterpart_or_inputs_are_unchecked_with_the_reason(p
     assert reasons[1] == "the converted file has no scale"
 
 
+def test_a_function_that_is_given_what_it_read_from_outside_is_unchecked(pool: Pool, tmp_path: Path) -> None:
+    torch = (
+        TORCH
+        + "\nshift = 1.0\n\ndef moved(x): return torch.exp(x) + shift\n\ndef twice(x): return torch.abs(moved(x))\n"
+    )
+    jax = (
+        JAX
+        + "\ndef moved(x, shift): return jnp.exp(x) + shift\n\ndef twice(x, shift): return jnp.abs(moved(x, shift))\n"
+    )
+    report = run(pool, tmp_path, jax, "moved", "twice", torch=torch)
+    assert [o.verdict for o in report.objects] == [VerdictKind.UNCHECKED] * 2
+    assert all("given what it reads from outside (shift)" in (o.reason or "") for o in report.objects)
+
+
+def test_a_function_that_wants_something_else_is_different(pool: Pool, tmp_path: Path) -> None:
+    torch = TORCH + "\nshift = 1.0\n\ndef moved(x): return torch.exp(x) + shift\n"
+    wrong = JAX + "\ndef moved(x, scale): return scale * jnp.exp(x)\n"
+    assert run(pool, tmp_path, wrong, "moved", torch=torch).verdict is VerdictKind.DIFFERENT
+
+
 def test_a_class_that_runs_inside_a_checked_one_has_its_verdict(pool: Pool, tmp_path: Path) -> None:
     def lazily(text: str) -> str:
         return text.replace('{"dim": dim}', "[lambda: dim]").replace('options["dim"]', "options[0]()")

@@ -21,7 +21,6 @@ GAPS = {
     "image_by_gradient": "updates bare tensors",
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
-    "simple_pg": "The loss doesn't depend on the modules",
     "tensorboard_cnn": "The writer takes NumPy arrays",
     "xor_lines": "order",
 }

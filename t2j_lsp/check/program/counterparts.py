@@ -70,6 +70,33 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     return Counterpart(chosen, takes, init, entries.get("weights", {}), renamed, written)
 
 
+def given_from_outside(torch_side: Slicer, jax_side: Slicer, item: CheckedObject, other: Counterpart) -> list[str]:
+    """What a function of the torch file reads from outside and its counterpart has to be given: ``model``."""
+    node = next((s for s in jax_side.scope.body if isinstance(s, ast.FunctionDef) and s.name == item.name), None)
+    if isinstance(item.node, ast.ClassDef) or node is None or node.name != other.name:
+        return []
+    own = {a.arg for a in ast.walk(item.node.args) if isinstance(a, ast.arg)}
+    names = [*node.args.posonlyargs, *node.args.args]
+    more = [a.arg for a in names[: len(names) - len(node.args.defaults)] if a.arg not in own]
+    return more if set(more) <= _read_outside(torch_side, item.node) else []
+
+
+def _read_outside(side: Slicer, node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Names that a function of a file, and those of the file that it names, read without giving them a value."""
+    functions = {s.name: s for s in side.scope.body if isinstance(s, ast.FunctionDef)}
+    found: set[str] = set()
+    waiting, seen = [node.name], set()
+    functions.setdefault(node.name, node)  # type: ignore[arg-type]
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        names = [n for n in ast.walk(functions[name]) if isinstance(n, ast.Name)]
+        read = {n.id for n in names} - {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+        found |= read
+        waiting += [one for one in read if one in functions and one not in seen]
+    return found
+
+
 def _settings(text: str, node: _Definition) -> dict[str, Any]:
     entries = {k: v for k, v in comments_for(text, node).items() if k in ("of", "init", "weights")}
     weights = entries.get("weights", {})

@@ -47,6 +47,9 @@ class Plan:
     """The statements that moved into a compiled function, and its name."""
     rebound: dict[ast.AST, set[str]] = field(default_factory=dict)
     """Variables of the module level that a function gives new values, where PyTorch's writes into them."""
+    parameters: dict[ast.AST, tuple[list[str], list[str]]] = field(default_factory=dict)
+    """What functions get in front of their own parameters and behind them, having read it from outside; methods that
+    do go static."""
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
     left: dict[ast.stmt, str] = field(default_factory=dict)
@@ -178,8 +181,11 @@ class Edits:
             stop = self.source.starts[node.end_lineno]
         return end + len(self.source.text[end:stop].rstrip("\r\n"))
 
-    def delete(self, node: ast.stmt) -> None:
-        """Remove a statement, its line with it if it has the line for itself; ``pass`` if its block would be empty."""
+    def delete(self, node: ast.stmt, above: int = 0) -> None:
+        """Remove a statement, its line with it if it has the line for itself; ``pass`` if its block would be empty.
+
+        ``above`` is the number of lines right above it that go too.
+        """
         place = self.source.statement(node)
         block = self.source.block_of(node)
         if block is not None and all(s is node or s in self.deleted for s in block):
@@ -193,7 +199,7 @@ class Edits:
         elif place.behind is not None:
             self.add(place.start, place.behind[0], "")
         else:
-            self._delete_lines(node, self.source.line_of(place.start))
+            self._delete_lines(node, self.source.line_of(place.start) - above)
 
     def _delete_lines(self, node: ast.stmt, first_line: int) -> None:
         """Remove the lines of a statement, and blank ones behind it."""

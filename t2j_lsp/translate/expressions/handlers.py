@@ -18,6 +18,9 @@ class ExpressionRenderer(Protocol):
     def argument(self, node: ast.expr, needed: bool = False) -> Piece:
         """An argument of a call: a variable is read with ``[...]``; ``needed`` where it can't be None."""
 
+    def usual(self, node: ast.expr) -> Piece:
+        """What an expression becomes but for its plan."""
+
     def put(self, node: ast.expr, piece: Piece) -> None:
         """Say what an expression becomes, before it is rendered."""
 

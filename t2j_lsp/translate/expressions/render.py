@@ -200,7 +200,7 @@ class Renderer:
             return Piece("")
         done = self.rendered.get(node)
         if done is None:
-            done = self._rewritten(node) or self.copier.generic(node)
+            done = self._planned(node) or self.usual(node)
             if done.precedence == ANY and precedence(node) == ATOM and done.text and self._is_part(node):
                 done = Piece(f"({done.text})")  # it stood inside the brackets of a call or a subscript
             if node in self.ctx.plan.layout.natural or node in self.ctx.plan.layout.wanted:
@@ -213,19 +213,21 @@ class Renderer:
         """Whether an expression is more than a statement of its own, which may become an assignment."""
         return not isinstance(self.ctx.source.parents.get(node), ast.Expr)
 
-    def _rewritten(self, node: ast.expr) -> Piece | None:
-        """What a handler makes of an expression: a planner's for this one, else those of its kind."""
+    def _planned(self, node: ast.expr) -> Piece | None:
+        """What a planner makes of an expression."""
         if node in self.ctx.scope.renamed:
             return Piece(self.ctx.scope.renamed[node])
         planned = self.ctx.plan.expression_handlers.get(node)
-        if planned is not None and (piece := planned(self)) is not None:
-            return piece
+        return planned(self) if planned is not None else None
+
+    def usual(self, node: ast.expr) -> Piece:
+        """What an expression becomes but for its plan."""
         if self.ctx.scope.annotation and (piece := self.annotations.piece(node)) is not None:
             return piece
         for handler in self._of_kind(type(node)):
             if (piece := handler(node)) is not None:
                 return piece
-        return None
+        return self.copier.generic(node)
 
     def put(self, node: ast.expr, piece: Piece) -> None:
         """Say what an expression becomes, before it is rendered."""

@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .decorators import Decorators
+from .given_parameters import give_parameters
 from .module_statements import is_super_init, super_does_nothing
 from .no_gradient import NoGradient
 from .own_new import no_place_for
@@ -95,6 +96,8 @@ class Functions:
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.header.expression(arguments, "defaults", default)
         self.header.annotation(node.returns)
+        if (given := self.ctx.plan.parameters.get(node)) is not None:
+            give_parameters(self.ctx.edits, info, *given)
         if info.makes_rngs and "rngs" not in self.ctx.source.symbols.bound(node):
             self._make_rngs(node, info)
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):

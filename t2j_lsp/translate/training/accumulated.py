@@ -12,9 +12,9 @@ from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRe
 from t2j_lsp.translate.rule.facts import Qual
 
 from .step import clip_lines, limits
-from .step_calls import Item, Reader, Refused, StepCall, blocks
+from .step_calls import Item, Phase, Reader, Refused, StepCall, blocks
 from .text import rendered
-from .update import NOT_ZEROED, Phase, Update, Updates
+from .update import NOT_ZEROED, Update, Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
 BETWEEN_CALLS = "Gradients add up over several calls of the function; in JAX they are values for its caller to hold."

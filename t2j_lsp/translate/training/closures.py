@@ -19,11 +19,10 @@ from t2j_lsp.translate.rule.pieces import Piece
 
 from .accumulated import AccumulatedTraining
 from .objects import Objects, VariableScope
-from .slice import UpdateSlicer
-from .step_calls import CLOSURE, Refused
+from .step_calls import CLOSURE, Phase, Refused
 from .stored_gradients import clip_stored
 from .text import rendered
-from .update import NOT_ZEROED, Optimized, Phase, Updates
+from .update import NOT_ZEROED, Optimized, Updates
 
 OTHER_USES = "The closure is used for more than an optimizer's steps: in JAX it gives the loss and its gradients."
 RETURNS = "A closure whose last statement doesn't return the loss has no plain form."
@@ -128,7 +127,7 @@ class ClosureGradients:
 
     def _optimized(self, one: AccumulatedTraining, phase: Phase) -> Optimized:
         """The optimizer of all steps that take the closure. Raises Refused."""
-        slicer = UpdateSlicer(one.items, self.updates.flow)
+        slicer = self.updates.slicer(one.items)
         losses = self.updates.losses(one.items, phase)
         optimized = [self.updates.optimized(_optimizer(call), slicer, losses) for call in self.calls]
         if any(o.modules != optimized[0].modules for o in optimized):

@@ -7,10 +7,12 @@ one variable, the module.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp.symbols import Symbols
+
+from .passed import PassedOn
 
 
 @dataclass
@@ -24,8 +26,18 @@ class Uses:
 class DataFlow:
     """Reads and writes within one function (or the module level)."""
 
-    def __init__(self, symbols: Symbols, self_name: str | None = None) -> None:
+    def __init__(
+        self,
+        symbols: Symbols,
+        self_name: str | None = None,
+        passed: Mapping[ast.Call, PassedOn] | None = None,
+        ignored: Callable[[ast.Call], bool] | None = None,
+    ) -> None:
         self.symbols = symbols
+        self.passed = passed if passed is not None else {}
+        """Calls that read more than stands in them."""
+        self.ignored = ignored
+        """Calls that count for nothing."""
         self.self_name = self_name
         """Name of the first parameter of a method whose attributes are variables of their own."""
         self._uses: dict[ast.AST, Uses] = {}
@@ -67,6 +79,10 @@ class DataFlow:
                 given |= self.writes(child)
         return exposed
 
+    def without(self, ignored: Callable[[ast.Call], bool]) -> DataFlow:
+        """The same where some calls count for nothing."""
+        return DataFlow(self.symbols, self.self_name, self.passed, ignored)
+
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
         if isinstance(node, ast.Name):
@@ -90,6 +106,8 @@ class DataFlow:
                     return None
 
     def _collect(self, node: ast.AST, out: Uses, bound: frozenset[str]) -> None:
+        if self.ignored is not None and isinstance(node, ast.Call) and self.ignored(node):
+            return
         variable = self.variable(node)
         match node:
             case ast.Name() | ast.Attribute() if variable is not None:
@@ -112,6 +130,9 @@ class DataFlow:
                 pass  # it stays where it is: the step reads the mode when it is called
             case ast.Expr(value=ast.Call(func=ast.Attribute() as func)):
                 self._mutated(func.value, out, bound)
+            case ast.Call() if node in self.passed:
+                self._collect_passed(node, out, bound)
+                return
             case ast.Call(func=ast.Attribute() as func) if func.attr.endswith("_") and not func.attr.endswith("__"):
                 self._mutated(func.value, out, bound)
             case ast.Global() | ast.Nonlocal():
@@ -148,6 +169,15 @@ class DataFlow:
                 return
         for child in ast.iter_child_nodes(node):
             self._collect(child, out, bound)
+
+    def _collect_passed(self, node: ast.Call, out: Uses, bound: frozenset[str]) -> None:
+        """A call of a function that is passed what it read from outside: ``self.loss(x)`` reads ``self.model``."""
+        roots = {self.root(ast.parse(text, mode="eval").body) for text in self.passed[node].texts.values()}
+        out.reads |= {root for root in roots if root is not None} - bound
+        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) != self.self_name:
+            self._collect(node.func, out, bound)
+        for given in (*node.args, *node.keywords):
+            self._collect(given, out, bound)
 
     def _mutated(self, receiver: ast.expr, out: Uses, bound: frozenset[str]) -> None:
         root = self.root(receiver)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
 
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
@@ -27,30 +26,14 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
-from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
+from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow
+from .host_values import made_of_host_values, makes_array
 from .objects import Objects, VariableScope
+from .passed import Input, Kind, PassedOn
 from .static_values import must_be_static
 from .step_calls import Refused
-
-Kind = Literal["module", "optimizer", "function", "array", "limit", "static"]
-"""``limit`` is what gradients are clipped to: the loss doesn't take it."""
-
-
-@dataclass
-class Input:
-    """One parameter of a train step."""
-
-    name: str
-    """What it is called inside the step."""
-    text: str
-    """The expression that is passed."""
-    kind: Kind
-    places: list[ast.expr] = field(default_factory=list)
-    """Where the moved code reads it."""
-    given: str = ""
-    """What is passed, converted, where that is more than a variable."""
 
 
 class Inputs:
@@ -87,8 +70,10 @@ class Inputs:
             # What only the moved code itself gives a value can't be passed; it is read where that has happened.
             exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
             for node in sorted((n for n in ast.walk(part) if isinstance(n, ast.expr)), key=_position):
-                if self.flow.variable(node) in exposed and _is_load(node):
-                    made = self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
+                if isinstance(node, ast.Call) and node in self.flow.passed:
+                    self._add_passed(self.flow.passed[node], exposed, inputs)
+                elif self.flow.variable(node) in exposed and _is_load(node):
+                    made = self._made(node, exposed)
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
@@ -134,6 +119,20 @@ class Inputs:
         self.taken.add(name)
         return name
 
+    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
+        """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
+        return self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
+
+    def _add_passed(self, passed: PassedOn, exposed: set[str], found: dict[str, Input]) -> None:
+        """What a call passes to a function that used to read it from outside, but for what the code has made itself."""
+        for one in passed.inputs:
+            text = passed.texts[one.text]
+            if self.flow.root(ast.parse(text, mode="eval").body) not in exposed:
+                continue
+            if text not in found:
+                found[text] = Input(self._name(text), text, one.kind)
+            found[text].places += [place for place in one.places if place not in found[text].places]
+
     # --- an array that is made on the spot ---------------------------------------------------------------------------
 
     def _made_of_values(self, node: ast.expr, exposed: set[str]) -> ast.Call | None:
@@ -143,15 +142,20 @@ class Inputs:
         ``torch.tensor(actions)``: a list's numbers would be an argument each.
         """
         fact = self.ctx.fact(node)
-        if fact not in (UNKNOWN, STR) and not isinstance(fact, UnknownParameter) and not _whole(fact):
-            return None
-        place: ast.AST | None = node
+        unknown = fact in (UNKNOWN, STR) or isinstance(fact, UnknownParameter) or _whole(fact)
+        place: ast.AST | None = node if not isinstance(fact, Qual) else None
         while place is not None and not isinstance(place, ast.stmt | ast.Lambda):
             place = self.ctx.source.parents.get(place)
-            if isinstance(place, ast.Call) and place.args and isinstance(fact := self.ctx.fact(place.func), Qual):
-                if fact.name in names_with(Trait.FROM_VALUES):
-                    return place if self._of_values(place, exposed) else None
+            if isinstance(place, ast.Call) and makes_array(self.ctx.inference, place):
+                if unknown and self._of_values(place, exposed):
+                    return place
+                made = made_of_host_values(self.ctx.inference, place)
+                return place if made and self.flow.reads(place) - self._libraries(place) <= exposed else None
         return None
+
+    def _libraries(self, node: ast.AST) -> set[str]:
+        """The names of modules that are imported, and of what they have."""
+        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(self.ctx.fact(n), Qual)}
 
     def _of_values(self, call: ast.Call, exposed: set[str]) -> bool:
         """Whether a call takes lists of values that are known before the step, looked up by others."""
@@ -230,9 +234,9 @@ class Inputs:
             return
         variable = self.flow.variable(node)
         assert variable is not None
-        if self._stays_global(variable, fact):
-            return
         place = self._chain(node, fact)
+        if self._stays_global(variable, fact) and not self._is_set(node, place):
+            return
         text = ast.unparse(place)
         if text not in found:
             found[text] = Input(self._name(text), text, self._kind(place, fact))
@@ -255,6 +259,24 @@ class Inputs:
         if isinstance(fact, Object | Tensor) or (is_module(fact) and not is_loss(fact)):
             return False  # an array that isn't passed would be compiled into the step
         return self.constant(variable)
+
+    def _is_set(self, node: ast.expr, place: ast.expr) -> bool:
+        """Whether ``args.beta``, of an ``args`` of the module level, changes while the program runs. Raises Refused."""
+        item = self.ctx.source.parents.get(place)
+        if isinstance(item, ast.Subscript) and item.value is place and ast.unparse(item) in self._changing:
+            raise Refused(f"the loss is computed with {ast.unparse(item)}, which changes")
+        return place is not node and ast.unparse(place) in self._changing
+
+    @cached_property
+    def _changing(self) -> set[str]:
+        """Attributes and items that functions or loops set."""
+        stored = [n for n in self.ctx.source.nodes if isinstance(n, ast.Attribute | ast.Subscript) and not _is_load(n)]
+        return {ast.unparse(n) for n in stored if self._runs_again(n)}
+
+    def _runs_again(self, node: ast.AST) -> bool:
+        """Whether code stands in a function or a loop."""
+        again = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
+        return any(isinstance(at, again) for at in ancestors(node, self.ctx.source.parents))
 
     def constant(self, name: str) -> bool:
         """Whether the module level binds a name once, outside loops, and no function rebinds it."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Mapping
+from functools import cached_property
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import HOST_RANDOM, ONCE, host_draw
 from t2j_lsp.translate.rule.facts import (
@@ -90,25 +93,33 @@ _GROWING = frozenset({"append", "extend", "insert"})
 class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
-    def __init__(self, inference: Inference, reader: Reader) -> None:
+    def __init__(
+        self, inference: Inference, reader: Reader, lifted: Collection[ast.AST], reasons: Mapping[ast.AST, str]
+    ) -> None:
         self.inference = inference
         self.reader = reader
+        self.lifted = lifted
+        """Functions that are given what they read from outside."""
+        self.reasons = reasons
+        """Why others can't be given it."""
         self._known: dict[FunctionInfo, str | None] = {}
 
-    def problem(self, node: ast.AST) -> str | None:
-        """Why a statement or expression can't run under jit; None if it can."""
-        for inner in self._walk(node):
+    def problem(self, node: ast.AST, given: Collection[ast.AST] = ()) -> str | None:
+        """Why a statement or expression can't run under jit; None if it can. What is ``given`` is made before."""
+        for inner in self._walk(node, given):
             problem = self._problem(inner)
             if problem is not None:
                 return problem
         return None
 
-    def _walk(self, node: ast.AST) -> list[ast.AST]:
+    def _walk(self, node: ast.AST, left_out: Collection[ast.AST] = ()) -> list[ast.AST]:
         """The nodes of some code, without type annotations."""
         out: list[ast.AST] = []
         stack = [node]
         while stack:
             one = stack.pop()
+            if one in left_out:
+                continue
             out.append(one)
             skipped = {one.annotation} if isinstance(one, ast.AnnAssign | ast.arg) else set()
             stack.extend(c for c in ast.iter_child_nodes(one) if c not in skipped)
@@ -163,7 +174,7 @@ class Jittable:
             case Instance() if fact.cls.info.is_module:
                 return self._module_problem(fact.cls.info)
         if is_module(fact):
-            return None
+            return self._stale if not is_loss(fact) else None
         if isinstance(node.func, ast.Name):
             return None if self._is_function_of_class(node.func) else self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
@@ -174,7 +185,38 @@ class Jittable:
         """What a module does when it is called that a compiled step would do once."""
         forward = info.method("forward") if self.inference.has(HOST_RANDOM) else None
         drawn = host_draw(self.inference, forward) if forward is not None else None
-        return f"in {info.name}.forward, {drawn}() {ONCE}" if drawn is not None else None
+        return f"in {info.name}.forward, {drawn}() {ONCE}" if drawn is not None else self._stale
+
+    @cached_property
+    def _stale(self) -> str | None:
+        """What a module of the file reads of the module level that changes: the step keeps what was there first."""
+        changing = self._changing
+        for info in self.inference.functions.values() if changing else ():
+            if info.runs_in_module and not info.external:
+                names = [n for n in ast.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
+                own = self.inference.source.symbols.bound(info.node)
+                for name in (n.id for n in names if n.id not in own):
+                    return f"{info.name} reads {name}, which changes while the program runs; make it a parameter"
+        return None
+
+    @cached_property
+    def _changing(self) -> set[str]:
+        """Variables of the module level that get new values in functions or loops."""
+        source = self.inference.source
+        found = set(source.symbols.bound_again)
+        for node in source.tree.body:
+            stores = [n for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+            if isinstance(node, ast.For | ast.While | ast.AugAssign | ast.With | ast.If | ast.Try):
+                found |= {n.id for n in stores if self._is_repeated(n)}
+        return found
+
+    def _is_repeated(self, node: ast.AST) -> bool:
+        """Whether a name of the module level gets its value in a loop, or from what it was."""
+        around = list(ancestors(node, self.inference.source.parents))
+        inner = ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension
+        if any(isinstance(at, inner) for at in around):
+            return False
+        return any(isinstance(at, ast.For | ast.While | ast.AugAssign) for at in around)
 
     def _has_own_gradient(self, owner: Fact) -> bool:
         """Whether it is a class of the file with a gradient of its own, whose ``apply`` is a function."""
@@ -240,6 +282,8 @@ class Jittable:
 
     def function_problem(self, info: FunctionInfo) -> str | None:
         """Why a function of the file can't be called under jit."""
+        if info.node in self.reasons:
+            return self.reasons[info.node].rstrip(".")
         if info not in self._known:
             self._known[info] = None
             self._known[info] = self._function_problem(info)
@@ -252,6 +296,8 @@ class Jittable:
         for statement in info.node.body:
             for inner in self._walk(statement):
                 if isinstance(inner, ast.Name) and is_module(self.inference.fact(inner)):
+                    if info.node in self.lifted:
+                        continue
                     if not is_loss(self.inference.fact(inner)) and not self.inference.source.bound_in(inner, info.node):
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.facts import Function, Qual
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .inputs import Input
+from .passed import Input
 from .slice import UpdateSlice
 from .step_calls import Item
 from .text import rendered

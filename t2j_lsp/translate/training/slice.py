@@ -40,9 +40,11 @@ class UpdateSlice:
 class UpdateSlicer:
     """Slices one block."""
 
-    def __init__(self, items: Sequence[Item], flow: DataFlow, apart: Collection[int] = ()) -> None:
+    def __init__(self, items: Sequence[Item], flow: DataFlow, carried: DataFlow, apart: Collection[int] = ()) -> None:
         self.items = items
         self.flow = flow
+        self.carried = carried
+        """The flow of what a gradient may be taken of."""
         self.apart = apart
         """Items without gradients, which stay where they are though they read a module."""
 
@@ -101,12 +103,21 @@ class UpdateSlicer:
         for index in range(last + 1):
             if not self.plain(index):
                 continue
-            if self.reads(index) & tainted and index not in self.apart:
+            mine = self.reads(index) & tainted and index not in self.apart
+            if mine and not self._takes_numbers(index, variables, tainted):
                 out.add(index)
                 tainted |= self.writes(index)
             elif self._replaces(index):
                 tainted -= self.writes(index) - variables
         return out
+
+    def _takes_numbers(self, index: int, modules: set[str], tainted: set[str]) -> bool:
+        """Whether all that an item takes from a module are numbers: ``action = act(policy, state).item()``.
+
+        It stays in front of the step then, unless it reads something that the step gives.
+        """
+        node = self.items[index].node
+        return self.reads(index) & tainted <= modules and not self.carried.reads(node) & modules
 
     def _replaces(self, index: int) -> bool:
         """Whether an item gives its variables new values whatever they held."""

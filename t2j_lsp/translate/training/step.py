@@ -13,8 +13,9 @@ from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .flow import DataFlow
-from .inputs import Input, Inputs
+from .inputs import Inputs
 from .objects import Objects, VariableScope
+from .passed import Input, name_passed
 from .shared_draws import draw_once
 from .step_calls import Refused, StepCall, clip_kind
 from .text import converted, indented, lead_comments, rendered, returned_at_once
@@ -85,6 +86,7 @@ class StepWriter:
             if one.given:
                 _, one.given = rendered(self.ctx, statements, one.places[0], update.items[update.losses[0][0]].node)
         renamed([*inputs.values()], parts, self.ctx)
+        name_passed(parts, self.flow.passed, [*inputs.values()])
         for one in inputs.values():
             for place in one.places if one.given else ():
                 statements.renderer.put(place, Piece(one.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -192,6 +192,28 @@ class Item:
     step_call: StepCall | None = None
     condition: ast.If | None = None
     """The ``if`` without ``else`` that holds only parts of a training step, of which this is one."""
+
+
+@dataclass
+class Phase:
+    """Backward passes of a block and the optimizer steps behind them."""
+
+    backs: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+
+def phases(items: Sequence[Item]) -> list[Phase]:
+    """The backward passes of a block, each run of them with the steps behind it."""
+    out: list[Phase] = []
+    for index, item in enumerate(items):
+        kind = item.step_call.kind if item.step_call is not None else ""
+        if kind == "backward":
+            if not out or out[-1].steps:
+                out.append(Phase())
+            out[-1].backs.append(index)
+        elif kind == "step" and out:
+            out[-1].steps.append(index)
+    return out
 
 
 def blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:

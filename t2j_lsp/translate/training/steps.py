@@ -16,14 +16,15 @@ from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, 
 from .closures import ClosureGradients, Closures
 from .flow import DataFlow
 from .jittable import Jittable
+from .lifted import Lifting
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .shared_draws import draws_elsewhere
 from .step import StepWriter, unused
-from .step_calls import Reader, Refused, blocks, flatten
+from .step_calls import Phase, Reader, Refused, blocks, flatten, phases
 from .stored_gradients import StoredGradients
 from .unread_gradients import plan_unread_gradients
-from .update import Phase, Update, Updates
+from .update import Update, Updates
 
 LEFT = "This training code isn't converted: "
 
@@ -41,7 +42,8 @@ class Steps:
         self.frozen = frozen
         """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
         self.reader = Reader(context.inference)
-        self.jittable = Jittable(context.inference, self.reader)
+        self.lifting = Lifting(context, objects, self.insert)
+        self.jittable = Jittable(context.inference, self.reader, self.lifting.lifted, self.lifting.reasons)
         self.closures = Closures(context)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
@@ -58,6 +60,8 @@ class Steps:
         self._leave_marked()
         if not self.marked and plan_unread_gradients(self.ctx):
             return
+        if not self.frozen:
+            self.lifting.plan()
         for info in [None, *self.ctx.inference.functions.values()]:
             if info is None or not info.external and info not in self.planned:
                 _ScopePlan(self, info).plan()
@@ -82,6 +86,7 @@ class Steps:
         if node in self.refused or self.marked and self._is_marked(node):
             return
         self.refused.append(node)
+        self.lifting.leave(node, reason)
         if isinstance(node, ast.FunctionDef):
             self.ctx.plan.untouched.add(node)
 
@@ -113,7 +118,7 @@ class _ScopePlan:
         self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
         self.added = AddedGradients(self.ctx, self.body, steps.reader, steps.used)
-        self.flow = DataFlow(self.ctx.source.symbols, self._self_name())
+        self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed)
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
     def _self_name(self) -> str | None:
@@ -168,6 +173,7 @@ class _ScopePlan:
         self.updates = Updates(
             self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.jittable
         )
+        self.updates.independent = self.steps.lifting.reason(self.scope) or self.updates.independent
         out: list[AccumulatedTraining] = []
         seen: set[ast.stmt] = set()
         for block in blocks(self.body):
@@ -187,16 +193,16 @@ class _ScopePlan:
         """Make the updates of every block: direct ones, and those that add gradients up. Raises Refused."""
         waiting: list[tuple[AccumulatedTraining, Phase, str]] = []
         for one in found:
-            phases = self.updates.phases(one.items)
+            parts = phases(one.items)
             earlier = 0
-            for phase in phases:
+            for phase in parts:
                 if not phase.steps:
                     waiting.append((one, phase, ELSEWHERE))
                     continue
                 try:
-                    update = self.updates.direct(one.items, phase, earlier, phases)
+                    update = self.updates.direct(one.items, phase, earlier, parts)
                 except Refused as problem:
-                    if len(phases) > 1:
+                    if len(parts) > 1:
                         raise
                     waiting.append((one, phase, str(problem)))
                     continue
@@ -269,7 +275,7 @@ class _ScopePlan:
             elif len(one.updates) > 1:
                 module = update.optimized[0].modules[0].rpartition(".")[2]
                 hints = [f"{module}_step", f"update_{module}"]
-            if self.info is not None and not update.grads:
+            if self.info is not None and not update.grads and not self.info.name.endswith("step"):
                 hints.insert(1, f"{self.info.name}_step")
             update.name = unused(self.ctx.names, *hints)
 

@@ -20,9 +20,9 @@ from .accumulated import STORED, AccumulatedTraining, clipped
 from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
-from .step_calls import Item, Refused, StepCall, blocks
+from .step_calls import Item, Phase, Refused, StepCall, blocks
 from .text import rendered
-from .update import NOT_ZEROED, Optimized, Phase, Update, Updates
+from .update import NOT_ZEROED, Optimized, Update, Updates
 
 
 @dataclass

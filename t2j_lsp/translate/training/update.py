@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.facts import Object, Scalar
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .called_modules import called_modules
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
+from .host_values import given_arrays
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
 from .skipped import SKIPPED, check_unskipped, may_skip
 from .slice import UpdateSlice, UpdateSlicer
-from .step_calls import Item, Reader, Refused, StepCall
+from .step_calls import Item, Phase, Reader, Refused, StepCall
 
 Mode = Literal["fused", "conditional", "accumulated", "stored", "apart"]
 """``stored``: the step only gives the gradients, which other code of the program reads. ``apart``: it gives them, and
@@ -39,14 +40,6 @@ class Optimized:
     sure: bool = True
     """Whether the file shows that these are its modules."""
     groups: tuple[Group, ...] = ()
-
-
-@dataclass
-class Phase:
-    """Backward passes of a block and the optimizer steps behind them."""
-
-    backs: list[int] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -91,10 +84,16 @@ class Updates:
         self.objects = objects
         self.scope = scope
         self.flow = flow
+        self.carried = flow.without(lambda call: isinstance(context.fact(call), Scalar))
         self.reader = reader
         self.jittable = jittable
+        self.independent = "The loss doesn't depend on the modules that the optimizer updates."
         body = scope.function.node.body if scope.function is not None else context.source.tree.body
         self.liveness = Liveness(flow, body, self._read_elsewhere())
+
+    def slicer(self, items: Sequence[Item], apart: Collection[int] = ()) -> UpdateSlicer:
+        """What slices a block of this scope."""
+        return UpdateSlicer(items, self.flow, self.carried, apart)
 
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""
@@ -104,18 +103,6 @@ class Updates:
         out: set[str] = set()
         for function in self.ctx.inference.functions:
             out |= self.flow.reads(function)
-        return out
-
-    def phases(self, items: Sequence[Item]) -> list[Phase]:
-        out: list[Phase] = []
-        for index, item in enumerate(items):
-            kind = item.step_call.kind if item.step_call is not None else ""
-            if kind == "backward":
-                if not out or out[-1].steps:
-                    out.append(Phase())
-                out[-1].backs.append(index)
-            elif kind == "step" and out:
-                out[-1].steps.append(index)
         return out
 
     # --- one phase ------------------------------------------------------------------------------------------------
@@ -134,7 +121,7 @@ class Updates:
     def _direct(
         self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase], apart: Collection[int]
     ) -> Update:
-        slicer = UpdateSlicer(items, self.flow, apart)
+        slicer = self.slicer(items, apart)
         losses = self.losses(items, phase)
         optimized = self._optimized(items, phase.steps, slicer, losses)
         conditions = {items[i].condition for i in (*phase.backs, *phase.steps)}
@@ -180,7 +167,7 @@ class Updates:
 
     def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
         """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
-        one = self.optimized(optimizer, UpdateSlicer(items, self.flow), self.losses(items, phase))
+        one = self.optimized(optimizer, self.slicer(items), self.losses(items, phase))
         if len(one.modules) != 1:
             raise Refused("Gradients of several modules add up over several backward passes.")
         return self._gradients("accumulated", items, phase, one, grads)
@@ -191,7 +178,7 @@ class Updates:
 
     def _gradients(self, mode: Mode, items: Sequence[Item], phase: Phase, one: Optimized, grads: str) -> Update:
         """A backward pass without a step behind it. Raises Refused."""
-        slicer = UpdateSlicer(items, self.flow)
+        slicer = self.slicer(items)
         losses = self.losses(items, phase)
         if any(items[i].condition is not None for i in phase.backs):
             raise Refused("The backward pass stands under a condition.")
@@ -247,7 +234,7 @@ class Updates:
         variables = self.variables(optimized)
         path = slicer.path(losses, variables)
         if not path and not any(self.flow.reads(loss) & variables for _, loss in losses):
-            raise Refused("The loss doesn't depend on the modules that the optimizer updates.")
+            raise Refused(self.independent)
         return path
 
     def losses(self, items: Sequence[Item], phase: Phase) -> list[tuple[int, ast.expr]]:
@@ -342,7 +329,7 @@ class Updates:
         step_call = items[index].step_call
         assert step_call is not None
         variables = self.variables([one])
-        path = UpdateSlicer(items, self.flow).path([(index, step_call.subject)], variables)
+        path = self.slicer(items).path([(index, step_call.subject)], variables)
         return bool(path or self.flow.reads(step_call.subject) & variables)
 
     def _check_after(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> None:
@@ -361,12 +348,10 @@ class Updates:
 
     def check_trace(self, update: Update) -> None:
         """Raises Refused if moved code can't run under jit."""
-        for index in update.slice.moved:
-            problem = self.jittable.problem(update.items[index].node)
-            if problem is not None:
-                raise Refused(f"The loss can't be computed under jit: {problem}.")
-        for node in [*(loss for _, loss in update.losses), *update.slice.split.values()]:
-            problem = self.jittable.problem(node)
+        moved = [update.items[index].node for index in update.slice.moved]
+        own = self.variables(update.optimized).union(*map(self.flow.writes, moved))
+        for node in [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]:
+            problem = self.jittable.problem(node, given_arrays(self.ctx.inference, self.flow, node, own))
             if problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:

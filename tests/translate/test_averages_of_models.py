@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 
+import numpy as np
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.weights import load_torch_state, torch_state
+
+from .side_by_side import randomized, sides
 
 HEAD = """import torch
 from torch import nn
@@ -69,3 +73,68 @@ def test_an_average_is_taken_in_flaxs_layouts(code: str, expected: str) -> None:
 )  # fmt: skip
 def test_what_needs_pytorchs_layouts_is_a_gap(code: str) -> None:
     assert body(code)[1]
+
+
+WHOLE = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.z, self.bn, self.a = nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 5)
+        self.register_buffer("scale", torch.ones(2))
+
+    def forward(self, x):
+        return self.a(self.bn(self.z(x)))
+
+
+@torch.no_grad()
+def average(target: nn.Module, source: nn.Module, d: float):
+"""
+PARAMETERS = "    for p, q in zip(target.parameters(), source.parameters()):\n        {}\n"
+BUFFERS = "    for p, q in zip(target.buffers(), source.buffers()):\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PARAMETERS.format("p.mul_(d).add_(q, alpha=1 - d)"),
+        PARAMETERS.format("p.data.mul_(d).add_(q.data, alpha=1 - d)"),
+        PARAMETERS.format("p.mul_(d)\n        p.add_(q * (1 - d))"),
+        PARAMETERS.format("p.lerp_(q, 1 - d)"),
+        "    for p in target.parameters():\n        p.mul_(2).add_(1)\n",
+        "    for p in target.parameters():\n        p *= 2\n        p += 1\n",
+        PARAMETERS.format("p.copy_(q)") + BUFFERS.format("p.copy_(q)"),
+        BUFFERS.format("p.data.copy_(q.data)"),
+        "    for (n, p), (k, q) in zip(target.named_parameters(), source.named_parameters()):\n"
+        "        p.mul_(d).add_((1 - d) * q)\n",
+    ],
+)
+def test_averages_are_written_into_the_model(text: str) -> None:
+    both = sides(WHOLE + text, "averages")
+    assert both.gaps() == []
+    wanted = randomized(both.torch.Net(), 0).float(), randomized(both.torch.Net(), 1).float()
+    got = [both.jax.Net(rngs=both.jax.nnx.Rngs(0)) for _ in wanted]
+    for module, reference in zip(got, wanted, strict=True):
+        load_torch_state(module, reference.state_dict())
+    both.torch.average(*wanted, 0.9)
+    both.jax.average(*got, 0.9)
+    state = torch_state(got[0])
+    for name, value in wanted[0].state_dict().items():
+        if not name.endswith("num_batches_tracked"):
+            np.testing.assert_allclose(state[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    for k, v in target.state_dict().items():\n        v.mul_(d)\n",
+        "    new, old = source.state_dict(), target.state_dict()\n    for k, v in old.items():\n"
+        "        v.mul_(d).add_(new[k], alpha=1 - d)\n",
+        "    old = target.state_dict()\n    old['z.weight'].mul_(d)\n",
+    ],
+)
+def test_what_is_written_through_a_state_dict_is_told(text: str) -> None:
+    gaps = sides(WHOLE + text, "averages").translation.gaps
+    assert any("the module whose state dict this is" in gap.reason for gap in gaps)

@@ -61,7 +61,7 @@ class InPlace:
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
             return done if done is not None else Piece(self.ctx.source.segment(node))
-        if _stands_for(statement, node, receiver):
+        if _stands_for(statement, node, receiver, variable=isinstance(before, Tensor) and before.variable):
             return piece
         if self._is_outside(receiver):
             self._unseen(node, FREE.format(ast.unparse(receiver)))
@@ -169,8 +169,10 @@ def is_free(source: Source, holder: ast.expr) -> bool:
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
 
 
-def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: ast.expr) -> bool:
+def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: ast.expr, variable: bool) -> bool:
     """Whether nothing reads what an operation wrote into but through its value."""
+    if variable and _is_link(statement, node):
+        return True
     if not isinstance(receiver, ast.Name):
         temporary = isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare)
         return temporary or _is_link(statement, node) or isinstance(receiver, ast.Call) and not _is_view(receiver)

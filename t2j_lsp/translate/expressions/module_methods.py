@@ -106,7 +106,10 @@ class ModuleMethods:
             case "parameters":
                 return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({text}, {need('nnx')}.Param))")
             case "buffers":
-                state = f"{need('nnx')}.state({text}, {need('Buffer')})"
+                nnx = need("nnx")
+                state = f"{nnx}.state({text}, ({need('Buffer')}, {nnx}.BatchStat))"
+                if writes_to_parts(self.ctx.inference, node):
+                    return Piece(f"[b for _, b in {nnx}.to_flat_state({state})]")
                 return Piece(f"{need('jax')}.tree.leaves({state})")
             case "modules":
                 return Piece(f"(m for _, m in {need('nnx')}.iter_modules({text}))")

@@ -176,6 +176,8 @@ def _writes_through(inference: Inference, walked: ast.AST) -> bool:
         match inner:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_") and name[:1] != "_":
                 target = owner
+            case ast.AugAssign(target=ast.Name() as owner):
+                target = owner
             case ast.Attribute(value=owner, ctx=ast.Store()) | ast.Subscript(value=owner, ctx=ast.Store()):
                 target = owner
             case _:

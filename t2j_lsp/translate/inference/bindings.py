@@ -123,8 +123,10 @@ class Bindings:
         left = self.infer.expr(node.target, env)
         right = self.infer.expr(node.value, env)
         self.bind(node.target, arithmetic(left, right, node.op), env, node.value)
-        if isinstance(left, Tensor) and left.variable:
-            self.state.facts[node.target] = left  # a parameter stays one
+        if isinstance(left, Tensor) and left.variable:  # a parameter stays one
+            self.state.facts[node.target] = left
+            if isinstance(node.target, ast.Name):
+                env[node.target.id] = left
         return True
 
 

@@ -20,11 +20,14 @@ from t2j_lsp.translate.source.text import IN_PLACE, STORED
 from .call_sites import bound_arguments, called_function
 from .file import Inference
 from .gates import Gate
-from .storage import ADDING, VIEWS, Env, Reached, Storage, dotted, made_by, overlap, works_in_place
+from .storage import ADDING, VIEWS, Env, Reached, Storage, dotted, is_state, made_by, overlap, works_in_place
 
 NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
 """Writes; a layer may have been built to write in place."""
 _READ = "PyTorch writes in place here, and {!r}, read later, shares the memory; in JAX it keeps its value"
+_STATE = (
+    "PyTorch writes into the module whose state dict this is, JAX into a copy: change the dict's entries, and load it"
+)
 _LOST = (
     "PyTorch writes into the caller's {!r} here, which JAX can't: return the new array, and use it where it is called"
 )
@@ -174,7 +177,9 @@ class _Function:
             elsewhere = new and dotted(node.targets[0]) != root  # type: ignore[attr-defined]
             write = _Write(root, self.storage.of(target, dict(env)), elsewhere)
             shared = self._read_later(write, node, env)
-            if shared is not None:
+            if is_state(write.held):
+                self.found[node] = _STATE
+            elif shared is not None:
                 self.found[node] = _READ.format(shared)
             elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.found:
                 self.found[node] = _LOST.format(parameter)

@@ -80,6 +80,15 @@ def made_by(owner: object) -> Reached:
     return Reached(frozenset({(owner, ())}))
 
 
+STATE = "state_dict()"
+"""What made the arrays of a state dict: some module, which sees what is written into them."""
+
+
+def is_state(held: Reached) -> bool:
+    """Whether a value may be a state dict, or an array in it."""
+    return any(owner == STATE for owner, _ in held.places)
+
+
 Env = dict[str, Reached]
 """What names hold, dotted ones too."""
 
@@ -153,7 +162,8 @@ class Storage:
         held = self.of(node, env)
         if held.items:
             return NOWHERE.joined(held.items.values()) | Reached(held.places)
-        return Reached(held.places) if isinstance(self.facts.get(node), Tensor | ListOf | Tuple) else self.fresh()
+        known = isinstance(self.facts.get(node), Tensor | ListOf | Tuple) or is_state(held)
+        return Reached(held.places) if known else self.fresh()
 
     def bind(self, target: ast.expr, held: Reached, env: Env) -> None:
         """Give a target its value."""
@@ -205,7 +215,7 @@ class Storage:
 
     def _subscript(self, node: ast.Subscript, env: Env) -> Reached:
         held, fact = self.of(node.value, env), self.facts.get(node.value)
-        container = bool(held.items) or isinstance(fact, ListOf | Tuple)
+        container = bool(held.items) or isinstance(fact, ListOf | Tuple) or is_state(held)
         if not container and not basic_index(node.slice):
             return self.fresh()  # by arrays, masks and unknown numbers: a copy, or an entry of a data set
         if isinstance(node.slice, ast.Slice):
@@ -249,10 +259,13 @@ class Storage:
             return _Pieces(base.places, {}, how)
         if isinstance(fact, Qual):
             return self.fresh()
+        if name == "state_dict" and not node.args:
+            return made_by(STATE)
         held = self.of(func.value, env)
         if name.endswith("_") and not name.endswith("__"):
             return held
-        if isinstance(self.facts.get(func.value), Tensor) or not held.items and not _is_list(self.facts, func.value):
+        known = bool(held.items) or _is_list(self.facts, func.value) or is_state(held)
+        if isinstance(self.facts.get(func.value), Tensor) or not known:
             return self.fresh()
         match name:
             case "values":

@@ -1,11 +1,12 @@
 """How long the output is, against its source. The bars: the median file at most 1.3 times as long, the worst 2.0.
 
-    python -m benchmarks.output_length [FILE_OR_FOLDER ...]
+    python -m benchmarks.output_length [FILE_OR_FOLDER ...] [--each] [--surplus]
 
 Lines of code are counted: comments, empty lines and docstrings apart, on both sides. Files without torch are left out.
 One row for each file of a small set, one for each folder: lines in, lines out, their ratio (median and worst file), the
 share of helpers in the output, and the turns of axes that the source does not have. Without arguments, the project's
-own training scripts, models and examples.
+own training scripts, models and examples. `--surplus` says where the lines are that the source does not have: in
+helpers, by name, in imports, and in statements that are broken over more lines than the source's are.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import argparse
 import ast
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import UnionType
 
 from t2j_lsp import convert
 from t2j_lsp.contract import SourceError
@@ -33,8 +36,13 @@ class Lengths:
     path: Path
     source: int
     output: int
-    helpers: int
+    helpers: Counter[str]
+    """Lines of each helper."""
     turns: int
+    imports: int
+    """More lines of imports than in the source."""
+    broken: int
+    """More lines behind the first of a statement that has no body; helpers apart."""
 
     @property
     def ratio(self) -> float:
@@ -63,14 +71,44 @@ def lengths(path: Path) -> Lengths | None:
         return None
     code = code_lines(done.code)
     copied = {name for name, _ in done.needs.written}
-    helpers = 0
-    for node in ast.parse(done.code.lstrip("\ufeff")).body:
+    helpers: Counter[str] = Counter()
+    tree = ast.parse(done.code.lstrip("\ufeff"))
+    for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else node
         name = getattr(target, "name", getattr(target, "id", None))
         if name in copied:
-            helpers += len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+            helpers[name] += len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
     turns = len(TURN.findall(done.code)) - len(TURN.findall(text))
-    return Lengths(path, len(code_lines(text)), len(code), helpers, turns)
+    own = [node for node in tree.body if getattr(node, "name", None) not in copied]
+    before, after = ast.parse(text.lstrip("\ufeff")).body, own
+    imports = _lines(after, ast.Import | ast.ImportFrom) - _lines(before, ast.Import | ast.ImportFrom)
+    broken = _behind_the_first(after) - _behind_the_first(before)
+    return Lengths(path, len(code_lines(text)), len(code), helpers, turns, imports, broken)
+
+
+def _lines(body: Iterable[ast.stmt], kind: type[ast.stmt] | UnionType) -> int:
+    return sum((n.end_lineno or n.lineno) - n.lineno + 1 for n in body if isinstance(n, kind))
+
+
+def _behind_the_first(body: Iterable[ast.stmt]) -> int:
+    """Lines behind the first of statements without a body, docstrings and imports apart."""
+    nodes = [n for one in body for n in ast.walk(one) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    plain = [n for n in nodes if not isinstance(n, ast.Expr) or not isinstance(n.value, ast.Constant)]
+    return _lines(plain, ast.stmt) - len(plain) - _lines(plain, ast.ImportFrom) + _count(plain, ast.ImportFrom)
+
+
+def _count(body: Iterable[ast.stmt], kind: type[ast.stmt]) -> int:
+    return sum(isinstance(n, kind) for n in body)
+
+
+def surplus(found: list[Lengths]) -> Iterator[str]:
+    """Where the lines are that the sources do not have."""
+    helpers = sum((f.helpers for f in found), Counter[str]())
+    files = Counter(name for f in found for name in f.helpers)
+    more = sum(f.output - f.source for f in found)
+    said = f"{more} more: helpers {helpers.total()}, imports {sum(f.imports for f in found)}"
+    yield f"  {said}, broken statements {sum(f.broken for f in found)}"
+    yield "  " + ", ".join(f"{name} {lines} in {files[name]}" for name, lines in helpers.most_common(12))
 
 
 def files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -83,7 +121,7 @@ def row(name: str, found: list[Lengths]) -> str:
     ratios = [f.ratio for f in found]
     return (
         f"{name:40} {len(found):5} {source:7} {output:7} {output / source:7.2f} {statistics.median(ratios):7.2f}"
-        f" {max(ratios):7.2f} {sum(f.helpers for f in found) / output:8.0%} {sum(f.turns for f in found):6}"
+        f" {max(ratios):7.2f} {sum(f.helpers.total() for f in found) / output:8.0%} {sum(f.turns for f in found):6}"
     )
 
 
@@ -91,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", type=Path, nargs="*", default=[ROOT / own for own in OWN])
     parser.add_argument("--each", action="store_true", help="a row for each file, too")
+    parser.add_argument("--surplus", action="store_true", help="where the lines are that the source does not have")
     options = parser.parse_args()
     print(f"{'':40} files      in     out   ratio  median   worst  helpers  turns")
     for path in options.paths:
@@ -100,6 +139,8 @@ def main() -> None:
                 print(row(one.path.name, [one]))
         if found:
             print(row(str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name), found))
+            if options.surplus:
+                print("\n".join(surplus(found)))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scale
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -62,8 +63,13 @@ def scaled_dot_product_attention(
     return weights @ value
 
 
-def additive_mask(mask: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """A mask of `nn.MultiheadAttention` as numbers to add: minus infinity where booleans are True."""
+def additive_mask(mask: jax.Array, dtype: jnp.dtype, extra: int = 0) -> jax.Array:
+    """A mask of `nn.MultiheadAttention` as numbers to add: minus infinity where booleans are True.
+
+    The last `extra` keys, which are appended, are not masked.
+    """
+    if extra:
+        mask = jnp.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)])
     return jnp.where(mask, jnp.asarray(-jnp.inf, dtype), 0) if mask.dtype == bool else mask.astype(dtype)
 
 
@@ -90,21 +96,21 @@ class MultiheadAttention(nnx.Module):
     ):
         if embed_dim % num_heads:
             raise ValueError(f"embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
-        self.embed_dim = embed_dim
-        self.num_heads = num_heads
-        self.head_dim = embed_dim // num_heads
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
-        self.batch_first = batch_first
-        self.dropout = dropout
-        self.weight_dropout = nnx.Dropout(dropout, rngs=rngs if dropout > 0 else None)
+        self.batch_first, self.dropout = batch_first, dropout
+        if dropout > 0:
+            self.weight_dropout = nnx.Dropout(dropout, rngs=rngs)
         init = nnx.initializers.xavier_uniform()
-        if self.kdim == self.vdim == embed_dim:
+        self._packed = (kdim is None or kdim == embed_dim) and (vdim is None or vdim == embed_dim)
+        if self._packed:
             self.in_proj_weight = nnx.Param(init(rngs.params(), (3 * embed_dim, embed_dim), jnp.float32))
         else:
             self.q_proj_weight = nnx.Param(init(rngs.params(), (embed_dim, embed_dim), jnp.float32))
             self.k_proj_weight = nnx.Param(init(rngs.params(), (embed_dim, self.kdim), jnp.float32))
             self.v_proj_weight = nnx.Param(init(rngs.params(), (embed_dim, self.vdim), jnp.float32))
+        self._biased = bias
         self.in_proj_bias = nnx.Param(jnp.zeros(3 * embed_dim, jnp.float32)) if bias else nnx.data(None)
         self.out_proj = nnx.Linear(embed_dim, embed_dim, use_bias=bias, kernel_init=uniform_fan_in, rngs=rngs)
         self.add_bias_kv, self.add_zero_attn = add_bias_kv, add_zero_attn
@@ -143,48 +149,38 @@ class MultiheadAttention(nnx.Module):
             query, key, value = query[None], key[None], value[None]
         elif not self.batch_first:
             query, key, value = (jnp.swapaxes(x, 0, 1) for x in (query, key, value))
-        q, k, v = self.project(query, key, value)
+        if self._packed:
+            matrices = jnp.split(self.in_proj_weight[...], 3)
+        else:
+            matrices = [self.q_proj_weight[...], self.k_proj_weight[...], self.v_proj_weight[...]]
+        biases: Any = jnp.split(self.in_proj_bias[...], 3) if self._biased else (0, 0, 0)
+        q, k, v = (
+            jnp.swapaxes((x @ matrix.T + bias).reshape(*x.shape[:2], self.num_heads, self.head_dim), 1, 2)
+            for x, matrix, bias in zip((query, key, value), matrices, biases, strict=True)
+        )
         if self.add_bias_kv:
-            k, v = self.append(k, self.bias_k[...]), self.append(v, self.bias_v[...])
+            k, v = self._append(k, self.bias_k[...]), self._append(v, self.bias_v[...])
         if self.add_zero_attn:
-            k, v = self.append(k, jnp.zeros(self.embed_dim)), self.append(v, jnp.zeros(self.embed_dim))
+            k, v = self._append(k, jnp.zeros(self.embed_dim)), self._append(v, jnp.zeros(self.embed_dim))
         scores = (q / math.sqrt(self.head_dim)) @ jnp.swapaxes(k, -1, -2)
         if attn_mask is not None:
-            mask = self.widen(additive_mask(attn_mask, scores.dtype))
+            mask = additive_mask(attn_mask, scores.dtype, self.add_bias_kv + self.add_zero_attn)
             scores += mask if mask.ndim == 2 else mask.reshape(-1, self.num_heads, *mask.shape[1:])
         if key_padding_mask is not None:
-            mask = self.widen(additive_mask(key_padding_mask, scores.dtype))
+            mask = additive_mask(key_padding_mask, scores.dtype, self.add_bias_kv + self.add_zero_attn)
             scores += mask.reshape(-1, 1, 1, mask.shape[-1])
         weights = jax.nn.softmax(scores, axis=-1) if need_weights else softmax_or_zeros(scores)
-        weights = self.weight_dropout(weights)
-        output = jnp.swapaxes(weights @ v, 1, 2).reshape(query.shape)
-        output = self.out_proj(output)
+        if self.dropout > 0:
+            weights = self.weight_dropout(weights)
+        output = self.out_proj(jnp.swapaxes(weights @ v, 1, 2).reshape(query.shape))
         if average_attn_weights:
             weights = jnp.mean(weights, axis=1)
         if not batched:
             return output[0], weights[0] if need_weights else None
         return output if self.batch_first else jnp.swapaxes(output, 0, 1), weights if need_weights else None
 
-    def append(self, x: jax.Array, last: jax.Array) -> jax.Array:
+    def _append(self, x: jax.Array, last: jax.Array) -> jax.Array:
         """Keys or values (N, heads, length, head_dim) with one more that is the same for all examples."""
         shape = (x.shape[0], self.num_heads, 1, self.head_dim)
         last = jnp.broadcast_to(last.reshape(1, self.num_heads, 1, self.head_dim), shape)
         return jnp.concatenate([x, last.astype(x.dtype)], axis=2)
-
-    def widen(self, mask: jax.Array) -> jax.Array:
-        """A mask to add, with zeros for the keys that are appended."""
-        extra = int(self.add_bias_kv) + int(self.add_zero_attn)
-        return jnp.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)]) if extra else mask
-
-    def project(self, query: jax.Array, key: jax.Array, value: jax.Array) -> list[jax.Array]:
-        """The projections of the three inputs (N, length, width), as (N, heads, length, head_dim)."""
-        if self.kdim == self.vdim == self.embed_dim:
-            matrices = jnp.split(self.in_proj_weight[...], 3)
-        else:
-            matrices = [self.q_proj_weight[...], self.k_proj_weight[...], self.v_proj_weight[...]]
-        projected = [x @ matrix.T for x, matrix in zip((query, key, value), matrices, strict=True)]
-        if self.in_proj_bias is not None:
-            biases = jnp.split(self.in_proj_bias[...], 3)
-            projected = [x + bias for x, bias in zip(projected, biases, strict=True)]
-        split = [x.reshape(*x.shape[:2], self.num_heads, self.head_dim) for x in projected]
-        return [jnp.swapaxes(x, 1, 2) for x in split]

@@ -293,6 +293,10 @@ def test_a_constant_decides_what_it_decides(name: str) -> None:
 def test_numbers_and_kinds_of_literals_are_worked_out() -> None:
     text = "def f(x, a):\n    return x.shape[a - 2 : x // a], a * x, isinstance(a, str)\n"
     assert folded(text, (("a", "1"),)) == "def f(x, a):\n    return x.shape[-1:x], x, False\n"
+    infinite = 'def f(x, a):\n    return a == float("inf"), a > float("-inf"), x == float("inf"), a == float("nan")\n'
+    assert folded(infinite, (("a", "2.0"),)) == (
+        'def f(x, a):\n    return False, True, x == float("inf"), 2.0 == float("nan")\n'
+    )
     assert "x // 2" in folded(text, (("a", "2"),)) and "2 * x" in folded(text, (("a", "2"),))
 
 
@@ -352,6 +356,8 @@ CALLS = {
     "of something unknown": ("y = twice(x)", "y = twice(x)"),
     "a builtin": ("y = len((1, 2)), max((1, 3)), tuple([1])", "y = 2, 3, tuple([1])"),
     "that fails": ("y = len(1)", "y = len(1)"),
+    "a number": ("y = float(2), float(0.5), float(x)", "y = 2.0, 0.5, float(x)"),
+    "no number": ('y = float("inf"), float("1"), float(True)', 'y = float("inf"), float("1"), float(True)'),
     "a method of a string": ('y = "l0_reverse".endswith("_reverse")', "y = True"),
     "too long a result": ("y = twice((1, 2, 3))", "y = twice((1, 2, 3))"),
     "of itself": ("y = f(1)", "y = f(1)"),

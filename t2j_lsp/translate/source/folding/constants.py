@@ -180,7 +180,7 @@ class _Folder(Transformer):
         target = target.with_changes(comparator=_bare(target.comparator))
         updated_node = updated_node.with_changes(left=_bare(updated_node.left), comparisons=[target])
         compare = _COMPARE.get(type(target.operator))
-        left, right = value_of(updated_node.left), value_of(target.comparator)
+        left, right = _number_or(updated_node.left), _number_or(target.comparator)
         if compare is None or left is UNKNOWN or right is UNKNOWN:
             return updated_node
         try:
@@ -352,6 +352,12 @@ def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(node, cst.UnaryOperation) and value_of(node) is not UNKNOWN:
         return node.with_changes(lpar=[], rpar=[])
     return node
+
+
+def _number_or(node: cst.BaseExpression) -> Any:
+    """The value of a literal, or of ``float("inf")``, which is compared with some."""
+    text = cst.Module([]).code_for_node(node)
+    return float(text[7:-2]) if text in ('float("inf")', 'float("-inf")') else value_of(node)
 
 
 def _is_one(value: Any) -> bool:

@@ -46,6 +46,8 @@ def _may_be_known(call: ast.AST, functions: Container[str], own: str | None) -> 
     match call:
         case ast.Call(func=ast.Name(id=name)) if name in functions and name != own or name in _CALLED:
             pass
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=int() | float())]):
+            pass
         case ast.Call(func=ast.Attribute(value=ast.Constant(), attr=name)) if name in _STRING_METHODS:
             pass
         case _:
@@ -87,6 +89,9 @@ class _Evaluator(Transformer):
         self.own = own
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Call(func=cst.Name("float"), args=[cst.Arg(value=given)]) if type(value_of(given)) in (int, float):
+                return parsed_literal(float(value_of(given))) or updated_node
         called = self._called(updated_node.func)
         if called is None or any(argument.star for argument in updated_node.args):
             return updated_node

@@ -2,9 +2,9 @@
 
     python -m benchmarks.programs [FILE_OR_FOLDER...] [--float64] [--steps N] [--timeout SECONDS]
 
-Without a path, those of tests/programs and the training scripts of tests/translate/scripts. Seconds are those of the
-program, compiling included; interpreters and frameworks are loaded before. Milliseconds are from one optimizer step to
-the next, the median.
+Without a path, those of tests/programs and tests/projects, and the training scripts of tests/translate/scripts.
+Seconds are those of the program, compiling included; interpreters and frameworks are loaded before. Milliseconds are
+from one optimizer step to the next, the median.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from t2j_lsp.commands.output import print_table
 from t2j_lsp.contract import Options, ProgramReport, VerdictKind
 
 TESTS = Path(__file__).parents[1] / "tests"
-PROGRAMS = [TESTS / "programs", TESTS / "translate" / "scripts"]
+PROGRAMS = [TESTS / "programs", TESTS / "projects", TESTS / "translate" / "scripts"]
 HEADERS = ("program", "verdict", "in", "numbers", "max rel", "torch s", "jax s", "torch ms/step", "jax ms/step")
 
 
 def programs(paths: list[Path]) -> Iterator[Path]:
-    """The Python files that are named, or lie in folders that are."""
+    """The Python files that are named, or lie in folders that are; of a folder with a ``main.py`` only that."""
     for path in paths:
-        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        mains = {file.parent: file for file in files if file.name == "main.py"}
+        yield from (f for f in files if f in mains.values() or mains.keys().isdisjoint(f.parents))
 
 
 def report_of(path: Path, pool: Pool, settings: RunSettings) -> ProgramReport:
@@ -56,7 +58,8 @@ def row(path: Path, report: ProgramReport) -> tuple[str, ...]:
     times = [report.times.get(side) for side in ("torch", "jax")]
     seconds = [f"{one.seconds:.2f}" if one else "" for one in times]
     steps = [f"{1000 * one.step_seconds:.2f}" if one and one.step_seconds is not None else "" for one in times]
-    return (path.stem, str(report.verdict), report.precision, str(numbers), f"{worst:.1e}", *seconds, *steps)
+    name = path.parent.name if path.name == "main.py" else path.stem
+    return (name, str(report.verdict), report.precision, str(numbers), f"{worst:.1e}", *seconds, *steps)
 
 
 def main() -> int:

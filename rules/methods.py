@@ -43,6 +43,13 @@ BARE = """
     positive short sign t trunc
 """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
+TORCH_ONLY = """
+    add_ backward clamp_ clamp_max clamp_min copy_ detach_ div_ expand_as fill_ index_add_ index_copy_ index_select
+    masked_fill masked_fill_ masked_scatter masked_select mul_ new_full new_ones new_zeros pin_memory
+    repeat_interleave requires_grad_ reshape_as scatter_ scatter_add scatter_add_ squeeze_ sub_ type_as unsqueeze
+    unsqueeze_ view_as zero_ zero_grad
+"""
+trait(Trait.TORCH_ONLY, *TORCH_ONLY.split())
 OPERATORS = """
     abs absolute add div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow
     sub subtract

@@ -34,6 +34,7 @@ from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
 from t2j_lsp.translate.rule.facts import Partial, Qual
+from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
 from t2j_lsp.translate.source.positions import first_line
@@ -90,7 +91,7 @@ def _translated(
     source: str, options: Options, lines: Container[int] | None, project: Neighbours, given: Given = NOTHING_GIVEN
 ) -> Translation:
     try:
-        if "torch" not in source:
+        if not may_use_torch(source):
             parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
         if options.target == "jax":
@@ -315,7 +316,7 @@ def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
     """The tree of the output and what it reads, after what nothing in it reads was removed."""
     output = _written(context.edits)
     read = loads(output.tree)
-    if context.edits.removable and _drop_unread(context, read):
+    if (context.edits.removable or context.edits.removable_lines) and _drop_unread(context, read):
         output = _written(context.edits)
         read = loads(output.tree)
     return output, read
@@ -324,6 +325,10 @@ def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
 def _drop_unread(context: Context, read: Counter[str]) -> bool:
     """Remove assignments (``device = ...``, an unused seed) that the output doesn't read; whether there were any."""
     changed = False
+    for edit, name in context.edits.removable_lines.items():
+        if read[name] == 0 and edit in context.edits.made:
+            context.edits.made.remove(edit)
+            changed = True
     for node, name in context.edits.removable.items():
         if read[name] == 0:
             start, end = context.source.span(node)

@@ -96,6 +96,7 @@ if __name__ == "__main__":
     main()
 """
 
+PROJECTS = Path(__file__).parents[1] / "projects"
 Run = Callable[..., ProgramReport]
 
 
@@ -294,6 +295,19 @@ def test_logs_files_samplers_recurrent_dropout_and_neighbours(run: Run) -> None:
         "collected": (1, 4),
         "saved": (2, 5),
     }
+
+
+@pytest.mark.parametrize("name", ["classifier", "trainer"])
+def test_a_program_of_several_files_is_equivalent(name: str, pool: Pool) -> None:
+    """Some of them don't import torch, and get schedulers, losses and outputs of models from the others."""
+
+    def converted(path: Path) -> str:
+        return convert_file(path, Options()).translation.code
+
+    main = PROJECTS / name / "main.py"
+    report = run_program(main, converted(main), RunSettings(), pool=pool, neighbour=converted)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.values["parameters"].numbers > 100
 
 
 def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:

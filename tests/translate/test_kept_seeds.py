@@ -111,3 +111,52 @@ def test_what_the_data_pipeline_uses_stays_with_it_and_is_said() -> None:
     for definition in ("class Encoder(nn.Module):\n    def forward", "def collate(batch):\n    return torch.stack"):
         assert definition in translation.code
     assert [(f.name, f.span.line) for f in translation.gaps] == [("Shared", 11)]
+
+
+SEEDER = """
+import random
+import torch
+import torch.nn as nn
+
+
+def set_seed({parameters}):
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+        torch.backends.cudnn.deterministic = True
+
+
+def main(args):
+    {call}
+    return nn.Linear(4, 3)
+"""
+SEEDERS = [
+    ("seed", "set_seed(args.seed)", "args.seed"),
+    ("seed=7", "set_seed()", "7"),
+    ("x, *, seed", "set_seed(1, seed=args.s + 1)", "args.s + 1"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "call", "seed"), SEEDERS)
+def test_a_function_that_seeds_seeds_the_rngs_of_its_caller(parameters: str, call: str, seed: str) -> None:
+    done = convert(SEEDER.format(parameters=parameters, call=call))
+    assert not done.gaps
+    assert f"def set_seed({parameters}):\n    random.seed(seed)\n\n\n" in done.code
+    assert f"def main(args):\n    {call}\n    rngs = nnx.Rngs({seed})\n" in done.code
+
+
+def test_a_seed_that_may_not_be_set_is_not_relied_on() -> None:
+    code = convert(SEEDER.format(parameters="seed", call="if args.seed: set_seed(args.seed)")).code
+    assert "def main(args, *, rngs: nnx.Rngs):" in code or "def main(args, *, rngs):" in code
+
+
+def test_a_seed_of_which_nothing_is_drawn_leaves_no_rngs() -> None:
+    text = SEEDER.format(parameters="seed", call="set_seed(0)").replace("nn.Linear(4, 3)", "torch.ones(3)")
+    assert "nnx" not in convert(text).code
+
+
+def test_a_function_that_seeds_and_draws_keeps_its_own() -> None:
+    text = SEEDER.format(parameters="seed", call="set_seed(0)").replace("random.seed(seed)", "self = nn.ReLU()")
+    text = text.replace("    torch.manual_seed(seed)", "    torch.manual_seed(seed)\n    w = torch.randn(3)")
+    assert "rngs = nnx.Rngs(seed)\n    w = rngs.normal(" in convert(text).code

@@ -209,3 +209,50 @@ def train(targets, forced: bool):
         "@nnx.jit(static_argnames=('forced',), graph=False)\ndef train_step(model, optimizer, targets, given, forced)"
         in done.code
     )
+
+
+CLIPPED = """\
+def train(model, loader, criterion, optimizer, clip=1.0):
+    for x, y in loader:
+        {first}loss = criterion(model(x), y)
+        {second}loss.backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        {third}optimizer.step()
+        print(loss.item())
+"""
+ZERO = "optimizer.zero_grad()\n        "
+
+
+@pytest.mark.parametrize(("first", "second"), [(ZERO, ""), ("", ZERO), (ZERO, ZERO)])
+def test_gradients_that_are_zeroed_in_front_of_the_pass_do_not_add_up(first: str, second: str) -> None:
+    done = convert(HEAD + CLIPPED.format(first=first, second=second, third=""))
+    assert not done.gaps
+    assert "zero_gradients" not in done.code
+    assert "loss, grads = gradients(model, jax.tree_util.Partial(criterion), x, y)\n        if clip:" in done.code
+
+
+def test_gradients_that_are_zeroed_in_between_on_a_condition_are_zeroed_there() -> None:
+    code = convert(HEAD + CLIPPED.format(first=ZERO, second="", third="if not clip:\n            " + ZERO)).code
+    assert "        if not clip:\n            grads = zero_gradients(model)\n        apply_gradients(" in code
+
+
+HELD = """\
+class Trainer:
+    def __init__(self, model, opt, criterion):
+        self.model, self.opt, self.criterion = model, opt, criterion
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.opt.zero_grad()
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            self.opt.step()
+"""
+
+
+def test_a_loss_that_an_object_was_given_is_a_function_and_takes_arrays() -> None:
+    done = convert(HEAD + HELD)
+    assert not done.gaps
+    assert "@nnx.jit\ndef train_step(model, opt, criterion, x, y):" in done.code
+    assert "self.model, self.opt, jax.tree_util.Partial(self.criterion), x, y\n" in done.code

@@ -117,6 +117,8 @@ class Edits:
         """Columns taken off the indentation of a line."""
         self.removable: dict[ast.stmt, str] = {}
         """Assignments that go when nothing in the output reads their name any more."""
+        self.removable_lines: dict[Edit, str] = {}
+        """Inserted assignments that go then."""
         self.partials: dict[ast.Call, int] = {}
         """Partials of PyTorch's functions that became ones of JAX's, and how many arguments these are still to get."""
         self.placed_comments: set[str] = set()
@@ -167,11 +169,12 @@ class Edits:
             above += 1
         return self.source.starts[line - 1], above
 
-    def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> None:
+    def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> Edit:
         """Put lines, indented as the statement is, behind it."""
         indent, at = self.indent(node.lineno), self.line_end(node)
         text = "".join(f"{self.source.newline}{indent if one else ''}{one}" for one in lines)
         self.add(at, at, text, 5)
+        return self.made[-1]
 
     def line_end(self, node: ast.stmt) -> int:
         """The end of the line on which a statement ends, in front of the line break."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.binding import rule_result
+from t2j_lsp.translate.rule.binding import argument, rule_result
 from t2j_lsp.translate.rule.facts import (
     INT,
     STR,
@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     Class,
     Fact,
     Function,
+    FunctionInfo,
     Instance,
     Layer,
     ListOf,
@@ -105,6 +106,8 @@ class CallFacts:
             case Function():
                 self.state.note_call(function.info, [*arguments, *named], _gives_rngs(node))
                 result = self.bodies.infer_function(function.info)
+                if function.info.is_seeder and self.state.function is not None:
+                    self.state.function.seeds = True
                 self.evidence().passed(function.info, node, skip=int(isinstance(node.func, ast.Attribute)))
                 return result
             case Layer():
@@ -184,6 +187,17 @@ class CallFacts:
         return self.infer.expr(node.body, {**env, **dict(zip(names, items, strict=True))})
 
 
+def _seeded_parameter(function: FunctionInfo, call: ast.Call, name: str) -> str:
+    """The parameter that a function seeds torch's generator with, whatever else it does; else what was known of it."""
+    arguments = function.node.args
+    parameters = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    given = argument(call, 0, "seed")
+    direct = any(isinstance(s, ast.Expr) and s.value is call for s in function.node.body)
+    if name not in _SEEDS or not direct or not isinstance(given, ast.Name) or given.id not in parameters:
+        return function.seeds_with
+    return given.id if function.owner is None and function.outer is None else ""
+
+
 # --- libraries --------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +216,7 @@ class LibraryCalls:
         if name in _SEEDS or name in _DEVICE_SEEDS:
             if self.state.function is not None:
                 self.state.function.seeds = True
+                self.state.function.seeds_with = _seeded_parameter(self.state.function, node, name)
             return UNKNOWN
         if name.startswith("einops.") and arguments and node.args:
             return self._einops(node, name, arguments)
@@ -264,14 +279,14 @@ class LibraryCalls:
     def _spread(self, node: ast.Call) -> tuple[Fact, ...] | None:
         """The children of ``nn.Sequential(*[a, b], c)``; None where a list is not written out."""
         children: list[ast.expr] = []
-        for argument in node.args:
-            match argument:
+        for passed in node.args:
+            match passed:
                 case ast.Starred(value=ast.List(elts=listed) | ast.Tuple(elts=listed)):
                     children += listed
                 case ast.Starred():
                     return None
                 case _:
-                    children.append(argument)
+                    children.append(passed)
         return tuple(self.state.facts.get(child, UNKNOWN) for child in children)
 
     def _einops(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:

@@ -21,9 +21,27 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and not is_key(node.slice):
             if _may_be_sequential(inference.facts.get(node.value, UNKNOWN)):
                 names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
-    if state.indexed or state.indexes_any or state.indexes_own:
+    states = [state, *(other.state for other in imported_files(inference))]
+    if state.indexed or any(one.indexes_any or one.indexes_own for one in states):
         names |= {"__len__", "__iter__", "__getitem__"}
     return frozenset(names)
+
+
+def asked_elsewhere(inference: Inference) -> frozenset[str]:
+    """What the files that this one imports ask objects for: they may be handed what this one makes."""
+    return frozenset(word for other in imported_files(inference) for word in other.source.words)
+
+
+def imported_files(inference: Inference) -> list[Inference]:
+    """The files of the project that a file imports, itself or by what it imports, as far as they were read."""
+    files: dict[int, Inference] = {}
+    todo = [inference]
+    while todo:
+        for other in todo.pop().imported.values():
+            if other is not None and id(other) not in files:
+                files[id(other)] = other
+                todo.append(other)
+    return [*files.values()]
 
 
 def _may_be_sequential(fact: Fact) -> bool:

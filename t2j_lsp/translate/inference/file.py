@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     is_module_class,
 )
-from t2j_lsp.translate.rule.names import is_jax, is_torch
+from t2j_lsp.translate.rule.names import is_jax, is_torch, may_use_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source
 
@@ -208,6 +208,7 @@ class Inference:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
         if not (KEYS | SPEED).isdisjoint(self.source.words):
             self.factory_dicts = mark_factory_keywords(self.source.tree)
+        self.state.imports_torch = self.source.computes_with_torch
         parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies
         parts.declarations.declare(body)
@@ -242,6 +243,7 @@ class Inference:
 
     @property
     def imports_torch(self) -> bool:
+        """Whether the file imports torch, or computes with what only torch's objects have."""
         return self.state.imports_torch
 
     @property
@@ -393,7 +395,7 @@ class Inference:
     def beside(self, module: str) -> Inference | None:
         """A file in the same folder, if its text can be had and has torch in it; all of it is inferred."""
         text = self.resolve(1, module) if self.resolve and self.holds_tests else None
-        other = self._imported(1, module) if text is not None and "torch" in text else None
+        other = self._imported(1, module) if text is not None and may_use_torch(text) else None
         if other is not None:
             other.ask_all()
         return other

@@ -42,14 +42,14 @@ class ModuleLevel:
 
     @cached_property
     def imports_torch(self) -> bool:
-        """Whether torch is imported at the module level."""
+        """Whether torch is imported at the module level, or what only its objects have is called."""
         for node in _within(self.body):
             match node:
                 case ast.Import(names=names) if any(is_torch(alias.name) for alias in names):
                     return True
                 case ast.ImportFrom(module=str() as module, level=0) if is_torch(module):
                     return True
-        return False
+        return self.source.computes_with_torch
 
     def binding(self, name: str) -> list[tuple[ast.stmt, tuple[str, ...]]]:
         """The statements that bind a name, in their order, without what else stands in them; the names they read."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
-from t2j_lsp.translate.inference.containers import asked_of_containers
+from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
@@ -68,7 +68,8 @@ def edit_imports(
     if ctx.options.helpers == "inline":
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
-            everything = specialised(everything, output.tree, needs.renames, wanted, asked_of_containers(ctx.inference))
+            asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
+            everything = specialised(everything, output.tree, needs.renames, wanted, asked, elsewhere)
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)

@@ -250,6 +250,8 @@ class FunctionInfo:
     """Whether it draws random numbers itself."""
     seeds: bool = False
     """Whether it seeds the generator itself, and so makes its own ``nnx.Rngs``."""
+    seeds_with: str = ""
+    """The parameter that it seeds the generator with, whatever else it does."""
     takes_rngs: bool = False
     """Decided: it gets a keyword ``rngs``."""
     makes_rngs: bool = False
@@ -282,6 +284,11 @@ class FunctionInfo:
     @property
     def fact(self) -> Function:
         return Function(self, self.name)
+
+    @property
+    def is_seeder(self) -> bool:
+        """Whether seeding is what it is for, ``def set_seed(seed)``: whoever calls it draws."""
+        return bool(self.seeds_with) and not (self.builds or self.draws or self.callees)
 
     @property
     def runs_in_module(self) -> bool:

@@ -104,6 +104,7 @@ class Trait(Enum):
     ABOUT = "a tensor's attribute or method that tells of it, and nothing of its values"
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
     TENSOR_ONLY_BARE = "such a method if it is called without arguments"
+    TORCH_ONLY = "a method that no other library's objects have, so that a file that calls it computes with torch"
     OPERATOR_METHOD = "a method that means what an operator or abs does, of whatever has it"
     AMBIGUOUS = "a method that tensors and other objects have, and arrays do not"
     REDUCTION = "a method that takes an axis, and then whether to keep it"

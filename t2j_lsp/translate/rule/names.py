@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from .library import Trait, names_with
@@ -68,6 +69,7 @@ def is_dtype(name: str) -> bool:
 TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
 TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)
+TORCH_ONLY = names_with(Trait.TORCH_ONLY)
 OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)
 """A call of one of these on a receiver of unknown type is taken for a tensor's where tensors are computed with."""
 AMBIGUOUS = names_with(Trait.AMBIGUOUS)
@@ -83,6 +85,34 @@ TENSOR_KEYWORDS = frozenset(
     {"dim", "keepdim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "unbiased", "as_tuple"}
 )
 _REDUCTIONS = names_with(Trait.REDUCTION)
+
+OTHER_FRAMEWORKS = frozenset({"flax", "jax", "jittor", "keras", "mindspore", "mxnet", "paddle", "tensorflow"})
+"""Libraries whose tensors have some of torch's methods."""
+
+
+def may_use_torch(text: str) -> bool:
+    """Whether a text may compute with torch; where not, it need not be parsed to know."""
+    return "torch" in text or _telling().search(text) is not None
+
+
+@lru_cache(maxsize=1)
+def _telling() -> re.Pattern[str]:
+    return re.compile(rf"\.(?:{'|'.join(sorted(TORCH_ONLY))}|size|view)\(")
+
+
+def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
+    """Whether code calls what only torch's objects have: it computes with what others give it, and imports nothing."""
+    telling = False
+    for node in nodes:
+        match node:
+            case ast.Import(names=names) if any(a.name.partition(".")[0] in OTHER_FRAMEWORKS for a in names):
+                return False
+            case ast.ImportFrom(module=str() as module, level=0) if module.partition(".")[0] in OTHER_FRAMEWORKS:
+                return False
+            case ast.Call(func=ast.Attribute(attr=attr), args=args):
+                counted = attr in ("size", "view") and any(map(_is_number, args)) and only_tensor(attr, node)
+                telling = telling or counted or attr in TORCH_ONLY
+    return telling
 
 
 def only_tensor(name: str, node: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import computes_with_torch, is_torch
 
 from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
@@ -24,6 +24,7 @@ MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_IMPORTS_TORCH = re.compile(r"\b(?:import|from)\s+torch\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 STORED, IN_PLACE = "[]=", "_()"
 """Stand among the words of a text for an assignment to elements and for a method whose name ends with ``_``."""
@@ -115,6 +116,11 @@ class Source:
     def words(self) -> frozenset[str]:
         """Every name that the code writes down, in strings that may be annotations too, and the marks of writes."""
         return frozenset(_words(self.nodes))
+
+    @cached_property
+    def computes_with_torch(self) -> bool:
+        """Whether the code calls what only torch's objects have, and imports torch nowhere."""
+        return _IMPORTS_TORCH.search(self.text) is None and computes_with_torch(self.nodes)
 
     @cached_property
     def holds_tests(self) -> bool:

@@ -49,7 +49,7 @@ class Statements:
             ast.AugAssign: lambda: (self.stores.augmented,),
             ast.Delete: lambda: (self.parameters.deleted,),
             ast.Expr: self._of_effects,
-            ast.If: lambda: (self.flow.condition,),
+            ast.If: lambda: (self.effects.dropped_condition, self.flow.condition),
             ast.For: lambda: (self.flow.for_loop,),
             ast.AsyncFor: lambda: (self.flow.for_loop,),
             ast.While: lambda: (self.flow.while_loop,),
@@ -83,11 +83,15 @@ class Statements:
 
     def _of_effects(self) -> tuple[Handler, ...]:
         """The handlers of expressions that are statements."""
-        effects = Effects(self.ctx, self.renderer)
+        effects = self.effects
         modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods)
-        return (effects.dropped, effects.seed, self.parameters.by_name, modules.call)
+        return (effects.dropped, effects.seed, effects.seeded_by_function, self.parameters.by_name, modules.call)
 
     # --- the parts, each made when it is first asked for ----------------------------------------------------------
+
+    @cached_property
+    def effects(self) -> Effects:
+        return Effects(self.ctx, self.renderer)
 
     @cached_property
     def decorators(self) -> Decorators:

@@ -6,14 +6,16 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Function, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 SEEDS = names_with(Trait.SEED)
+DEVICE_TESTS = names_with(Trait.DEVICE_TEST)
 
 
 def _is_about_memory(call: ast.Call) -> bool:
@@ -53,7 +55,7 @@ class Effects:
         seed = self.renderer.render(given).text
         function = self.ctx.scope.function
         self.ctx.report.converted += 1
-        if function is not None and seeds_all(function, self.ctx.inference):
+        if function is not None and (function.is_seeder or seeds_all(function, self.ctx.inference)):
             self.ctx.edits.delete(node)
             return True
         generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
@@ -63,3 +65,50 @@ class Effects:
         self.ctx.rngs.seeds[node] = "rngs"
         self.ctx.edits.removable[node] = "rngs"
         return True
+
+    def seeded_by_function(self, node: ast.Expr) -> bool:
+        """``set_seed(args.seed)``, a function that seeds all generators: the Rngs behind it has the same seed."""
+        call = node.value
+        fact = self.ctx.fact(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not isinstance(fact, Function) or not fact.info.is_seeder:
+            return False
+        given = {parameter.arg: value for parameter, value in defaults(fact.info)}
+        given |= {parameter.arg: value for parameter, value in bound_arguments(call, fact.info)}
+        seed = given.get(fact.info.seeds_with)
+        if seed is None or not self.ctx.source.starts_line(node) or not self.ctx.inference.draws:
+            return False
+        text = self.renderer.render(seed).text if seed in ast.walk(call) else ast.unparse(seed)
+        generator = f"{self.renderer.need('nnx')}.Rngs({text})"
+        function = self.ctx.scope.function
+        line = start_of_rngs(function, generator) if function else f"rngs = {generator}"
+        self.ctx.edits.removable_lines[self.ctx.edits.insert_after(node, [line])] = "rngs"
+        self.ctx.rngs.seeds[node] = "rngs"
+        return False  # The call stays, and is rendered as any other.
+
+    def dropped_condition(self, node: ast.If) -> bool:
+        """``if torch.cuda.is_available(): torch.cuda.manual_seed_all(0)``: a condition with nothing left in it."""
+        asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Call)]
+        if node.orelse or not asked or not all(self._is_of_device(call) for call in asked):
+            return False
+        if not all(map(self._goes, node.body)):
+            return False
+        self.ctx.edits.delete(node)
+        self.ctx.report.converted += len(node.body)
+        return True
+
+    def _goes(self, node: ast.stmt) -> bool:
+        """Whether a statement is one that goes: ``torch.cuda.manual_seed_all(0)``, ``cudnn.benchmark = True``."""
+        match node:
+            case ast.Expr(value=ast.Call(func=func)):
+                fact, last = self.ctx.fact(func), ""
+            case ast.Assign(targets=[ast.Attribute(value=owner, attr=attr)]):
+                fact, last = self.ctx.fact(owner), f".{attr}"
+            case _:
+                return False
+        rule = REGISTRY.get(f"{fact.name}{last}") if isinstance(fact, Qual) else None
+        return rule is not None and bool(rule.drop)
+
+    def _is_of_device(self, call: ast.Call) -> bool:
+        """Whether a call asks what devices there are."""
+        fact = self.ctx.fact(call.func)
+        return isinstance(fact, Qual) and fact.name in DEVICE_TESTS

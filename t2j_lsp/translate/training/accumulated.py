@@ -55,10 +55,11 @@ class AddedGradients:
             raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
         root = next((r for r in loops(self.body) if one.items[0].node in set(ast.walk(r))), None)
         zeroed = any(self._comes_first(zero.node, one.items[0].node) for zero in zeros)
-        if root is None and not zeroed:
+        cleared = self._cleared_each_time(one, phase, step_calls)
+        if root is None and not zeroed and not cleared:
             raise Refused(BETWEEN_CALLS)
         grads = self.ctx.names.fresh("grads")
-        update = updates.accumulated(one.items, phase, steps[0].subject, grads)
+        update = updates.accumulated(one.items, phase, steps[0].subject, grads, bool(cleared))
         optimized = update.optimized[0]
         for zero in zeros:
             if not updates.zeroes(zero, [optimized]):
@@ -66,10 +67,31 @@ class AddedGradients:
         for clip in [p for p in step_calls if p.kind == "clip"]:
             updates.clip_target(clip, [optimized])
         one.updates.append(update)
-        self._handle_parts(step_calls, optimized.text, optimized.modules[0], grads)
-        if root is not None and not zeroed:
+        parts = [p for p in step_calls if p not in cleared]
+        self._handle_parts(parts, optimized.text, optimized.modules[0], grads)
+        if root is not None and not zeroed and not cleared:
             left = steps[0].node if self._leaves_gradients(steps[0]) else None
             self._start(root, optimized.modules[0], grads, left)
+
+    def _cleared_each_time(
+        self, one: AccumulatedTraining, phase: Phase, step_calls: Sequence[StepCall]
+    ) -> list[StepCall]:
+        """What zeroes the gradients whenever the block is run, in front of its only backward pass: none add up then.
+
+        Empty, too, where a step may use gradients before that, or where some are cleared between the two.
+        """
+        back = one.items[phase.backs[0]].node
+        parts = [(i.step_call, i.condition is not None) for i in one.items if i.step_call is not None]
+        zeros = [p for p, conditional in parts if p.kind == "zero" and not conditional]
+        early = [p for p in zeros if p.node.lineno <= back.lineno]
+        used = [p for p in step_calls if p.kind in ("step", "clip")]
+        inside = {n for s in one.block for n in ast.walk(s)}
+        if not early or len(phase.backs) > 1 or any(p.node not in inside or p.node.lineno < back.lineno for p in used):
+            return []
+        last = max(p.node.lineno for p in used)
+        if any(back.lineno < p.node.lineno <= last for p in zeros):
+            return []
+        return zeros
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""

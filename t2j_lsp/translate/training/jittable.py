@@ -33,6 +33,7 @@ from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .input_gradients import input_gradient
+from .static_values import is_held_function
 from .step_calls import Reader
 
 HOST_METHODS = frozenset(
@@ -265,6 +266,8 @@ class Jittable:
                 return None
             case Object():
                 return f"it calls {text}" if not has_rules(owner) else None
+            case Instance() if not owner.cls.info.is_module and is_held_function(func, self.inference):
+                return None
             case Instance() if not owner.cls.info.is_module:
                 return f"it calls {text}, whose object can't be passed to a compiled function"
         if name == "apply" and self._has_own_gradient(owner):

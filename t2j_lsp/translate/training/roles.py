@@ -122,10 +122,10 @@ class _Roles:
         if info.owner is None or info.name != "__init__":
             return places
         for node in ast.walk(info.node):
-            match node:
-                case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=attribute)], value=ast.Name(id=source)):
-                    if source == name:
-                        places.extend(_attributes(info.owner, attribute))
+            for target, value in _assigned(node):
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    if isinstance(value, ast.Name) and value.id == name:
+                        places.extend(_attributes(info.owner, target.attr))
         return places
 
     def _role(self, name: str, places: list[ast.expr]) -> Fact | None:
@@ -322,6 +322,17 @@ def _is_plain(node: ast.expr) -> bool:
     """Whether an iterable may be a loader: ``range(n)`` and literals are not."""
     base = loader_of(node)
     return isinstance(base, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what, one by one in ``self.a, self.b = a, b``."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            yield from zip(targets, values, strict=False)
+        case ast.Assign(targets=[target], value=value):
+            yield target, value
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield target, value
 
 
 def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Class, Function, Instance, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
 _ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "tensors"})
@@ -53,6 +53,16 @@ def _static_place(node: ast.expr, inference: Inference) -> bool:
     return False
 
 
+def is_held_function(func: ast.expr, inference: Inference) -> bool:
+    """Whether what is called is something that an object was given and holds, as a loss: ``self.criterion``."""
+    owner = inference.fact(func.value) if isinstance(func, ast.Attribute) else UNKNOWN
+    if not isinstance(func, ast.Attribute) or not isinstance(owner, Instance):
+        return False
+    info, held = owner.cls.info, inference.fact(func)
+    is_set = any(func.attr in one.attributes for one in info.ancestry())
+    return is_set and info.method(func.attr) is None and not isinstance(held, Instance | Object | Class | Qual)
+
+
 def _takes_array(call: ast.Call, given: ast.AST, inference: Inference) -> bool:
     """Whether what is given to a call, of which nothing else is known, is surely no setting of it.
 
@@ -69,7 +79,7 @@ def _takes_array(call: ast.Call, given: ast.AST, inference: Inference) -> bool:
     value = inference.fact(given.value if isinstance(given, ast.keyword) else given)
     if value != UNKNOWN and not isinstance(value, UnknownParameter):
         return False
-    if isinstance(fact, UnknownParameter):
+    if isinstance(fact, UnknownParameter) or is_held_function(call.func, inference):
         return True
     rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
     if rule is None or keyword is not None:

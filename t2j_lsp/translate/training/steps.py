@@ -20,6 +20,7 @@ from .lifted import Lifting
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .shared_draws import draws_elsewhere
+from .slice import SWAPPED
 from .step import StepWriter, unused
 from .step_calls import Phase, Reader, Refused, blocks, flatten, phases
 from .stored_gradients import StoredGradients
@@ -233,6 +234,8 @@ class _ScopePlan:
         changed = region.changed()
         if changed[0] in self.ctx.plan.left:
             raise Refused(self.ctx.plan.left[changed[0]])
+        if not self.steps.used.isdisjoint(changed):  # What has a place of its own is written nowhere else.
+            raise Refused(SWAPPED)
         for update in one.updates:
             self.writer.check(update)
         self._name(one)

@@ -165,12 +165,17 @@ class Updates:
             raise Refused(SKIPPED)
         update.mode, update.grads, update.step = "apart", self.ctx.names.fresh("grads"), step
 
-    def accumulated(self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str) -> Update:
-        """A backward pass that adds to gradients which are zeroed and used elsewhere in the scope. Raises Refused."""
+    def accumulated(
+        self, items: Sequence[Item], phase: Phase, optimizer: ast.expr, grads: str, cleared: bool
+    ) -> Update:
+        """A backward pass whose gradients are used elsewhere in the scope, and added up unless ``cleared``.
+
+        Raises Refused.
+        """
         one = self.optimized(optimizer, self.slicer(items), self.losses(items, phase))
         if len(one.modules) != 1:
             raise Refused("Gradients of several modules add up over several backward passes.")
-        return self._gradients("accumulated", items, phase, one, grads)
+        return self._gradients("stored" if cleared else "accumulated", items, phase, one, grads)
 
     def stored(self, items: Sequence[Item], phase: Phase, trained: Optimized, grads: str) -> Update:
         """A backward pass whose gradients the program reads itself, from the variables ``grads``. Raises Refused."""

@@ -38,15 +38,19 @@ def specialised(
     renames: Mapping[str, str],
     named: set[str],
     asked: frozenset[str] | None = None,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> list[Helper]:
     """The helpers that the output ``user`` still needs, each before those that need it, with what it needs of them.
 
     ``named`` are those whose names the output means; others may be variables of the user's. ``asked`` are the methods
-    that the code may call of a Sequential; without it, those that it calls of anything.
+    that the code may call of a Sequential; without it, those that it calls of anything. ``elsewhere`` are names
+    by which other files may ask what this one hands them.
     """
     written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
     index = Index({None: user})
     index.asked_of_containers = asked
+    if index.is_program:
+        index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
     key = (tuple(texts.items()), _asked(texts, index, written))
     known = _known.get(key)

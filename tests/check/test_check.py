@@ -253,11 +253,26 @@ def test_a_program_that_computes_in_float32_itself_is_decided_in_float64(check: 
 
 
 def test_randomness_that_cant_be_replayed_is_said(check: Check) -> None:
-    torch = "# t2j: x=f32[3, 5]\ndef f(x):\n    return x + torch.multinomial(torch.ones(9), 3)[:, None]\n"
+    torch = "# t2j: x=f32[3, 5]\ndef f(x):\n    return x + torch.empty(3, 5).geometric_(0.3)\n"
     jax = "def f(x):\n    return x + 1\n"
     verdict = check(torch, jax)
     assert verdict.verdict is VerdictKind.UNCHECKED
     assert "can't be replayed" in (verdict.reason or "")
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_several_indices_of_a_row_are_drawn_in_common(check: Check, again: bool) -> None:
+    torch = (
+        "# t2j: x=f32[3, 5]\ndef f(x):\n"
+        f"    drawn = torch.multinomial(x.abs() + 0.1, 4, replacement={again})\n    return x[:, :4] * drawn\n"
+    )
+    jax = (
+        "def f(x):\n    logits = jnp.log(WEIGHTS + 0.1)\n"
+        f"    drawn = jax.random.categorical(jax.random.key(0), logits, shape=(4, 3), replace={again})\n"
+        "    return x[:, :4] * jnp.moveaxis(drawn, 0, -1)\n"
+    )
+    assert check(torch, jax.replace("WEIGHTS", "jnp.abs(x)")).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.replace("WEIGHTS", "jnp.abs(x) ** 2")).verdict is VerdictKind.DIFFERENT
 
 
 def test_a_program_at_the_mercy_of_rounding_is_not_decided(check: Check) -> None:

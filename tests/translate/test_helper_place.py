@@ -39,6 +39,15 @@ PLACES = {
     "a base": (f"{NET}\n\nclass Own(nn.GRU):\n    pass\n", "class Own"),
     "a base inside of a class": (f"{NET}\n\nclass All:\n    class Own(nn.GRU):\n        pass\n", "class All"),
     "a derived class": (f"{NET}\n\nclass Own(Net):\n    pass\n", None),
+    "a registry": (
+        "KINDS = {}\n\n\ndef register(cls):\n    KINDS[cls.__name__] = cls\n    return cls\n\n"
+        f"@register{NET}\nfor Kind in KINDS.values():\n    print(Kind()(torch.ones(1, 2, 3)).shape)\n",
+        "rngs = ",
+    ),
+    "a decorator that keeps nothing": (
+        f"COUNT = 3\n\n\ndef register(cls):\n    return cls\n\n\n@register{NET}\nprint(COUNT)\n",
+        None,
+    ),
     "a train step": (
         f"{NET}\n\ndef train(net, x, optimizer):\n    for _ in range(2):\n        optimizer.zero_grad()\n"
         "        loss = net(x).sum()\n        loss.backward()\n        optimizer.step()\n",

@@ -23,6 +23,7 @@ IMPORTS = {
     "optax": ("import optax", "optax"),
     "functools": ("import functools", "functools"),
     "math": ("import math", "math"),
+    "OrderedDict": ("from collections import OrderedDict", "collections.OrderedDict"),
     "einops": ("import einops", "einops"),
     "torch_state": ("from t2j_lsp import torch_state", "t2j_lsp.torch_state"),
     "load_torch_state": ("from t2j_lsp import load_torch_state", "t2j_lsp.load_torch_state"),

@@ -41,11 +41,24 @@ def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:
 
 def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
     """The helpers, and the names of the module whose statements name one of these."""
-    names = [(set(_bound(statement)), set(_read(statement))) for statement in output.body]
-    reaching = set(helpers)
-    while more := {name for bound, read in names if read & reaching for name in bound} - reaching:
-        reaching |= more
-    return reaching
+    names = [(set(_bound(statement)), set(_read(statement)), _handed(statement)) for statement in output.body]
+    known = {name for bound, _, _ in names for name in bound}
+    reaching, keeping, takers = set(helpers), set[str](), set[str]()
+    while True:
+        own = reaching - keeping  # what a registry's decorator itself does is to keep
+        more = {n for bound, read, _ in names for n in bound if read & (own if n in takers else reaching)}
+        takers |= {name for bound, _, handed in names if bound & reaching for name in handed}
+        keeping |= {name for bound, read, _ in names if bound & takers for name in read & known} - own
+        if more | keeping <= reaching:
+            return reaching
+        reaching |= more | keeping
+
+
+def _handed(statement: ast.stmt) -> set[str]:
+    """What is handed a function or class as it is defined, and may keep it in what it names: a registry's decorator."""
+    if not isinstance(statement, FunctionNode | ast.ClassDef):
+        return set()
+    return {name for decorator in statement.decorator_list for name in _read(decorator)} | set(_bases(statement))
 
 
 def _run(statement: ast.stmt) -> Iterator[str]:

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .data import PIPELINE, as_arrays
+from .dict_order import DictOrder
 from .roles import batch_targets, is_loader, loader_of
 
 
@@ -25,6 +26,9 @@ class Batches:
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
         self.mixed: set[tuple[ast.stmt, str]] = set()
         """Those of which some items are moved to a device and others not, which may be texts."""
+
+        self.ordered: set[tuple[ast.stmt, str]] = set()
+        """Those that are dicts, in a file that reads the order of such."""
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -70,6 +74,8 @@ class Batches:
             if self._reads_only(loop, name, moves):
                 self._on_moves(moves)
                 waiting.pop(name)
+        order = DictOrder(self.ctx)
+        self.ordered |= {(loop.body[0], t.id) for t in targets if order.is_batch(t) and order.is_read}
         self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
         if waiting:
             self._insert(loop, waiting)
@@ -220,7 +226,7 @@ class Batches:
         return [f"{', '.join(names)} = {', '.join(arrays)}"]
 
     def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
-        text = as_arrays(self.ctx.report, renderer, name, one).text
+        text = as_arrays(self.ctx.report, renderer, name, one, (statement, name) in self.ordered).text
         if (statement, name) not in self.mixed:
             return text
         asarray = f"{renderer.need('jnp')}.asarray"

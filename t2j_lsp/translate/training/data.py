@@ -31,6 +31,7 @@ from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .dict_order import DictOrder
 from .objects import Objects, VariableScope
 
 PIPELINE = "torch.utils.data."
@@ -297,7 +298,10 @@ class Data:
         converted = isinstance(around, ast.Call) and self._is_jax(around.func)
         if isinstance(fact, Object) and fact.kind == "batches" and not converted:
             text, report = self.ctx.source.segment(node), self.ctx.report
-            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
+            targets = around.targets if isinstance(around, ast.Assign) else []
+            order = DictOrder(self.ctx)
+            ordered = any(map(order.is_dict, targets)) and order.is_read
+            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered))
 
 
 def _holds_tensors(fact: Fact) -> bool:
@@ -305,9 +309,10 @@ def _holds_tensors(fact: Fact) -> bool:
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and _holds_tensors(element(fact))
 
 
-def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool) -> Piece:
-    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays."""
+def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False) -> Piece:
+    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict."""
     report.converted += not report.quiet
+    text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
     asarray = f"{renderer.need('jnp')}.asarray"
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .batches import Batches
+from .dict_order import DictOrder, is_dict
 from .inputs import names_loss
 from .objects import Objects
 from .optimizers import Optimizers
@@ -301,6 +302,8 @@ class OutsideUpdates:
             return
         if self._defined_in_module(node) or names_loss(node.func):
             return
+        if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
+            return  # jit would give it in the order of its keys
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))

@@ -12,6 +12,7 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.pieces import Piece
 
+from .dict_order import DictOrder
 from .flow import DataFlow
 from .inputs import Inputs
 from .objects import Objects, VariableScope
@@ -44,6 +45,8 @@ class _Body:
     losses: list[tuple[list[str], str]]
     """Each loss with the lines it needs in front of it."""
     results: list[str] = field(default_factory=list)
+    ordered: frozenset[str] = frozenset()
+    """Results that are dicts, in a program that reads their order."""
 
     def __post_init__(self) -> None:
         self.text = "\n".join([*self.lines, *(line for before, loss in self.losses for line in (*before, loss))])
@@ -93,6 +96,8 @@ class StepWriter:
         inputs |= {i.text: i for i in draw_once(self.ctx, statements, update.items, update.slice)}
         body = self._body(update, statements, moved)
         body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]
+        order = DictOrder(self.ctx)
+        body.ordered = frozenset(name for name in body.results if order.loses(name, parts))
         self._draws(body, inputs, finder)
         used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
         return _Composer(self, update, body, used, optimizers, trained, clips, inputs).step()
@@ -100,7 +105,10 @@ class StepWriter:
     def check(self, update: Update) -> None:
         """Raises Refused if what the step computes with can't be passed to a compiled function."""
         moved = sorted([*update.slice.moved, *update.slice.split])
-        Inputs(self.ctx, self.flow, self.scope, self.objects).of(self._parts(update, moved), self._trained(update))
+        parts, order = self._parts(update, moved), DictOrder(self.ctx)
+        Inputs(self.ctx, self.flow, self.scope, self.objects).of(parts, self._trained(update))
+        for name in update.live:
+            order.loses(name, parts)
 
     def _parts(self, update: Update, moved: Sequence[int]) -> list[ast.AST]:
         """What is computed in the step, in its order."""
@@ -270,11 +278,13 @@ class _Composer:
     def _loss_body(self) -> list[str]:
         before = [line for lines, _ in self.body.losses for line in lines]
         total = " + ".join(loss for _, loss in self.body.losses)
-        lines = [*self.body.lines, *before, f"return {total}{self._aux(', ')}"]
+        need, ordered = self.writer.need, self.body.ordered
+        results = [f"{need('OrderedDict')}({name})" if name in ordered else name for name in self.body.results]
+        lines = [*self.body.lines, *before, f"return {total}{self._aux(', ', results)}"]
         return lines if self.body.results else returned_at_once(lines)
 
-    def _aux(self, lead: str) -> str:
-        results = self.body.results
+    def _aux(self, lead: str, results: Sequence[str] = ()) -> str:
+        results = results or self.body.results
         if not results:
             return ""
         return f"{lead}{results[0]}" if len(results) == 1 else f"{lead}({', '.join(results)})"

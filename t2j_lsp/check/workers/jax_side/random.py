@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -236,15 +237,25 @@ def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
 
 
 def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
-    """The index of the largest sum of a logit and a Gumbel number, as without a tape; None without replacement."""
+    """The index of the largest sum of a logit and a Gumbel number, as without a tape; or of several of the largest."""
     logits, axis = jnp.asarray(arguments["logits"]), arguments["axis"]
     axis -= logits.ndim if axis >= 0 else 0
     batch = [n for i, n in enumerate(logits.shape) if i != axis % logits.ndim]
     shape = _shape(arguments, jnp.zeros(batch))
+    before = shape[: len(shape) - len(batch)]
+    if not arguments["replace"]:
+        drawn = tape.take("exponential", logits.shape)
+        if drawn is None:
+            return None
+        scores = jnp.moveaxis(logits - jnp.log(_float(drawn, logits.dtype)), axis, -1)
+        return jnp.moveaxis(jax.lax.top_k(scores, math.prod(before))[1], -1, 0).reshape(shape)
     whole = list(shape[len(shape) - len(batch) :])
     whole.insert(axis % logits.ndim, logits.shape[axis])
-    drawn = tape.take("exponential", (*shape[: len(shape) - len(batch)], *whole)) if arguments["replace"] else None
-    return None if drawn is None else jnp.argmax(logits - jnp.log(_float(drawn, logits.dtype)), axis)
+    drawn = tape.take("exponential", tuple(whole) if math.prod(before) == 1 else (*before, *whole))
+    if drawn is None:
+        return None
+    numbers = _float(drawn, logits.dtype).reshape((*before, *whole))
+    return jnp.argmax(logits - jnp.log(numbers), axis)
 
 
 def _host(kind: str, shape: tuple[int, ...]) -> Any:

@@ -66,12 +66,6 @@ class ProgramTape(Tape):
         """JAX's side can't work such draws out for itself while a program is compiled."""
         return None
 
-    def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
-        generator = self.generator("multinomial", (*weights.shape, count))
-        rows = weights.reshape(-1, weights.shape[-1])
-        drawn = [generator.choice(len(row), count, replacement, row / row.sum()) for row in rows]
-        return np.stack(drawn).reshape(*weights.shape[:-1], count)
-
     def _kind(self, kind: str) -> str:
         return f"{INITIAL}{kind}" if self._into and self.streams.constructing else kind
 

@@ -2,8 +2,8 @@
 
 The functions that draw are replaced once, at the worker's start, before any user code could take a reference to
 them; without a tape they do what they always did. The same seed gives the same draws in float32 and float64, which
-torch's own generator does not. What is not replaced here (LSTM's inner dropout, several numbers of one multinomial)
-stays random, and is found by calling twice with other seeds.
+torch's own generator does not. What is not replaced here (LSTM's inner dropout) stays random, and is found by calling
+twice with other seeds.
 """
 
 from __future__ import annotations
@@ -56,10 +56,6 @@ class Tape:
     def by_parameters(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator | None:
         """Gives draws that depend on parameters in more than scale and place; None for torch's own."""
         return self.generator(kind, shape)
-
-    def several(self, weights: Any, count: int, replacement: bool) -> Any | None:
-        """Several indices of each row of weights; None for torch's own."""
-        return None
 
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         """Numbers in [0, 1), which are not recorded themselves."""
@@ -213,13 +209,15 @@ def _gamma(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
 
 
 def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One index of each row, by exponentials as torch and JAX choose it."""
+    """Indices of each row, by exponentials as torch and JAX choose them."""
     weights = _array(_argument(args, kwargs, 0, "input", None))
-    if tensor.shape[-1:] != (1,):
-        drawn = tape.several(weights, tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False)))
-        return tensor.cpu().numpy() if drawn is None else drawn
-    draws = -np.log(tape.chances("exponential", weights.shape)).astype(np.float32)
-    return np.argmax(weights / tape.add("exponential", draws).astype(np.float64), -1, keepdims=True)
+    count, again = tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False))
+    shape = (count, *weights.shape) if again and count > 1 else weights.shape
+    draws = tape.add("exponential", -np.log(tape.chances("exponential", shape)).astype(np.float32))
+    scores = weights / draws.astype(np.float64)
+    if again and count > 1:
+        return np.moveaxis(np.argmax(scores, -1), 0, -1)
+    return np.argsort(-scores, -1, kind="stable")[..., :count]
 
 
 def _dropout(channels: bool, batched: int) -> Any:

@@ -1,0 +1,128 @@
+"""Dicts that come back from compiled functions: JAX gives their items in the order of the keys, PyTorch as they were.
+
+An `OrderedDict` keeps its order. Where a program reads the order of dicts of tensors, those that a train step gives or
+that a batch is are made one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cached_property
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar
+
+from .step_calls import Refused
+
+_VIEWS = frozenset({"items", "keys", "values", "popitem"})
+_TELLING = frozenset({"list", "tuple", "iter", "enumerate", "zip", "print", "str", "repr", "map", "filter", "reversed"})
+NESTED = "A dict in a dict comes back from a compiled function in the order of its keys."
+
+
+class DictOrder:
+    """Which values are dicts, in a file that reads the order of some."""
+
+    def __init__(self, context: Context) -> None:
+        self.ctx = context
+
+    @cached_property
+    def is_read(self) -> bool:
+        """Whether the file reads the order of anything that may be a dict of tensors."""
+        return any(self._reads(node) for node in self.ctx.source.nodes)
+
+    def _reads(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _VIEWS:
+                fact = self.ctx.fact(owner)
+                unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
+                return unknown or isinstance(fact, ListOf) and not isinstance(fact.item, Scalar)
+            case ast.Call(func=ast.Name(id=name)) if name in _TELLING:
+                return any(self._is_of_tensors(a.value if isinstance(a, ast.Starred) else a) for a in node.args)
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.FormattedValue(value=walked):
+                return self._is_of_tensors(walked)
+            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+                return self._is_of_tensors(value)
+        return False
+
+    def _is_of_tensors(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        if isinstance(fact, ListOf) and fact.keys is None and isinstance(node, ast.Name):
+            return self._items_are_dicts and any(fact == self.ctx.fact(t) for t in self._batches if t.id == node.id)
+        return is_dict(fact) and not isinstance(element_of(fact), Scalar)
+
+    @cached_property
+    def _items_are_dicts(self) -> bool:
+        """Whether every data set of the file gives dicts, of which a loader makes dicts."""
+        sets = [info for info in self.ctx.inference.classes.values() if "__getitem__" in info.methods]
+        given = [info.methods["__getitem__"].result for info in sets]
+        return bool(given) and all(fact is not None and is_dict(fact) for fact in given)
+
+    @cached_property
+    def _batches(self) -> list[ast.Name]:
+        return [n.target for n in self.ctx.source.nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
+
+    def is_batch(self, target: ast.Name) -> bool:
+        """Whether what a loop over a loader gives is a dict."""
+        fact = self.ctx.fact(target)
+        return self.is_dict(target) or isinstance(fact, ListOf) and self._items_are_dicts
+
+    def is_dict(self, node: ast.expr) -> bool:
+        """Whether a value is a dict by what is known of it, or by what is done with it under its name."""
+        fact = self.ctx.fact(node)
+        unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
+        return is_dict(fact) or unknown and isinstance(node, ast.Name) and self._is_used_as_dict(node.id, node)
+
+    def _is_used_as_dict(self, name: str, place: ast.AST) -> bool:
+        """Whether a function uses a variable as dicts are used: ``batch["x"]``, ``batch.items()``."""
+        around = ancestors(place, self.ctx.source.parents)
+        scope = next((a for a in around if isinstance(a, ast.FunctionDef | ast.Lambda)), self.ctx.source.tree)
+        for node in ast.walk(scope):
+            match node:
+                case ast.Subscript(value=ast.Name(id=used), slice=ast.Constant(value=str())) if used == name:
+                    return True
+                case ast.Attribute(value=ast.Name(id=used), attr=attr) if used == name and attr in _VIEWS:
+                    return True
+        return False
+
+    def loses(self, name: str, parts: Sequence[ast.AST]) -> bool:
+        """Whether a variable that some code gives is a dict, which would come back in another order. Raises Refused."""
+        inside = [n for part in parts for n in ast.walk(part)]
+        given = [n for n in inside if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
+        dicts = [n for n in given if is_dict(self.ctx.fact(n.value)) or self._is_unknown_dict(n, name)]
+        if not dicts or not self.is_read:
+            return False
+        if any(is_dict(element_of(self.ctx.fact(n.value))) for n in dicts):
+            raise Refused(NESTED)
+        grows = any(_adds(n) == name for n in inside)
+        return grows or not all(_is_sorted(n.value) for n in dicts)
+
+    def _is_unknown_dict(self, node: ast.Assign, name: str) -> bool:
+        fact = self.ctx.fact(node.value)
+        return (fact == UNKNOWN or isinstance(fact, UnknownParameter)) and self._is_used_as_dict(name, node)
+
+
+def is_dict(fact: Fact) -> bool:
+    """Whether a value is known to be a dict."""
+    return isinstance(fact, ListOf) and fact.keys is not None
+
+
+def element_of(fact: Fact) -> Fact:
+    """What a dict holds."""
+    return fact.item if isinstance(fact, ListOf) else UNKNOWN
+
+
+def _adds(node: ast.AST) -> str | None:
+    """What is given another item: ``losses["total"] = total``, ``losses.update(more)``."""
+    match node:
+        case ast.Subscript(value=owner, ctx=ast.Store()) | ast.Attribute(value=owner, attr="update" | "setdefault"):
+            return ast.unparse(owner)
+    return None
+
+
+def _is_sorted(node: ast.expr) -> bool:
+    """Whether a dict is written with its keys in order: ``{"acc": acc, "loss": loss}``."""
+    keys = [k.value for k in node.keys if isinstance(k, ast.Constant)] if isinstance(node, ast.Dict) else []
+    return bool(keys) and len(keys) == len(getattr(node, "keys", ())) and keys == sorted(keys, key=str)

@@ -1,7 +1,7 @@
 """Module classes of PyTorch libraries, drawn by seed: converted, run beside their sources, and every one listed.
 
     python -m benchmarks.library_classes --path FOLDER --out FILE [--packages timm,...] [--classes N] [--seed S]
-        [--again PATTERN]
+        [--again PATTERN] [--python PYTHON]
 
 FOLDER holds the packages, installed or unpacked; only their sources are read. Of each package's module classes that
 have a ``forward``, wherever they stand in it, some are taken in an order that the seed decides before anything is
@@ -149,10 +149,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="decides the order in which classes are taken (1)")
     parser.add_argument("--timeout", type=float, default=60.0, help="as of t2j check (60)")
     parser.add_argument("--again", default="", help="check classes anew that have this pattern")
+    parser.add_argument("--python", help="the interpreter of both sides, with packages that the libraries need (this)")
     options = parser.parse_args(arguments)
     root, earlier = options.path.resolve(), known(options.out, options.again)
     found: list[Outcome] = []
-    with tempfile.TemporaryDirectory() as cache, Pool(device="cpu") as pool:
+    with tempfile.TemporaryDirectory() as cache, Pool(options.python, options.python, "cpu") as pool:
         os.environ["T2J_CACHE"] = cache
         pool.start()
         for package in options.packages.split(","):

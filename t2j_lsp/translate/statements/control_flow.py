@@ -13,7 +13,9 @@ from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.truth import Truth
 from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
+from .context_choices import Choice, ContextChoices
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
 
@@ -32,6 +34,7 @@ class ControlFlow:
         header: Headers,
         loops: ModuleLoops,
         no_gradient: NoGradient,
+        choices: ContextChoices,
         code: TensorCode,
     ) -> None:
         self.ctx = context
@@ -39,6 +42,7 @@ class ControlFlow:
         self.header = header
         self.loops = loops
         self.no_gradient = no_gradient
+        self.choices = choices
         self.truth = Truth(context, code)
 
     def condition(self, node: ast.If) -> bool:
@@ -88,6 +92,9 @@ class ControlFlow:
 
     def with_block(self, node: ast.With | ast.AsyncWith) -> bool:
         """``with``, which goes where JAX needs none."""
+        if (choice := self.choices.chosen.get(node)) is not None:
+            self._under_choice(node, choice)
+            return True
         names = [self._context_name(item) for item in node.items]
         if all(name in NO_GRAD or name in TRANSPARENT for name in names):
             if node.body[0].lineno > node.lineno:
@@ -102,6 +109,15 @@ class ControlFlow:
         self.header.expressions(node)
         self.statements.block(node.body)
         return True
+
+    def _under_choice(self, node: ast.With | ast.AsyncWith, choice: Choice) -> None:
+        """A block under a context that a condition chooses."""
+        self.statements.unwrap(node, node.body)
+        if choice.names:
+            test = self.statements.renderer.render(choice.test)
+            condition = negated(test) if choice.otherwise else test.text
+            stop = f"{self.statements.renderer.need('lax')}.stop_gradient"
+            self.ctx.edits.insert_after(node.body[-1], self.choices.lines(choice, condition, stop))
 
     def try_block(self, node: ast.Try) -> bool:
         """``try``, its handlers first."""
@@ -140,6 +156,13 @@ class ControlFlow:
         expression = item.context_expr
         fact = self.ctx.fact(expression.func if isinstance(expression, ast.Call) else expression)
         return fact.name if isinstance(fact, Qual) and item.optional_vars is None else ""
+
+
+def negated(test: Piece) -> str:
+    """The opposite of a condition."""
+    if test.text.startswith("not ") and test.precedence == NOT:
+        return test.text.removeprefix("not ")
+    return f"not {bracket(test, NOT)}"
 
 
 def _asks_for_flag(node: ast.expr, fact: Callable[[ast.AST], object]) -> bool:

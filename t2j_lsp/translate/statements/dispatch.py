@@ -15,6 +15,7 @@ from t2j_lsp.translate.source.text import apply_edits
 from .assignments import Assignments
 from .attribute_stores import AttributeStores
 from .classes import Classes
+from .context_choices import ContextChoices
 from .control_flow import ControlFlow
 from .decorators import Decorators
 from .effects import Effects
@@ -75,6 +76,7 @@ class Statements:
             plain.used_part,
             plain.only_moves,
             plain.device,
+            self.choices.assigned,
             self.stores.part,
             self.parameters.assigned,
             self.attributes.of_class,
@@ -102,6 +104,10 @@ class Statements:
         return NoGradient(self.ctx, self.renderer, self.renderer.variables, self.renderer.tensor_code)
 
     @cached_property
+    def choices(self) -> ContextChoices:
+        return ContextChoices(self.ctx, self.no_gradient)
+
+    @cached_property
     def classes(self) -> Classes:
         return Classes(self.ctx, self.renderer, self, self.header, self.decorators)
 
@@ -112,7 +118,7 @@ class Statements:
     @cached_property
     def flow(self) -> ControlFlow:
         loops, code = ModuleLoops(self.ctx, self.renderer), self.renderer.tensor_code
-        return ControlFlow(self.ctx, self, self.header, loops, self.no_gradient, code)
+        return ControlFlow(self.ctx, self, self.header, loops, self.no_gradient, self.choices, code)
 
     @cached_property
     def stores(self) -> Stores:

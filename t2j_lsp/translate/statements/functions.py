@@ -75,9 +75,7 @@ class Functions:
                 self._init_head(node, owner)
             self.statements.block(node.body)
             if no_grad:
-                for inner in ast.walk(node):
-                    if isinstance(inner, ast.Return):
-                        self.no_gradient().wrap_return(inner, node)
+                self.no_gradient().wrap_returns(node)
         finally:
             self.ctx.scope.functions.pop()
         return True

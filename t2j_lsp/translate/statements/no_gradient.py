@@ -10,11 +10,12 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import enclosed_tuple
 
 from .overwriting import Overwriting, assigned_names, changed_in_place, overwritten, writes_data
+from .unknown_passes import UnknownPasses, differentiable
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
 
@@ -37,11 +38,11 @@ class NoGradient:
         names: list[str] = []
         aliases: dict[str, str] = {}
         bound = self._bound_in_front_of_end(node, around)
+        self.wrap_returns(node)
+        passes = UnknownPasses(self.ctx, node)
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Return):
-                self.wrap_return(inner, node)
             for target in assigned_names(inner):
-                if target.id not in used_later or target.id in names or not _differentiable(self.ctx.fact(target)):
+                if target.id not in used_later or target.id in names or not passes.carries(target):
                     continue
                 source = self._source(inner, node)
                 if source is not None:
@@ -61,6 +62,25 @@ class NoGradient:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
             self.overwriting.keep(node, node.body[-1], {text: text for text in kept} | aliases, stop)
+
+    def leaving(self, node: ast.With) -> list[str] | None:
+        """The names that carry a gradient out of a block; None where other things do, or names that may be unbound."""
+        around = self._function_around(node)
+        if around is None or node in self.ctx.plan.undifferentiated:
+            return []
+        passes, used_later = UnknownPasses(self.ctx, node), _loads_after(around, node) - self._bound_first(node)
+        bound, names = self._bound_in_front_of_end(node, around), dict[str, None]()
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Return | ast.Yield | ast.YieldFrom):
+                return None
+            for target in assigned_names(inner):
+                if target.id in used_later and passes.carries(target):
+                    if self._source(inner, node) is not None:
+                        return None
+                    names[target.id] = None
+        if names.keys() - bound or self._variables_written(node) or self.overwriting.names(node, used_later):
+            return None
+        return list(names)
 
     def _function_around(self, node: ast.stmt) -> ast.AST | None:
         """The function that a block stands in; the module for a block that moves into a train step."""
@@ -109,11 +129,18 @@ class NoGradient:
             bound |= {name.id for name in assigned_names(later)} - read
         return bound
 
-    def wrap_return(self, node: ast.Return, block: ast.stmt) -> None:
-        """What is returned carries no gradient; what was made outside of the block, or is written to, keeps its own."""
-        value = node.value
-        if value is None or not _differentiable(self.ctx.fact(value)):
-            return
+    def wrap_returns(self, block: ast.stmt) -> None:
+        """What a block or a function returns carries no gradient, each part of a tuple for itself."""
+        passes = UnknownPasses(self.ctx, block)
+        for node in ast.walk(block):
+            value = node.value if isinstance(node, ast.Return) else None
+            several = isinstance(value, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts)
+            for part in value.elts if several and isinstance(value, ast.Tuple) else [value]:
+                if part is not None and passes.carries(part):
+                    self._wrap(part, block)
+
+    def _wrap(self, value: ast.expr, block: ast.stmt) -> None:
+        """What was made outside of the block, or is written to, keeps its own gradient."""
         held = changed_in_place(value)
         whole = isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
         outer = held is not None and held.id not in {n.id for part in ast.walk(block) for n in assigned_names(part)}
@@ -123,9 +150,10 @@ class NoGradient:
             return
         stop = f"{self.renderer.need('lax')}.stop_gradient"
         start, end = self.ctx.source.span(value)
-        bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.text[start:end])
-        self.ctx.edits.add(start, start, f"{stop}(" + "(" * bare, 1)
-        self.ctx.edits.add(end, end, ")" * bare + ")", 1)
+        bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.segment(value))
+        opening, closing = ("((", "))") if bare else ("(", ")")
+        self.ctx.edits.add(start, start, f"{stop}{opening}", 1)
+        self.ctx.edits.add(end, end, closing, 1)
         if held is None or not outer or whole or self.overwriting.fills(block, held.id):
             return
         old = held.id
@@ -162,7 +190,7 @@ class NoGradient:
                 variable = self.variables.parameter(target) if used else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
-                if variable is not None and (self._is_trained(target) or any(map(_differentiable, values))):
+                if variable is not None and (self._is_trained(target) or any(map(differentiable, values))):
                     written[variable[0]] = self._is_trained(target)
         return written
 
@@ -180,14 +208,6 @@ class NoGradient:
                     fact = self.ctx.fact(func)
                     return isinstance(fact, Qual) and fact.name in made and not fact.name.endswith("Buffer")
         return False
-
-
-def _differentiable(fact: object) -> bool:
-    if isinstance(fact, Tuple):
-        return any(map(_differentiable, fact.items))
-    if isinstance(fact, ListOf):
-        return _differentiable(fact.item)
-    return isinstance(fact, Tensor) and fact.dtype not in ("int", "bool")
 
 
 def _loads_after(function: ast.AST, node: ast.stmt) -> set[str]:

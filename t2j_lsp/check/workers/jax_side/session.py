@@ -207,15 +207,24 @@ class ProgramSession:
             times.append(time.monotonic())
         if jit:
             self.first = times[1] - times[0]
-        forms = [a.shape for a in self.arrays]
         values |= self.buffers("buffer after eval", model)
+        try:
+            values |= self._with_other_inputs(run, shape, jit, times[2] - times[1])
+        finally:
+            self.take(Arguments.from_plain(self.request["inputs"]))
+        return values
+
+    def _with_other_inputs(self, run: Run, shape: OutputStructure, jit: bool, seconds: float) -> dict[str, Any]:
+        """Calls with other inputs: those that are to raise an error without ``jit``, the others under it."""
+        forms = [a.shape for a in self.arrays]
+        values: dict[str, Any] = {}
         for name, data in self.request["variants"].items():
             raising = name.startswith(RAISING)
             if raising == jit:
                 continue  # Values can't decide about an error under ``jit``.
             self.take(Arguments.from_plain(data))
             again = forms != [a.shape for a in self.arrays]
-            if not raising and not self.affords(name, float(again), times[2] - times[1]):
+            if not raising and not self.affords(name, float(again), seconds):
                 continue
             try:
                 values[name] = shape.fill(run(self.fresh(train=False), self.arrays))
@@ -225,7 +234,6 @@ class ProgramSession:
                 if not raising:
                     raise
                 values[name] = raised(error, self.namespace["__file__"])
-        self.take(Arguments.from_plain(self.request["inputs"]))
         return values
 
     def train_forward(self) -> dict[str, Any]:

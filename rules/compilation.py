@@ -139,6 +139,7 @@ trait(Trait.PLAIN_ANNOTATION, "torch.jit.Final")
 # Questions whose answer is no in JAX ----------------------------------------------------------------------------
 
 trait(Trait.FALSE, "torch.jit.is_scripting", "torch.jit.is_tracing", "torch.onnx.is_in_onnx_export")
+trait(Trait.FALSE, "torch.is_autocast_enabled")
 trait(Trait.FALSE, "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling", "torch._dynamo.is_compiling")
 for kind in ("", "_unary", "_variadic"):
     trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")

@@ -30,10 +30,13 @@ def device(call: Call) -> Piece:
 
 platform("cuda", "gpu")
 platform("cpu", "cpu")
+for name in ("mps", "xpu", "npu", "hpu", "meta", "ipu", "vulkan"):
+    platform(name, "")
 Row("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', result="bool")
 Row("torch.cuda.device_count()", "jax.local_device_count()", result="int")
 Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["including_emulation"], result="bool")
 Row("torch.backends.mps.is_available()", "False", result="bool")
+Row("torch.xpu.is_available()", "False", result="bool")
 Row("torch.backends.cudnn.is_available()", 'jax.default_backend() == "gpu"', result="bool")
 for name in ("get_default_device", "cuda.current_device"):
     refuse(f"torch.{name}", "JAX names devices by objects: jax.devices()[0] is the default one.")
@@ -73,4 +76,5 @@ for name in ("cuda.manual_seed", "cuda.manual_seed_all", "mps.manual_seed", "xpu
 
 trait(Trait.SEED, "torch.manual_seed", "torch.random.manual_seed")
 trait(Trait.DEVICE_SEED, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
-trait(Trait.DEVICE_TEST, "torch.cuda.is_available", "torch.backends.mps.is_available")
+trait(Trait.DEVICE_TEST, "torch.cuda.is_available", "torch.backends.mps.is_available", "torch.xpu.is_available")
+trait(Trait.FALSE, "torch.backends.mps.is_available", "torch.xpu.is_available")

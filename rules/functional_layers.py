@@ -117,6 +117,9 @@ functional(
     fixed={"recompute_scale_factor": ("None",)},
 )
 
+functional("einops.layers.torch.Rearrange", "einops.rearrange", ("pattern",), rest="axes_lengths")
+functional("einops.layers.torch.Reduce", "einops.reduce", ("pattern", "reduction"), rest="axes_lengths")
+
 functional("torch.nn.Sigmoid", "torch.sigmoid")
 functional("torch.nn.Tanh", "torch.tanh")
 for _name, _function, _options in (

@@ -101,3 +101,31 @@ def test_surroundings_of_other_libraries_stay(source: str) -> None:
 
 def test_a_refused_value_stays_in_the_text() -> None:
     refused("torch.cuda.memory_allocated()", "no CUDA interface")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ('x.device.type == "cuda"', 'jax.devices()[0].platform == "gpu"'),
+        ('x.device.type in ("cuda", "cpu", "mps")', 'jax.devices()[0].platform in ("gpu", "cpu")'),
+        ('x.device.type not in ["cuda", "mps"]', 'jax.devices()[0].platform != "gpu"'),
+        ('x.device.type == "mps"', "False"),
+        ('x.device.type != "meta"', "True"),
+        ('hasattr(torch, "xpu") and torch.xpu.is_available()', "False"),
+        ('hasattr(torch.backends, "mps") and torch.backends.mps.is_available()', "False"),
+        ("torch.is_autocast_enabled(x.device.type)", "False"),
+    ],
+)
+def test_questions_about_devices(question: str, answer: str) -> None:
+    result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n    return {question}\n")
+    assert not result.gaps and result.code.endswith(f"    return {answer}\n"), result.code
+
+
+def test_what_is_for_other_devices_goes() -> None:
+    body = "    if x.device.type != 'mps':\n        x = x * 2\n    if torch.is_autocast_enabled('cuda'):\n        x = x * 3\n"
+    result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n{body}    return x\n")
+    assert result.code == "import jax\n\n\ndef f(x: jax.Array):\n    x = x * 2\n    return x\n"
+
+
+def test_a_device_of_unknown_type_is_asked_about() -> None:
+    assert translate("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.device.type == 'tpu2'\n").gaps

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import PLATFORMS, Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -23,6 +24,8 @@ def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
         return None
     full = canonical(f"{fact.name}.{name}")
     rule = REGISTRY.get(full)
+    if rule is None:  # "mps" of torch.backends, "xpu" of torch
+        rule = REGISTRY.get(f"{full}.is_available")
     return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
 
 
@@ -38,6 +41,31 @@ def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
     return None
 
 
+def asked_platforms(node: ast.Compare, fact: Callable[[ast.AST], Fact]) -> tuple[ast.expr, list[str]] | None:
+    """``x.device.type == "cuda"``, ``device.type in ("cuda", "mps")``: the device, and what JAX calls these platforms.
+
+    None for any other comparison, and where one of the names isn't known.
+    """
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(attr="type", value=device), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant()]
+        ):
+            given = node.comparators
+        case ast.Compare(
+            left=ast.Attribute(attr="type", value=device),
+            ops=[ast.In() | ast.NotIn()],
+            comparators=[ast.Tuple(elts=given) | ast.List(elts=given) | ast.Set(elts=given)],
+        ):
+            pass
+        case _:
+            return None
+    held = fact(device)
+    names = [one.value if isinstance(one, ast.Constant) else None for one in given]
+    if not isinstance(held, Object) or held.kind != "device" or not all(name in PLATFORMS for name in names):
+        return None
+    return device, [PLATFORMS[name] for name in names if isinstance(name, str) and PLATFORMS[name]]
+
+
 def _is_version(fact: Fact) -> bool:
     return isinstance(fact, Qual) and fact.name in names_with(Trait.VERSION)
 
@@ -51,6 +79,9 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
         case ast.Compare():
+            asked = asked_platforms(node, inference.fact)
+            if asked is not None and not asked[1]:  # no device of JAX's is one
+                return isinstance(node.ops[0], ast.NotEq | ast.NotIn)
             return _of_version(node, inference)
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
             return _has_rule(owner, name, inference)

@@ -6,14 +6,14 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Object, Qual
-from t2j_lsp.translate.rule.library import PLATFORMS, Trait, names_with
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, precedence, slot
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 
 from .copying import Copier
-from .fold import fold
+from .fold import asked_platforms, fold
 from .handlers import ExpressionRenderer
 from .truth import Truth
 
@@ -103,9 +103,15 @@ class Operators:
         base, exponent = (bracket(self.renderer.argument(part), 1) for part in (node.left, node.right))
         return Piece(f"{self.renderer.need('power')}({base}, {exponent})")
 
-    def _is_device(self, node: ast.expr) -> bool:
-        fact = self.inference.fact(node)
-        return isinstance(fact, Object) and fact.kind == "device"
+    def _platform(self, node: ast.Compare, device: ast.expr, names: list[str]) -> Piece:
+        positive = isinstance(node.ops[0], ast.Eq | ast.In)
+        if not names:
+            return Piece(str(not positive))
+        owner = bracket(self.renderer.render(device), ATOM)
+        if len(names) == 1:
+            return Piece(f'{owner}.platform {"==" if positive else "!="} "{names[0]}"', precedence(node))
+        listed = ", ".join(f'"{name}"' for name in names)
+        return Piece(f"{owner}.platform {'in' if positive else 'not in'} ({listed})", precedence(node))
 
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``, and ``device.type == "cuda"``: JAX names platforms otherwise.
@@ -113,16 +119,10 @@ class Operators:
         JAX's dtypes are equal and not the same objects.
         """
         facts = [self.inference.fact(part) for part in node.comparators]
-        match node:
-            case ast.Compare(
-                left=ast.Attribute(attr="type", value=device),
-                ops=[ast.Eq() | ast.NotEq() as op],
-                comparators=[ast.Constant(value=str(name))],
-            ) if name in PLATFORMS and self._is_device(device):
-                self.truth.ctx.report.converted += not self.truth.ctx.report.quiet
-                sign = "==" if isinstance(op, ast.Eq) else "!="
-                owner = bracket(self.renderer.render(device), ATOM)
-                return Piece(f'{owner}.platform {sign} "{PLATFORMS[name]}"', precedence(node))
+        asked = asked_platforms(node, self.inference.fact)
+        if asked is not None:
+            self.truth.ctx.report.converted += not self.truth.ctx.report.quiet
+            return self._platform(node, *asked)
         if len(facts) != 1 or not isinstance(facts[0], Qual) or not is_dtype(facts[0].name):
             return None
         if not isinstance(node.ops[0], ast.Is | ast.IsNot):

@@ -108,11 +108,13 @@ class Applying(ChildCalls):
     def _loop(self, node: ast.For, one: FunctionStatement) -> None:
         """A loop over a list of layers is one over their parameters."""
         match node:
-            case ast.For(iter=ast.Attribute() as owner, target=ast.Name() as target) if self._list(owner) is not None:
+            case ast.For(iter=ast.Attribute() as owner, target=ast.Name() | ast.Tuple() as target) if (
+                self._list(owner) is not None
+            ):
                 index = ""
             case ast.For(
                 iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Attribute() as owner], keywords=[]),
-                target=ast.Tuple(elts=[ast.Name(id=index), ast.Name() as target]),
+                target=ast.Tuple(elts=[ast.Name(id=index), ast.Name() | ast.Tuple() as target]),
             ) if self._list(owner) is not None:
                 pass
             case ast.For(
@@ -128,6 +130,9 @@ class Applying(ChildCalls):
                 return
         held = self._list(owner)
         assert held is not None
+        if isinstance(target, ast.Tuple):
+            self._unpacking_loop(node, one, held, owner, target, index)
+            return
         name, params = self.fresh(f"{target.id}_params"), f'params["{owner.attr}"]'
         shown = name
         if self.plan.holds_state(owner.attr) and not index:
@@ -138,6 +143,39 @@ class Applying(ChildCalls):
         self.loops[target.id] = Held(held, name, f'state["{owner.attr}"][{index}]', target.id)
         if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in ast.walk(node)):
             raise Unconvertible(node, f"the layer {target.id} of a loop is used in another way than by a call")
+
+    def _unpacking_loop(
+        self,
+        node: ast.For,
+        one: FunctionStatement,
+        held: ListChild,
+        owner: ast.Attribute,
+        target: ast.Tuple,
+        index: str,
+    ) -> None:
+        """``for attend, feed in self.layers`` over lists of layers, all of one length."""
+        names = [element.id for element in target.elts if isinstance(element, ast.Name)]
+        rows = [item for item in held.items if isinstance(item, ListChild) and item.comprehension is None]
+        if (
+            len(names) != len(target.elts)
+            or not rows
+            or [len(row.items) for row in rows] != [len(names)] * len(held.items)
+        ):
+            raise Unconvertible(node, f"the elements of self.{owner.attr} are not lists of {len(target.elts)} layers")
+        params, shown = f'params["{owner.attr}"]', [self.fresh(f"{name}_params") for name in names]
+        text = ", ".join(shown)
+        if self.plan.holds_state(owner.attr) and not index:
+            index = self.fresh("i")
+            text, params = f"{index}, ({text})", f"enumerate({params})"
+        elif index:
+            text = f"({text})"
+        one.edits.append(Edit(*self.source.span(target), 0, text))
+        one.edits.append(Edit(*self.source.span(owner), 0, params))
+        for place, name in enumerate(names):
+            child = ListChild(held.node, tuple(row.items[place] for row in rows))
+            self.loops[name] = Held(child, shown[place], f'state["{owner.attr}"][{index}][{place}]', name)
+            if any(isinstance(n, ast.Name) and n.id == name and self._is_value(n) for n in ast.walk(node)):
+                raise Unconvertible(node, f"the layer {name} of a loop is used in another way than by a call")
 
     def _is_value(self, node: ast.Name) -> bool:
         parent = self.source.parents.get(node)

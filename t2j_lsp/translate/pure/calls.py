@@ -111,7 +111,8 @@ class ChildCalls:
         if not layer.apply:
             return x
         options = self._options(child)
-        if layer.is_torch:
+        if layer.is_library:
+            options += [f"{keyword.arg}={self.settings.text(keyword.value)}" for keyword in child.rest]
             return f"{self.names.torch(layer.apply, self.node)}({', '.join([x, *options])})"
         arguments = [held.params] if layer.init else []
         if layer.draws:
@@ -133,7 +134,7 @@ class ChildCalls:
         """The settings of a layer, as its function takes them."""
         layer, out, named = child.layer, [], False
         for parameter, keyword in layer.options.items():
-            node, default = child.arguments.get(parameter), layer.rule.signature.by_name[parameter].default
+            node, default = child.arguments.get(parameter), layer.signature.by_name[parameter].default
             if node is None and keyword in layer.written:
                 out.append(f"{keyword}={layer.written[keyword]}")
                 named = True

@@ -14,6 +14,8 @@ from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer, is_module, 
 from t2j_lsp.translate.rule.functional import FUNCTIONAL, IGNORED, FunctionalLayer
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .unpacking import unpacked
+
 PARAMETERS = names_with(Trait.PARAMETER)
 
 
@@ -33,6 +35,8 @@ class LayerChild:
     node: ast.Call
     layer: FunctionalLayer
     arguments: dict[str, ast.expr] = field(hash=False, compare=False, default_factory=dict)
+    rest: tuple[ast.keyword, ...] = ()
+    """Keywords that its function takes as they are."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,11 @@ class Constructor:
                 self._assigned(statement, target.attr, value, found)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as function) as call):
                 self._called(statement, call, function, found)
+            case ast.Assign() if places := unpacked(statement, self.own):
+                for target, value in places:
+                    if self.attribute(value) is not None:
+                        raise Unconvertible(statement, f"self.{target.attr} is a module, made beside other things")
+                    self._assigned(statement, target.attr, value, found)
             case _:
                 targets = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and self.is_own(n)]
                 stores = [n for n in targets if not isinstance(n.ctx, ast.Load)]
@@ -287,13 +296,14 @@ class Constructor:
         layer = FUNCTIONAL.get(name)
         if layer is None:
             raise Unconvertible(call, f"{name.removeprefix('torch.')} has no function of its parameters yet")
-        signature = layer.rule.signature
+        signature = layer.signature
         if not layer.apply:
             return LayerChild(call, layer, {})
         bound = bind(signature, call, None)
         if bound is None:
             raise Unconvertible(call, f"the arguments of {name.removeprefix('torch.')} are not written out")
-        arguments = {parameter: nodes[0] for parameter, nodes in bound.items()}
+        arguments = {parameter: nodes[0] for parameter, nodes in bound.items() if parameter != layer.rest}
+        rest = [keyword for keyword in call.keywords if layer.rest and keyword.arg not in signature.by_name]
         for parameter, node in list(arguments.items()):
             written = ast.unparse(node)
             if parameter in layer.fixed:
@@ -310,7 +320,7 @@ class Constructor:
                 if signature.by_name[parameter].default != written:
                     raise Unconvertible(node, f"{name.removeprefix('torch.')} with {parameter} has no function")
                 del arguments[parameter]
-        return LayerChild(call, layer, arguments)
+        return LayerChild(call, layer, arguments, tuple(rest))
 
     def _items(self, call: ast.Call) -> Iterator[tuple[str, Child]]:
         """The children of a Sequential by their names."""
@@ -330,9 +340,9 @@ class Constructor:
         for index, value in enumerate(call.args):
             yield str(index), self._item(value)
 
-    def _item(self, value: ast.expr) -> Child:
+    def _item(self, value: ast.expr, may_be_list: bool = False) -> Child:
         child = self.child(value)
-        if child is None or isinstance(child, ListChild):
+        if child is None or isinstance(child, ListChild) and not may_be_list:
             raise Unconvertible(value, "an element of a list of layers is not known to be a layer")
         return child
 
@@ -343,9 +353,9 @@ class Constructor:
         if isinstance(value, ast.List | ast.Tuple):
             if any(isinstance(e, ast.Starred) for e in value.elts):
                 raise Unconvertible(call, "the elements of a ModuleList are not written out")
-            return ListChild(call, tuple(map(self._item, value.elts)))
+            return ListChild(call, tuple(self._item(element, True) for element in value.elts))
         if isinstance(value, ast.ListComp | ast.GeneratorExp):
-            return ListChild(call, (self._item(value.elt),), value)
+            return ListChild(call, (self._item(value.elt, True),), value)
         raise Unconvertible(call, "the elements of a ModuleList are not written out")
 
 

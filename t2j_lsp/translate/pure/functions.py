@@ -239,8 +239,8 @@ class ModuleFunctions:
             if number == 1 or not self.source.line_text(number - 1).lstrip().startswith(MARK):
                 at, newline = self.source.starts[number - 1], self.source.newline
                 edits.add(at, at, "".join(f"{MARK}: {reason}{newline}" for reason in reasons), 1)
-        if draft.names.lacks_torch:
-            self._import_torch(edits)
+        for package in sorted(draft.names.missing):
+            self._import(package, edits)
         first = Rewriting(self.source.text, edits.made)
         between = Source(first.new)
         second = Rewriting(first.new, hoisted(between, {info.name for info in draft.plans}))
@@ -307,8 +307,9 @@ class ModuleFunctions:
             return "a module outside of a class has no form for the target jax yet", NAME
         return None
 
-    def _import_torch(self, edits: Edits) -> None:
+    def _import(self, package: str, edits: Edits) -> None:
+        """Import a package in front of what the file imports from it."""
         for statement in self.source.tree.body:
-            if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("torch"):
-                edits.insert_before(statement, ["import torch"], priority=-9)
+            if isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == package:
+                edits.insert_before(statement, [f"import {package}"], priority=-9)
                 return

@@ -118,7 +118,8 @@ class ChildMaking:
             raise Unconvertible(call, f"{name} draws initial values, and has no form with a key yet")
         facts = [self.inference.fact(a) for a in call.args]
         texts = [self.render(a) for a in call.args]
-        if all(isinstance(f, Scalar) and f.kind == "int" for f in facts):
+        several = len(facts) > 1 and not any(isinstance(a, ast.Starred) for a in call.args)
+        if several or all(isinstance(f, Scalar) and f.kind == "int" for f in facts):
             shape = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
         elif len(texts) == 1 and isinstance(facts[0], Tuple | Shape):
             shape = texts[0]
@@ -159,7 +160,7 @@ class ChildMaking:
         if not layer.init:
             return Made()
         arguments = [self.key(child.node)] if layer.keyed else []
-        signature = layer.rule.signature.by_name
+        signature = layer.signature.by_name
         for name in layer.takes:
             node = child.arguments.get(name)
             if node is None:

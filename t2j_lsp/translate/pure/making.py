@@ -17,6 +17,7 @@ from .children import (
     Unconvertible,
 )
 from .layer_making import KEY, ChildMaking
+from .unpacking import chained, pairs
 
 
 class Making(ChildMaking):
@@ -113,6 +114,12 @@ class Making(ChildMaking):
                 self._setting(statement, target.attr, value)
             case ast.AnnAssign(target=ast.Attribute() as target, value=ast.expr() as value):
                 self._setting(statement, target.attr, value)
+            case ast.Assign() if (chain := chained(statement, self.constructor.own)) is not None:
+                others = [self.source.segment(target) for target in statement.targets if target is not chain]
+                names = [chain.attr, *others] if chain.attr in self.read else others
+                self.texts.append((statement, [" = ".join([*names, self.render(statement.value)])]))
+            case ast.Assign() if places := pairs(statement, self.constructor.own):
+                self._settings(statement, places)
             case ast.Expr(value=ast.Call()) if isinstance(attribute, Setting):
                 self.gone.add(statement)
             case _ if hasattr(statement, "body"):
@@ -124,8 +131,16 @@ class Making(ChildMaking):
 
     def _setting(self, statement: ast.stmt, name: str, value: ast.expr) -> None:
         """A setting that the constructor reads becomes a local variable, another one goes."""
-        if name in self.read and not (isinstance(value, ast.Name) and value.id == name):
-            self.texts.append((statement, [f"{name} = {self.render(value)}"]))
+        self._settings(statement, [(ast.Attribute(value, name, ast.Store()), value)])
+
+    def _settings(self, statement: ast.stmt, places: list[tuple[ast.Attribute, ast.expr]]) -> None:
+        lines = [
+            f"{target.attr} = {self.render(value)}"
+            for target, value in places
+            if target.attr in self.read and not (isinstance(value, ast.Name) and value.id == target.attr)
+        ]
+        if lines:
+            self.texts.append((statement, lines))
         else:
             self.gone.add(statement)
 

@@ -13,8 +13,8 @@ from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 
 
 def snake_case(name: str) -> str:
-    """``ResNetBlock`` as ``res_net_block``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    """``ResNetBlock`` as ``res_net_block``, ``MobileViT`` as ``mobile_vit``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z]\w)|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 class FunctionNames:
@@ -25,8 +25,8 @@ class FunctionNames:
         self.helpers: set[str] = set()
         """Helpers that the text calls."""
         self.renames: dict[str, str] = {}
-        self.lacks_torch = False
-        """Whether a function of torch was asked for whose module the file has no name for."""
+        self.missing: set[str] = set()
+        """Packages of functions that were asked for and whose modules the file has no name for."""
         symbols = self.source.symbols
         self.local: set[str] = set()
         for info in classes:
@@ -52,7 +52,9 @@ class FunctionNames:
 
     def init(self, info: ClassInfo) -> str:
         """The function that makes its parameters."""
-        return f"init_{self._functions[info].removeprefix('apply_').removesuffix('_forward')}"
+        base = snake_case(info.name).strip("_") or "module"
+        name = self._functions[info]
+        return f"init_{base if name in (f'apply_{base}', f'{base}_forward') else name}"
 
     def helper(self, name: str) -> str:
         """A helper as the text calls it."""
@@ -70,15 +72,15 @@ class FunctionNames:
         return name
 
     def torch(self, qualified: str, function: ast.AST | None) -> str:
-        """A function of torch by the names that the file has for its modules."""
+        """A function of torch, or of another library, by the names that the file has for it or for its modules."""
         local = self.source.symbols.bound(function) if function is not None else frozenset()  # type: ignore[arg-type]
         parts = qualified.split(".")
-        for end in range(len(parts) - 1, 0, -1):
+        for end in range(len(parts), 0, -1):
             module = ".".join(parts[:end])
             for name, fact in self.inference.env.items():
                 if _is(fact, module) and name not in local:
                     return ".".join([name, *parts[end:]])
-        self.lacks_torch = True
+        self.missing.add(parts[0])
         return qualified
 
     @property

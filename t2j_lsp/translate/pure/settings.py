@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Edit, Source, apply_edits
 
 from .children import Constructor, Setting, Unconvertible, bound_inside
+from .unpacking import given_to
 
 _PURE = frozenset({"torch", "math", "functools", "operator", "numpy", "einops"})
 """Packages whose functions give the same value each time, but for those that draw."""
@@ -66,12 +67,13 @@ class ModuleSettings:
             if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
                 return self.attribute(one.attr, one)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id not in inner:
-                value = self._variable(one)
-                return None if value is None else _bracketed(self.text(value), value)
+                found = self._variable(one)
+                return None if found is None else _bracketed(self.text(found[0]), found[0]) + found[1]
             return None
 
         if isinstance(node, ast.Name) and (whole := self._variable(node)) is not None:
-            return self.text(whole)
+            value, index = whole
+            return _bracketed(self.text(value), value) + index if index else self.text(value)
         return rendered(self.source, node, special)
 
     def attribute(self, name: str, at: ast.AST) -> str:
@@ -117,8 +119,8 @@ class ModuleSettings:
             return
         raise Unconvertible(call, f"a setting is made by {ast.unparse(call.func)}, which may do so once only")
 
-    def _variable(self, node: ast.Name) -> ast.expr | None:
-        """What a variable of the constructor is; None for a name that the function has too."""
+    def _variable(self, node: ast.Name) -> tuple[ast.expr, str] | None:
+        """What a variable of the constructor is, and the index of it; None for a name that the function has too."""
         init = self.constructor.node
         if init is None or node.id not in self.source.symbols.bound(init):
             return None
@@ -131,9 +133,9 @@ class ModuleSettings:
         if node.id == self.constructor.own:
             raise Unconvertible(node, "a setting holds the module itself")
         for statement in init.body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == node.id and len(stores) == 1:
-                    return value
+            found = given_to(node.id, statement) if len(stores) == 1 else None
+            if found is not None:
+                return found
         raise Unconvertible(node, f"a setting reads {node.id}, which its constructor does not assign once and for all")
 
 

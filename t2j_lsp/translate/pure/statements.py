@@ -83,6 +83,11 @@ class FunctionText:
                     self.edits.insert_before(one.node, before[:-1], priority=2)
                     self.edits.replace(one.node, before[-1])
                     return
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if not before and len(one.edits) == 1:
+                edit = one.edits[0]
+                if edit.new == name and (edit.start, edit.end) == self.source.span(value):  # a layer that does nothing
+                    self.edits.delete(one.node)
+                    return
         for edit in one.edits:
             self.edits.add(edit.start, edit.end, replaced(edit.new, keys), edit.priority)
         if before:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .layer import LAYERS, LayerRule
-from .signature import RuleError
+from .record import REGISTRY
+from .signature import RuleError, Signature
 
 IGNORED = frozenset({"inplace", "device"})
 """Arguments of constructors that change no value."""
@@ -49,10 +50,23 @@ class FunctionalLayer:
         """The layer's rule: its signature, and what it returns."""
         return LAYERS[self.name]
 
+    rest: str = ""
+    """The constructor's ``**parameter`` whose keywords the function takes as they are."""
+
     @property
-    def is_torch(self) -> bool:
-        """Whether it is a function of torch, and has no parameters."""
-        return self.apply.startswith("torch.")
+    def signature(self) -> Signature:
+        """The signature of the layer's class."""
+        if self.name in LAYERS:
+            return LAYERS[self.name].signature
+        rule = REGISTRY.get(self.name)
+        if rule is None:
+            raise RuleError(f"{self.name} has functions and no rule")
+        return rule.signatures[0]
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is a function of torch, or of another library, and has no parameters."""
+        return "." in self.apply
 
 
 FUNCTIONAL: dict[str, FunctionalLayer] = {}
@@ -72,6 +86,7 @@ def functional(
     draws: bool = False,
     fixed: Mapping[str, tuple[str, ...]] | None = None,
     never: Mapping[str, tuple[str, ...]] | None = None,
+    rest: str = "",
 ) -> FunctionalLayer:
     """Register the functions that stand for a layer. ``options`` that are a list keep their names."""
     if torch in FUNCTIONAL:
@@ -90,6 +105,7 @@ def functional(
         draws=draws,
         fixed=fixed or {},
         never=never or {},
+        rest=rest,
     )
     FUNCTIONAL[torch] = made
     return made

@@ -144,7 +144,7 @@ def is_loss(fact: Fact) -> bool:
 
 
 PLATFORMS: dict[str, str] = {}
-"""Types of devices, and what JAX calls the platform of such a device."""
+"""Types of devices, and what JAX calls the platform of such a device; empty where it has none."""
 
 
 def platform(torch: str, jax: str) -> None:

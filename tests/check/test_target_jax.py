@@ -74,7 +74,83 @@ class Words(nn.Module):
             x = torch.tanh(layer(x))
         return self.norm(x)
 """
-RIGHT = {"a network with states": NET, "attention": ATTENTION, "an embedding and square layers": WORDS}
+VIT = """
+def pair(t):
+    return t if isinstance(t, tuple) else (t, t)
+
+
+class Mix(nn.Module):
+    def __init__(self, dim, heads=2, p=0.1):
+        super().__init__()
+        self.heads, self.scale = heads, (dim // heads) ** -0.5
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.drop = nn.Dropout(p)
+
+    def forward(self, x):
+        q, k, v = map(lambda t: rearrange(t, "b n (h d) -> b h n d", h=self.heads), self.qkv(x).chunk(3, dim=-1))
+        return rearrange(self.drop((q @ k.mT * self.scale).softmax(-1)) @ v, "b h n d -> b n (h d)")
+
+
+class Stack(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([])
+        for _ in range(depth):
+            self.layers.append(nn.ModuleList([Mix(dim), nn.Sequential(nn.Linear(dim, dim), nn.BatchNorm1d(5))]))
+
+    def forward(self, x):
+        for mix, feed in self.layers:
+            x = mix(x) + x
+            x = feed(x) * 2 + x
+        return x
+
+
+class ViT(nn.Module):
+    def __init__(self, patch=(2, 3), dim=6):
+        super().__init__()
+        self.size = height, width = pair(patch)
+        self.embed = nn.Sequential(
+            Rearrange("b c (h p) (w q) -> b (h w) (p q c)", p=height, q=width), nn.Linear(3 * height * width, dim)
+        )
+        self.cls = nn.Parameter(torch.randn(1, 1, dim))
+        self.stack = Stack(dim, 2)
+        self.pool = Reduce("b n d -> b d", "mean")
+        self.head = nn.Linear(dim, 2)
+
+    # t2j: x=f32[2, 3, 4, 6]
+    def forward(self, x):
+        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), self.embed(x)), dim=1)
+        return self.head(self.pool(self.stack(x))) * self.size[1]
+"""
+VIT = f"from einops import rearrange\nfrom einops.layers.torch import Rearrange, Reduce\n{VIT}"
+METHODS = """
+class Coder(nn.Module):
+    def __init__(self, dim=6, heads=2, p=0.2):
+        super().__init__()
+        self.heads = heads
+        self.fc = nn.Linear(dim, dim)
+        self.out = nn.Linear(dim, dim)
+        self.drop = nn.Dropout(p)
+        self.register_buffer("shift", torch.linspace(0, 1, dim))
+
+    def encode(self, x, scale=2.0):
+        h = self.drop(F.relu(self.fc(x))) + self.shift
+        return self.mix(h.view(x.shape[0], self.heads, -1)) * scale
+
+    def mix(self, h):
+        return h.softmax(1) if self.heads > 1 else h
+
+    # t2j: x=f32[3, 6]
+    def forward(self, x):
+        return self.out(self.encode(x, scale=3.0).flatten(1) + self.encode(x * 2).flatten(1))
+"""
+RIGHT = {
+    "a network with states": NET,
+    "attention": ATTENTION,
+    "an embedding and square layers": WORDS,
+    "lists of lists": VIT,
+    "methods": METHODS,
+}
 WRONG = {
     "the biased variance": (NET, "(count / (count - 1))", "1.0"),
     "a state that is dropped": (NET, 'stem, state["stem"]["1"] = batchnorm', "stem, _ = batchnorm"),
@@ -86,6 +162,12 @@ WRONG = {
     "another scale": (ATTENTION, "** -0.5", "** -0.6"),
     "a transposed square weight": (WORDS, "x @ weight.T", "x @ weight"),
     "a gradient of the padding": (WORDS, "lax.stop_gradient(found)", "found"),
+    "a setting that a method is not given": (METHODS, "heads=heads, p=p, key=subkey1", "heads=1, p=p, key=subkey1"),
+    "a mode that a method is not given": (METHODS, "key=subkey2, train=train", "key=subkey2, train=False"),
+    "another argument of a method": (METHODS, "scale=3.0", "scale=2.0"),
+    "another patch": (VIT, "p=pair(patch)[0], q=pair(patch)[1]", "p=pair(patch)[1], q=pair(patch)[0]"),
+    "a state of another layer": (VIT, 'feed_, state["layers"][i][1]', 'feed_, state["layers"][0][1]'),
+    "another reduction": (VIT, '"mean"', '"max"'),
     "another epsilon": (WORDS, "eps=1e-3", "eps=1e-5"),
 }
 

@@ -122,7 +122,8 @@ def test_questions_about_devices(question: str, answer: str) -> None:
 
 
 def test_what_is_for_other_devices_goes() -> None:
-    body = "    if x.device.type != 'mps':\n        x = x * 2\n    if torch.is_autocast_enabled('cuda'):\n        x = x * 3\n"
+    body = "    if x.device.type != 'mps':\n        x = x * 2\n"
+    body += "    if torch.is_autocast_enabled('cuda'):\n        x = x * 3\n"
     result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n{body}    return x\n")
     assert result.code == "import jax\n\n\ndef f(x: jax.Array):\n    x = x * 2\n    return x\n"
 

@@ -141,3 +141,11 @@ def test_trees_keep_none_as_a_leaf() -> None:
         "return jax.tree.map(lambda x, y: x + y, jax.tree.unflatten(spec, leaves), x, is_leaf=lambda leaf: leaf is None"
     )
     assert "".join(written.split()) in "".join(code.split())
+
+
+def test_a_partial_of_a_partial_has_jax_keywords_to_give() -> None:
+    source = "import torch\nimport torch.nn.functional as F\nfrom functools import partial\n\n\n"
+    source += "def f(x: torch.Tensor, b):\n    fn = partial(F.softmax, dim=-1)\n"
+    result = run(f"{source}    g = partial(fn, dtype=torch.float32) if b else fn\n    return g(x)\n")
+    assert [(gap.name, gap.code) for gap in result.gaps] == [("torch.nn.functional.softmax", "function-value")]
+    assert "fn = partial(jax.nn.softmax, axis=-1)" in result.code

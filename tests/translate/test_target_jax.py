@@ -213,6 +213,56 @@ def test_each_draw_has_a_key_of_its_own() -> None:
     )
 
 
+def test_methods_are_functions_of_the_same_parameters() -> None:
+    source = module(
+        "self.fc = nn.Linear(6, 6)\nself.heads = heads\nself.drop = nn.Dropout(p)",
+        "h = self.encode(x, scale=3.0)\nreturn self._head(h)",
+        ", heads=2, p=0.1",
+    )
+    source += (
+        "\n    def _head(self, h):\n        return self.fc(h)\n"
+        "\n    def encode(self, x, scale=2.0):\n"
+        "        return self._head(self.drop(x)) * self.heads * scale\n"
+    )
+    assert functions(source).partition("return params\n\n\n")[2] == textwrap.dedent(
+        """\
+        def net(params, x, *, heads=2, p=0.1, key=None, train=False):
+            h = net_encode(params, x, scale=3.0, heads=heads, p=p, key=key, train=train)
+            return net_head(params, h)
+
+
+        def net_head(params, h):
+            return dense(params["fc"], h)
+
+
+        def net_encode(params, x, scale=2.0, *, heads=2, p=0.1, key=None, train=False):
+            return net_head(params, drop(key, x, p, train=train)) * heads * scale"""
+    )
+
+
+def test_several_attributes_of_one_assignment() -> None:
+    source = "def pair(t):\n    return t if isinstance(t, tuple) else (t, t)\n\n\n" + module(
+        "self.scale, self.depth = scale, scale * 2\nself.size = height, width = pair(size)\n"
+        "self.fc = nn.Linear(height, width)\nself.out = nn.Linear(self.depth, 1)",
+        "x = self.out(self.fc(x)) * self.scale + self.size[0]\nreturn x",
+        ", size, scale=3",
+    )
+    code = functions(source)
+    assert "    depth = scale * 2\n    height, width = pair(size)\n" in code
+    assert "    size = pair(size)\n" not in code and "* scale + (pair(size))[0]" in code, code
+
+
+def test_a_layer_that_does_nothing_leaves_no_line() -> None:
+    code = functions(module("self.id = nn.Identity()", "x = self.id(x)\nreturn F.relu(x)"))
+    assert code.endswith("def net(params, x):\n    return jax.nn.relu(x)")
+
+
+def test_names_of_functions() -> None:
+    for name, wanted in (("ViT", "vit"), ("FeedForward", "feed_forward"), ("ResNetBlock", "res_net_block")):
+        code = functions(module("self.fc = nn.Linear(3, 4)", "return self.fc(x)").replace("Net", name))
+        assert f"def init_{wanted}(key):" in code and f"def {wanted}(params, x):" in code
+
+
 def test_plain_functions_are_those_of_the_other_target() -> None:
     source = HEAD + "def f(x, y):\n    return torch.cat([x.view(-1), F.relu(y)], dim=0)\n"
     assert convert(source, target="jax").code == convert(source).code
@@ -223,9 +273,38 @@ STAYS = {
         module("self.rnn = nn.LSTM(3, 4)", "return self.rnn(x)[0]"),
         "nn.LSTM has no function",
     ),
-    "a method": (
-        module("self.fc = nn.Linear(3, 4)", "return self.fc(x)") + "\n    def extra(self, x):\n        return x\n",
-        "it has a method extra",
+    "a method with a decorator": (
+        module("self.fc = nn.Linear(3, 4)", "return self.fc(x)")
+        + "\n    @torch.no_grad()\n    def extra(self, x):\n        return x\n",
+        "it has a method extra with decorators",
+    ),
+    "a method that PyTorch calls": (
+        module("self.fc = nn.Linear(3, 4)", "return self.fc(x)")
+        + "\n    def train(self, mode=True):\n        return super().train(mode)\n",
+        "it has a method train",
+    ),
+    "a method that calls itself": (
+        module("self.fc = nn.Linear(3, 4)", "return self.again(x, 2)")
+        + "\n    def again(self, x, n):\n        return self.again(self.fc(x), n - 1) if n else x\n",
+        "its method again calls itself",
+    ),
+    "a method and buffers that change": (
+        module("self.norm = nn.BatchNorm1d(3)", "return self.inner(x)")
+        + "\n    def inner(self, x):\n        return self.norm(x)\n",
+        "it has a method inner, and buffers that change",
+    ),
+    "a method whose function has a name of the file's": (
+        "def net_inner(x):\n    return x\n\n\n"
+        + module("self.fc = nn.Linear(3, 4)", "return self.inner(x)")
+        + "\n    def inner(self, x):\n        return self.fc(x)\n",
+        "something else is called net_inner",
+    ),
+    "rows of other lengths": (
+        module(
+            "self.layers = nn.ModuleList([nn.ModuleList([nn.Linear(3, 3)])])",
+            "for a, b in self.layers:\n    x = b(a(x))\nreturn x",
+        ),
+        "the elements of self.layers are not lists of 2 layers",
     ),
     "an attribute that forward assigns": (module("self.n = 1", "self.n = x\nreturn x"), "its forward assigns self.n"),
     "the module itself": (module("self.fc = nn.Linear(3, 4)", "return helper(self, x)"), "hands the module itself on"),

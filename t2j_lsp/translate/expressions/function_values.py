@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor, is_tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
@@ -24,6 +24,7 @@ from .rule_application import CallSite, Sites
 
 PARTIAL = Gate(words=frozenset({"partial"}))
 """Functions that are given some of their arguments."""
+_FUNCTION = "functools.partial"
 _DRAWS = "draws random numbers: write a function that is given the generator (rngs) to draw from"
 _SHORT = {"input": "x", "self": "x", "other": "y", "tensors": "arrays", "tensor": "x", "obj": "x"}
 """What parameters are called in functions that are written; others keep PyTorch's names."""
@@ -65,6 +66,7 @@ class FunctionValues:
         """``partial(torch.f, dim=1)``, whose arguments are no arrays; None after saying why not, and for others."""
         rule = self.rule_of(node)
         if rule is None:
+            self._again(node)
             return None
         given = ast.Call(node.args[0], node.args[1:], node.keywords)
         piece = self._function(rule, node, given, self.renderer.render(node.func).text)
@@ -72,13 +74,22 @@ class FunctionValues:
             self._leave(rule, node, f"a partial of {rule.name}")
         return piece
 
+    def _again(self, node: ast.Call) -> None:
+        """``partial(softmax, dtype=...)`` of what is a partial already: JAX's function has other keywords."""
+        fact = self.ctx.fact(node.args[0]) if node.args and self.ctx.fact(node.func) == Qual(_FUNCTION) else None
+        more = len(node.args) > 1 or bool(node.keywords)
+        if more and isinstance(fact, Partial) and isinstance(fact.function, Qual) and is_torch(fact.function.name):
+            name = fact.function.name
+            reason = f"a partial of a partial of {name} has JAX's keywords to give: write all of them in one"
+            self.ctx.report.gap(node, name, "function-value", reason)
+
     def _leave(self, rule: Rule, node: ast.expr, what: str) -> None:
         reason = _DRAWS if rule.random else "has no JAX function with the same arguments"
         self.ctx.report.gap(node, rule.name, "function-value", f"{what} {reason}")
 
     def rule_of(self, node: ast.Call) -> Rule | None:
         """The rule of the function that a call of ``functools.partial`` is given; None if it isn't one with a rule."""
-        if self.ctx.fact(node.func) != Qual("functools.partial") or not node.args:
+        if self.ctx.fact(node.func) != Qual(_FUNCTION) or not node.args:
             return None
         fact = self.ctx.fact(node.args[0])
         if not isinstance(fact, Qual) or not is_torch(fact.name) or fact.name in LAYERS:

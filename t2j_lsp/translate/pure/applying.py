@@ -24,6 +24,7 @@ from .children import (
     Unconvertible,
     is_child,
 )
+from .plan import ModulePlan
 from .settings import rendered
 from .statements import FunctionStatement
 
@@ -202,6 +203,8 @@ class Applying(ChildCalls):
                 if held is not None:
                     return self._call(node, held)
                 if self._is_own(function) and isinstance(function, ast.Attribute):
+                    if function.attr in self.plan.methods:
+                        return self._method(node, self.plan.methods[function.attr])
                     if not isinstance(self.constructor.attributes.get(function.attr), Setting | Choice):
                         raise Unconvertible(node, f"its forward calls self.{function.attr}")
                 return self._drawn(node)
@@ -368,11 +371,27 @@ class Applying(ChildCalls):
             return Held(child, f'params["{name}"][{text}]', f'state["{name}"][{text}]', name)
         return None
 
-    def _call(self, node: ast.Call, held: Held) -> str:
+    def _arguments(self, node: ast.Call) -> list[str]:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
             raise Unconvertible(node, "the arguments of a layer are not written out")
         arguments = [self.render(a) for a in node.args]
-        arguments += [f"{k.arg}={self.render(k.value)}" for k in node.keywords]
+        return [*arguments, *(f"{k.arg}={self.render(k.value)}" for k in node.keywords)]
+
+    def _method(self, node: ast.Call, plan: ModulePlan) -> str:
+        """A call of another method of the class, which is a function of the same parameters."""
+        behind = [f"{name}={name}" for name in plan.settings]
+        self.settings.needed.update(plan.settings)
+        if plan.draws:
+            behind.append(f"{plan.key}={self.key(node)}")
+        if plan.trains:
+            self.plan.trains = True
+            behind.append("train=train")
+        before = ["params", "state"] if plan.state else ["params"]
+        name = self.names.method(plan.info, plan.method)
+        return f"{name}({', '.join([*before, *self._arguments(node), *behind])})"
+
+    def _call(self, node: ast.Call, held: Held) -> str:
+        arguments = self._arguments(node)
         if isinstance(held.child, ListChild):
             held = self.element(node, held, held.child, arguments)
         fact = self.inference.fact(node.args[0]) if node.args else UNKNOWN

@@ -43,7 +43,7 @@ class ChildCalls:
     ) -> None:
         self.inference, self.source = inference, inference.source
         self.constructor, self.plans, self.plan, self.names = constructor, plans, plan, names
-        forward = plan.info.methods["forward"].node
+        forward = plan.info.methods[plan.method].node
         self.node = forward
         self.own = forward.args.args[0].arg if forward.args.args else "self"
         self.bound = self.source.symbols.bound(forward)

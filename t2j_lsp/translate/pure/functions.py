@@ -33,6 +33,7 @@ from .applying import Applying
 from .children import Constructor, OwnChild, Unconvertible, children
 from .hoisting import hoisted
 from .making import Making
+from .methods import called_first
 from .names import FunctionNames
 from .plan import ModulePlan
 from .positions import Rewriting
@@ -40,6 +41,8 @@ from .statements import FunctionText, replaced
 
 NAME = "torch.nn.Module"
 _TRAINING = frozenset({"optimizer", "scheduler", "scaler"})
+_HOOKS = frozenset({"train", "eval", "extra_repr", "reset_parameters", "state_dict", "load_state_dict"})
+"""Methods that PyTorch calls, or that override its own."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,18 @@ class ModuleFunctions:
                 continue
             if not isinstance(statement, ast.FunctionDef):
                 return statement, "it has more in its body than methods"
-            if statement.name not in ("__init__", "forward"):
-                return statement, f"it has a method {statement.name}"
+            if statement.name not in ("__init__", "forward") and (problem := self._of_method(statement)) is not None:
+                return statement, problem
         if "forward" not in info.methods or node.body[0].lineno == node.lineno:
             return node, "it has no forward of its own"
+        return None
+
+    def _of_method(self, node: ast.FunctionDef) -> str | None:
+        """Why a method can't be a function of the parameters, as far as its head tells."""
+        if node.decorator_list:
+            return f"it has a method {node.name} with decorators"
+        if node.name.startswith("__") or node.name in _HOOKS or not node.args.args:
+            return f"it has a method {node.name}"
         return None
 
     def _with_refused(self) -> set[ClassInfo]:
@@ -191,23 +202,34 @@ class ModuleFunctions:
         ):
             raise Unconvertible(info.node, "it holds a module that stays a class")
         plan = ModulePlan(info, constructor.attributes, draft.plans, tuple(constructor.parameters))
+        for method in called_first(info):
+            one = plan if method == "forward" else replace(plan, method=method, methods=plan.methods)
+            self._function(one, constructor, draft)
+            plan.methods[method] = one
+        Making(self.inference, constructor, draft.plans, plan, draft.names, draft.edits).write()
+        draft.plans[info] = plan
+        draft.expressions[draft.names.init(info), "jax.random"] = Qual("jax.random")
+        if "__init__" in info.methods:
+            self._parameters(info.methods["__init__"], draft.names.init(info), draft)
+
+    def _function(self, plan: ModulePlan, constructor: Constructor, draft: _Draft) -> None:
+        """One method as a function."""
+        info, name = plan.info, draft.names.method(plan.info, plan.method)
+        draft.expressions[name, "jax.random"] = Qual("jax.random")
+        if plan.method != "forward" and (plan.updates or not draft.names.is_free(name)):
+            why = "buffers that change" if plan.updates else f"something else is called {name}"
+            raise Unconvertible(info.methods[plan.method].node, f"it has a method {plan.method}, and {why}")
         applying = Applying(self.inference, constructor, draft.plans, plan, draft.names)
         applying.write()
-        Making(self.inference, constructor, draft.plans, plan, draft.names, draft.edits).write()
         function = FunctionText(self.source, constructor, plan, draft.names, draft.edits)
         keys = function.write(applying.statements, applying.settings.prologue, applying.repeated)
-        draft.plans[info] = plan
-        name = draft.names.apply(info)
         for text, fact in applying.facts:
             code = ast.unparse(ast.parse(replaced(text, keys), mode="eval").body)
             known = draft.expressions.setdefault((name, code), fact)
             if known != fact:  # it stands in two places, and is not the same in both
                 draft.expressions[name, code] = TENSOR if isinstance(fact, Tensor) else UNKNOWN
-        for one in (name, draft.names.init(info)):
-            draft.expressions[one, "jax.random"] = Qual("jax.random")
-        self._parameters(info.methods["forward"], name, draft)
+        self._parameters(info.methods[plan.method], name, draft)
         if "__init__" in info.methods:
-            self._parameters(info.methods["__init__"], draft.names.init(info), draft)
             self._parameters(info.methods["__init__"], name, draft, plan.settings)
 
     def _parameters(
@@ -243,7 +265,7 @@ class ModuleFunctions:
             self._import(package, edits)
         first = Rewriting(self.source.text, edits.made)
         between = Source(first.new)
-        second = Rewriting(first.new, hoisted(between, {info.name for info in draft.plans}))
+        second = Rewriting(first.new, hoisted(between, {info.name: draft.names.apply(info) for info in draft.plans}))
         kept = frozenset(second.line_forth(first.line_forth(line)) for line in marked)
         given = Given(
             draft.expressions,

@@ -5,30 +5,33 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Edit, Source
 
 
-def hoisted(source: Source, classes: Collection[str]) -> list[Edit]:
-    """The edits that take the methods of these classes out of them, with the docstring of the class."""
+def hoisted(source: Source, classes: Mapping[str, str]) -> list[Edit]:
+    """The edits that take the methods of these classes out of them, with the docstring of the class.
+
+    ``classes`` names the function of each that gets it.
+    """
     edits: list[Edit] = []
     strings = _inside_strings(source.text)
     for node in source.tree.body:
         if isinstance(node, ast.ClassDef) and node.name in classes:
-            edits += _hoisted(source, node, strings)
+            edits += _hoisted(source, node, classes[node.name], strings)
     return edits
 
 
-def _hoisted(source: Source, node: ast.ClassDef, strings: Collection[int]) -> Iterator[Edit]:
+def _hoisted(source: Source, node: ast.ClassDef, main: str, strings: Collection[int]) -> Iterator[Edit]:
     methods = [s for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)]
     docstring = node.body[0] if node.body[0] not in methods else None
     indent = source.indent(methods[0].lineno)
     first = _with_comments(source, methods[0], (docstring or node).end_lineno or 0 if docstring else node.lineno)
     yield Edit(source.span(node)[0], source.starts[first - 1], 0, "")
     if docstring is not None:
-        owner = methods[-1]
+        owner = next((method for method in methods if method.name == main), methods[-1])
         if not _has_docstring(owner):
             line = min([owner.body[0].lineno, *_comments_above(source, owner)])
             at, text = source.starts[line - 1], source.segment(docstring)

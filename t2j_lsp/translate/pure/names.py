@@ -50,6 +50,14 @@ class FunctionNames:
         """The function that applies a module of a class."""
         return self._functions[info]
 
+    def method(self, info: ClassInfo, method: str) -> str:
+        """The function that a method of a class is: ``net`` for ``forward``, ``net_encode`` for ``encode``."""
+        return self.apply(info) if method == "forward" else f"{self.apply(info)}_{method.strip('_')}"
+
+    def is_free(self, name: str) -> bool:
+        """Whether nothing of the file's has a name, and no function that is written."""
+        return name not in self.local | self.source.symbols.module | set(self._functions.values()) | _RESERVED
+
     def init(self, info: ClassInfo) -> str:
         """The function that makes its parameters."""
         base = snake_case(info.name).strip("_") or "module"

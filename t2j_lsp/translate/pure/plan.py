@@ -27,6 +27,10 @@ class ModulePlan:
     """Whether it takes ``train``."""
     key: str = "key"
     """What its key is called."""
+    method: str = "forward"
+    """The method that the function was."""
+    methods: dict[str, ModulePlan] = field(default_factory=dict, repr=False)
+    """The functions of the class's other methods, by these."""
 
     def child_state(self, child: Child) -> bool:
         """Whether a child, or one inside it, has buffers."""

@@ -36,7 +36,7 @@ class FunctionText:
         self, source: Source, constructor: Constructor, plan: ModulePlan, names: FunctionNames, edits: Edits
     ) -> None:
         self.source, self.constructor, self.plan, self.names, self.edits = source, constructor, plan, names, edits
-        self.node = plan.info.methods["forward"].node
+        self.node = plan.info.methods[plan.method].node
 
     def write(
         self, statements: Sequence[FunctionStatement], prologue: Mapping[str, str], repeated: bool
@@ -96,8 +96,8 @@ class FunctionText:
     def _signature(self) -> None:
         source, node = self.source, self.node
         start = source.span(node)[0]
-        at = source.text.index("forward", start)
-        self.edits.add(at, at + len("forward"), self.names.apply(self.plan.info))
+        at = source.text.index(node.name, start)
+        self.edits.add(at, at + len(node.name), self.names.method(self.plan.info, self.plan.method))
         first = node.args.args[0]
         end = source.span(first.annotation)[1] if first.annotation is not None else source.span(first)[1]
         self.edits.add(source.span(first)[0], end, "params, state" if self.plan.state else "params")

@@ -87,7 +87,7 @@ class ContextChoices:
                     ast.withitem(optional_vars=None),
                     ast.With(items=[_]) as block,
                 ) if block.lineno > node.lineno and block.body[0].lineno > block.lineno:
-                    if around not in ancestors(block, parents):
+                    if around is None or around not in [*ancestors(block, parents)]:
                         return None
                     found.append(block)
                 case _:

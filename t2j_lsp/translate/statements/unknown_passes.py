@@ -21,9 +21,9 @@ class UnknownPasses:
         self.ctx = context
         self._values: dict[str, list[ast.expr]] = {}
         for node in ast.walk(block):
-            value = getattr(node, "value", None)
-            for name in assigned_names(node) if value is not None else ():
-                self._values.setdefault(name.id, []).append(value)
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+                for name in assigned_names(node):
+                    self._values.setdefault(name.id, []).append(node.value)
 
     def carries(self, node: ast.expr) -> bool:
         """Whether a value may carry a gradient."""

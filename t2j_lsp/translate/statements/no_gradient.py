@@ -130,14 +130,11 @@ class NoGradient:
         return bound
 
     def wrap_returns(self, block: ast.stmt) -> None:
-        """What a block or a function returns carries no gradient, each part of a tuple for itself."""
+        """What a block or a function returns carries no gradient."""
         passes = UnknownPasses(self.ctx, block)
         for node in ast.walk(block):
-            value = node.value if isinstance(node, ast.Return) else None
-            several = isinstance(value, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts)
-            for part in value.elts if several and isinstance(value, ast.Tuple) else [value]:
-                if part is not None and passes.carries(part):
-                    self._wrap(part, block)
+            if isinstance(node, ast.Return) and node.value is not None and passes.carries(node.value):
+                self._wrap(node.value, block)
 
     def _wrap(self, value: ast.expr, block: ast.stmt) -> None:
         """What was made outside of the block, or is written to, keeps its own gradient."""

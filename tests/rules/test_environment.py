@@ -114,6 +114,8 @@ def test_a_refused_value_stays_in_the_text() -> None:
         ('hasattr(torch, "xpu") and torch.xpu.is_available()', "False"),
         ('hasattr(torch.backends, "mps") and torch.backends.mps.is_available()', "False"),
         ("torch.is_autocast_enabled(x.device.type)", "False"),
+        ("'silu' in dir(torch.nn.functional)", "True"),
+        ("'relu' not in dir(torch)", "False"),
     ],
 )
 def test_questions_about_devices(question: str, answer: str) -> None:

@@ -78,6 +78,13 @@ def _inside(node: ast.expr) -> ast.expr:
 def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
+        case ast.Compare(
+            left=ast.Constant(value=str() as name),
+            ops=[ast.In() | ast.NotIn() as operator],
+            comparators=[ast.Call(func=ast.Name(id="dir"), args=[owner], keywords=[])],
+        ):
+            there = _has_rule(owner, name, inference)
+            return None if there is None else there == isinstance(operator, ast.In)
         case ast.Compare():
             asked = asked_platforms(node, inference.fact)
             if asked is not None and not asked[1]:  # no device of JAX's is one

@@ -17,7 +17,7 @@ from .fold import asked_platforms, fold
 from .handlers import ExpressionRenderer
 from .truth import Truth
 
-KNOWN = Gate(words=frozenset({"hasattr"}), names=(names_with(Trait.FALSE),))
+KNOWN = Gate(words=frozenset({"hasattr", "dir"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
 ASKED = Gate(words=frozenset({"isinstance"}))
 """Calls that ask what something is."""

@@ -20,7 +20,7 @@ _CONDITIONS = (
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenContext:
     """What a block is under: gradients stop where ``test`` is true, or, ``otherwise``, where it is not."""
 
     test: ast.expr
@@ -35,7 +35,7 @@ class ContextChoices:
     def __init__(self, context: Context, no_gradient: NoGradient) -> None:
         self.ctx = context
         self.no_gradient = no_gradient
-        self.chosen: dict[ast.stmt, Choice] = {}
+        self.chosen: dict[ast.stmt, ChosenContext] = {}
         """The blocks under them."""
 
     def assigned(self, node: ast.Assign) -> bool:
@@ -50,12 +50,12 @@ class ContextChoices:
         blocks = self._blocks(node, name)
         if blocks is None or any(kinds) and not self._is_same_in(test, node):
             return False
-        found: dict[ast.stmt, Choice] = {}
+        found: dict[ast.stmt, ChosenContext] = {}
         for block in blocks:
             names = self.no_gradient.leaving(block) if any(kinds) else []
             if names is None:
                 return False
-            found[block] = Choice(test, not kinds[0], tuple(names))
+            found[block] = ChosenContext(test, not kinds[0], tuple(names))
         self.chosen |= found
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1
@@ -104,7 +104,7 @@ class ContextChoices:
         below = (n for n in stored if isinstance(n.ctx, ast.Store) and n.lineno > node.lineno)
         return not any(ast.unparse(n) in names for n in below)
 
-    def lines(self, choice: Choice, condition: str, stop: str) -> list[str]:
+    def lines(self, choice: ChosenContext, condition: str, stop: str) -> list[str]:
         """What stands behind a block."""
         if not choice.names:
             return []

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
-from .context_choices import Choice, ContextChoices
+from .context_choices import ChosenContext, ContextChoices
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
 
@@ -110,7 +110,7 @@ class ControlFlow:
         self.statements.block(node.body)
         return True
 
-    def _under_choice(self, node: ast.With | ast.AsyncWith, choice: Choice) -> None:
+    def _under_choice(self, node: ast.With | ast.AsyncWith, choice: ChosenContext) -> None:
         """A block under a context that a condition chooses."""
         self.statements.unwrap(node, node.body)
         if choice.names:

@@ -56,6 +56,7 @@ for name in ("ignore", "unused", "export", "script_method", "interface", "_scrip
     drop(f"torch.jit.{name}", "There is no TorchScript to hide code from.")
 Row("torch.jit.script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None)", "{obj}", result="same")
 Row("torch.jit.annotate(the_type, the_value)", "{the_value}", ignore=["the_type"], result="unknown")
+Row("torch.jit.annotations.List", "list", result="unknown")
 refuse("torch.jit.*", "JAX compiles with jax.jit or nnx.jit, and exports with jax.export.")
 drop("torch.fx.wrap", "JAX traces with jax.jit, which needs no such mark.")
 refuse("torch.fx.*", "JAX's counterpart of a traced graph is a jaxpr: see jax.make_jaxpr.")

@@ -132,3 +132,9 @@ def test_what_is_for_other_devices_goes() -> None:
 
 def test_a_device_of_unknown_type_is_asked_about() -> None:
     assert translate("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.device.type == 'tpu2'\n").gaps
+
+
+def test_torchscripts_list_is_pythons() -> None:
+    source = "import torch\nfrom torch.jit.annotations import List\n\n\ndef f(xs: List[torch.Tensor]):\n    return xs\n"
+    result = translate(source)
+    assert not result.gaps and result.code == "import jax\n\n\ndef f(xs: list[jax.Array]):\n    return xs\n"

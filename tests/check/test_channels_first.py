@@ -44,3 +44,35 @@ def test_a_wrong_axis_is_found(name: str, check: Check) -> None:
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     found = check(NET, code.replace(right, wrong), eager=False, initial=False, causes=False)
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
+
+
+SHORTCUT = """
+# t2j: x=f32[4, 4, 4, 4]
+class Net(nn.Module):
+    def __init__(self, wide=True):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, padding=1)
+        self.shortcut = nn.Identity()
+        if wide:
+            self.shortcut = nn.Sequential(nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4))
+
+    def forward(self, x):
+        out = self.conv(x)
+        return torch.relu(out + self.shortcut(x))
+"""
+TURNS = {
+    "the shortcut takes the image as it is": ("self.shortcut(jnp.moveaxis(x, -3, -1))", "self.shortcut(x)"),
+    "the value is turned to another axis": (", -1, -3\n", ", -1, -2\n"),
+    "statistics over another axis": ("BatchNorm(4, rngs=rngs)", "BatchNorm(4, axis=1, rngs=rngs)"),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_wrong_turn_at_a_shortcut_is_found(name: str, check: Check) -> None:
+    code = convert(f"import torch\nfrom torch import nn\n{SHORTCUT}").code
+    right, wrong = TURNS[name]
+    assert right in code, code
+    verdict = check(SHORTCUT, code, eager=False, initial=False, causes=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    found = check(SHORTCUT, code.replace(right, wrong), eager=False, initial=False, causes=False)
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason

@@ -64,6 +64,8 @@ class Chains:
 
     def of(self, node: ast.expr) -> Chain | None:
         """The chain that an expression makes, if channels-last values are in it."""
+        if isinstance(node, ast.IfExp):
+            return self.one_of([node.body, node.orelse])
         fact = self.inference.facts.get(node)
         if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
             return None
@@ -75,6 +77,26 @@ class Chains:
             return None
         chain = self._in_order(node.args)
         return chain if chain is not None and chain.convs else None
+
+    def one_of(self, values: Sequence[ast.expr]) -> Chain | None:
+        """The chain that stands for one of several: all take and give the same, or give what they take."""
+        whole: Chain | None = None
+        others = [value for value in values if not self._gives_what_it_takes(value)]
+        for value in others:
+            chain = self.of(value)
+            if chain is None or whole is not None and (whole.takes, whole.gives) != (chain.takes, chain.gives):
+                return None
+            whole = whole or Chain(takes=chain.takes)
+            whole.add(chain)
+        return whole if whole is None or len(others) == len(values) or whole.takes == whole.gives else None
+
+    def _gives_what_it_takes(self, node: ast.expr) -> bool:
+        """Whether an expression makes a layer that treats all axes alike, or an empty Sequential."""
+        fact = self.inference.facts.get(node)
+        if not isinstance(fact, Layer) or not isinstance(node, ast.Call) or fact.node is not node:
+            return False
+        empty = fact.name == SEQUENTIAL and not node.args and not node.keywords
+        return empty or treats_axes_alike(fact)
 
     def _in_order(self, children: Sequence[ast.expr]) -> Chain | None:
         """Children one after the other; None where the layout would have to change between two of them."""

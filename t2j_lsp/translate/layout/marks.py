@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .chains import Chain, Chains, treats_axes_alike
 
 ELEMENTWISE_CALLS = names_with(Trait.ELEMENTWISE)
+ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div
 ELEMENTWISE_METHODS = names_with(Trait.ELEMENTWISE_METHOD)
 
 
@@ -96,21 +97,18 @@ class ClassLayout:
     # --- which attributes -----------------------------------------------------------------------------------------
 
     def _candidates(self) -> dict[str, Chain]:
-        """Attributes that hold one known chain of layers and are only ever called."""
-        candidates: dict[str, Chain] = {}
-        counts: dict[str, int] = {}
+        """Attributes that hold a known chain of layers, or one of several that are alike, and are only ever called."""
+        held: dict[str, list[ast.expr]] = {}
         init = self.info.methods.get("__init__")
         if init is None or self.info.layer_base is not None:
-            return candidates
+            return {}
         for node in ast.walk(init.node):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
                 target = node.targets[0]
                 if isinstance(self.inference.facts.get(target.value), Instance):
-                    counts[target.attr] = counts.get(target.attr, 0) + 1
-                    chain = self.chains.of(node.value)
-                    if chain is not None:
-                        candidates[target.attr] = chain
-        return {n: d for n, d in candidates.items() if counts[n] == 1 and self._only_called(n)}
+                    held.setdefault(target.attr, []).append(node.value)
+        chains = {name: self.chains.one_of(values) for name, values in held.items()}
+        return {name: chain for name, chain in chains.items() if chain is not None and self._only_called(name)}
 
     def _only_called(self, name: str) -> bool:
         """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
@@ -162,7 +160,7 @@ class ClassLayout:
                 target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
                 if isinstance(target, ast.Name):
                     self.last_names.pop(target.id, None)
-                    if rank is not None and self._stays_last(target.id, body[index + 1 :], top):
+                    if rank is not None and self._stays_last(target.id, rank, body[index + 1 :], top):
                         self.wanted[node.value] = rank
                         self.last_names[target.id] = rank
                 elif isinstance(node, ast.AugAssign):
@@ -194,7 +192,7 @@ class ClassLayout:
             return None
         if isinstance(node, ast.Call):
             return self._mark_call(node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ARITHMETIC):
             left, right = self._mark(node.left), self._mark(node.right)
             if left is not None and left == right:
                 self.natural[node] = self.wanted[node.left] = self.wanted[node.right] = left
@@ -261,7 +259,7 @@ class ClassLayout:
                 return node.func.value
         return None
 
-    def _stays_last(self, name: str, rest: list[ast.stmt], top: bool) -> bool:
+    def _stays_last(self, name: str, rank: int, rest: list[ast.stmt], top: bool) -> bool:
         """Whether every later read of the name, up to its next binding, takes a channels-last value."""
         for node in rest:
             reads = [
@@ -275,15 +273,19 @@ class ClassLayout:
             simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
             if (reads or stores) and not simple:
                 return False
-            if any(not self._consumed(read) or self._runs_later(read) for read in reads):
+            if any(not self._consumed(read, rank) or self._runs_later(read) for read in reads):
                 return False
             if stores:
                 return isinstance(node, ast.Assign) and node.targets == stores
         return top
 
-    def _consumed(self, read: ast.Name) -> bool:
+    def _consumed(self, read: ast.Name, rank: int) -> bool:
         """Whether a read of a name is the argument of something that takes channels-last values."""
         parent = self.parents.get(read)
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ARITHMETIC):
+            other = parent.right if parent.left is read else parent.left
+            chain = self.layers.get(self._layer_attribute(other)) if isinstance(other, ast.Call) else None
+            return chain is not None and chain.gives == rank
         if isinstance(parent, ast.Call) and read in parent.args[:1]:
             chain = self.layers.get(self._layer_attribute(parent))
             if parent in self.functions or chain is not None and chain.takes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
@@ -43,6 +44,8 @@ def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
     for info in inference.functions.values():
         if not inference.names_jax(info):
             writes.update(_Function(inference, info.node, written_for.get(info, set())).find())
+    if not inference.has_jax:
+        writes.update(_Function(inference, inference.source.tree, set()).find())
     return writes
 
 
@@ -82,17 +85,21 @@ class _Write:
 
 
 class _Function:
-    """One function, run with what its names hold; each loop twice: the second round sees what the first left."""
+    """One function or the module level, run with what its names hold.
+
+    Each loop runs twice: the second round sees what the first left.
+    """
 
     def __init__(
-        self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef, written_for: set[str]
+        self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, written_for: set[str]
     ) -> None:
         self.inference = inference
         self.storage = Storage(inference.facts)
         self.node = node
         self.written_for = written_for
         """The parameters that somebody calls it to have written."""
-        self.given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        arguments = [] if isinstance(node, ast.Module) else ast.walk(node.args)
+        self.given = {argument.arg for argument in arguments if isinstance(argument, ast.arg)}
         self.statements = list(_flatten(node.body))
         self.bound = {name for statement in self.statements for name in _stored(statement)}
         self.found: dict[ast.stmt, str] = {}
@@ -215,9 +222,21 @@ class _Function:
             owner = name.partition(".")[0]
             if "." in name and (owner in self.given or owner not in self.bound):
                 return name  # an object that outlives the function
-            if self._is_read(owner, self._rest(node)):
+            if self._is_read(owner, self._rest(node)) or owner in self.global_reads:
                 return name
         return None
+
+    @cached_property
+    def global_reads(self) -> frozenset[str]:
+        """Names of the module level that functions read, where this is the module level: they may be called later."""
+        if not isinstance(self.node, ast.Module):
+            return frozenset()
+        found: set[str] = set()
+        for info in self.inference.functions.values():
+            if not info.external:
+                loaded = {n.id for n in ast.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                found |= loaded - self.inference.source.symbols.bound(info.node)
+        return frozenset(found)
 
     def _rest(self, node: ast.stmt) -> Iterator[ast.stmt]:
         """The statements that may run after one: not those of other branches, but those of a loop around it again."""

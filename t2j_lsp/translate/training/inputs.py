@@ -30,6 +30,7 @@ from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow
 from .host_values import made_of_host_values, makes_array
+from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .passed import Input, Kind, PassedOn
 from .static_values import must_be_static
@@ -82,6 +83,7 @@ class Inputs:
         for one in inputs.values():
             if one.kind in ("array", "static"):
                 one.kind = self._value_kind(one)
+        pass_positions(self.ctx.inference, inputs, parts)
         return inputs
 
     def _around(self, parts: Sequence[ast.AST]) -> set[str]:

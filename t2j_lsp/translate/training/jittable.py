@@ -33,6 +33,7 @@ from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .input_gradients import input_gradient
+from .masks import mask_of, selects
 from .static_values import is_held_function
 from .step_calls import Reader
 
@@ -305,6 +306,8 @@ class Jittable:
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
+                if (mask := mask_of(self.inference, inner)) is not None:
+                    return f"in {info.name}, {selects(mask)}"
                 problem = self._problem(inner)
                 if problem is not None:
                     return f"in {info.name}, {problem}"

@@ -24,6 +24,8 @@ class Input:
     """Where the moved code reads it."""
     given: str = ""
     """What is passed, converted, where that is more than a variable."""
+    positions: bool = False
+    """Whether it is a mask, of which the positions are passed that it selects."""
 
 
 @dataclass

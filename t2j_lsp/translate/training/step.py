@@ -93,6 +93,9 @@ class StepWriter:
         for one in inputs.values():
             for place in one.places if one.given else ():
                 statements.renderer.put(place, Piece(one.name))
+        for one in inputs.values():
+            if one.positions:
+                one.given = f"{self.need('jnp')}.nonzero({one.given or one.text})"
         inputs |= {i.text: i for i in draw_once(self.ctx, statements, update.items, update.slice)}
         body = self._body(update, statements, moved)
         body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,12 +50,20 @@ def to_tensor(array: Array, wide: bool) -> torch.Tensor:
     return tensor.to(WIDE.get(tensor.dtype, tensor.dtype)) if wide else tensor
 
 
+def _evaluate(text: str, names: dict[str, Any], wide: bool) -> Any:
+    """What an argument's code gives; ``wide`` makes a dtype that it names float64, as it does in the program."""
+    tree = ast.parse(text.strip())
+    (last,) = (widen(tree, "<arguments>") if wide else tree).body
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), "<arguments>", "eval"), names)
+
+
 def realise(value: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Generator | None = None) -> Any:
     """Arguments as the program gets them: code evaluated, specifications drawn, arrays as tensors."""
 
     def leaf(item: Any) -> Any:
         if isinstance(item, Code):
-            return eval(item.text, {"torch": torch, "nn": nn, "functools": functools, **namespace})
+            return _evaluate(item.text, {"torch": torch, "nn": nn, "functools": functools, **namespace}, wide)
         if isinstance(item, ArraySpec):
             assert rng is not None
             tensor = to_tensor(draw(item, rng), wide)

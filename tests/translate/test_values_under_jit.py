@@ -45,6 +45,9 @@ SAID = {
     "a mask that compares unknown values": "def f(x: torch.Tensor, y):\n    mask = y > 3\n    return x[mask]\n",
     "a mask made of masks": "def f(x: torch.Tensor, y):\n    low = y > 3\n    return x[~low & (y < 9)]\n",
     "an unknown value, by a mask": "def f(x, y):\n    mask = x > y\n    return x[mask] * torch.exp(y)\n",
+    "a tuple of tensors": (
+        "def f(xs: tuple[torch.Tensor, ...]):\n    return max(torch.max(x).item() for x in xs if x.numel())\n"
+    ),
     "an array that leaves JAX": (
         "import jax\n\n\ndef f(x: torch.Tensor):\n    return jax.dlpack.from_dlpack(x.contiguous())\n"
     ),

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, ListOf, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.join import element
 
 from .context import Context
 
@@ -57,7 +58,9 @@ class TensorCode:
             names = {a.arg for a in _parameters(function)}
             read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
             trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(function.node))
-            tensors = any(self.may_be_tensor(node) or self._becomes_tensor(node) for node in read)
+            tensors = any(
+                _holds_tensors(facts[node]) or self.may_be_tensor(node) or self._becomes_tensor(node) for node in read
+            )
             numbers = bool(read) and all(isinstance(facts[node], Scalar) or self._is_only_passed(node) for node in read)
             self._given[function] = not trains and (tensors or numbers)
         return self._given[function]
@@ -101,6 +104,11 @@ class TensorCode:
     def _called_by_modules(self) -> set[FunctionInfo]:
         """Functions that methods of modules call, directly or through others."""
         return called_by_modules(self.ctx.inference.functions.values())
+
+
+def _holds_tensors(fact: Fact) -> bool:
+    """Whether a value is a list or tuple of tensors."""
+    return isinstance(fact, ListOf | Tuple) and isinstance(element(fact), Tensor)
 
 
 def _parameters(function: FunctionInfo) -> list[ast.arg]:

@@ -289,7 +289,7 @@ def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
 def optimizer(call: Call, links: Links) -> Piece | Refusal:
     """``nnx.Optimizer(model, transformation, wrt=nnx.Param)``, with a name for the transformation where it is long."""
     plan = call.site.optimizer
-    if plan is None or not plan.target:
+    if plan is None or not (plan.target or plan.leaves):
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_TARGET)
     if "differentiable" in call.arguments and call["differentiable"].literal is not False:
         return call.refuse("Differentiating through the update is done by jax.grad over optax's functions.")
@@ -299,6 +299,8 @@ def optimizer(call: Call, links: Links) -> Piece | Refusal:
     except Unsure as problem:
         return call.refuse(str(problem))
     made = call.emit(text, **extra)
+    if plan.leaves:
+        return made
     whole = call.emit(OPTIMIZER, tx=made, **extra)
     named = call.site.hoist(made, "tx") if call.site.lines(whole.text) > 1 else None
     return whole if named is None else call.emit(OPTIMIZER, tx=named, **extra)

@@ -451,6 +451,35 @@ def test_steps_stop_both_sides_at_the_same_one(run: Run) -> None:
     assert report.verdict is VerdictKind.DIFFERENT
 
 
+BARE = """\
+import torch
+import torch.nn as nn
+
+w = torch.zeros(2, 1, requires_grad=True)
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+x = torch.linspace(-1, 1, 12).reshape(6, 2)
+optimizer = torch.optim.Adam([w], lr=0.1)
+for epoch in range(6):
+    optimizer.zero_grad()
+    loss = (x @ w - 1).pow(2).mean() + net[:2](x * w.T).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+def test_updates_of_bare_tensors_are_counted_and_views_of_modules_are_no_new_ones(run: Run) -> None:
+    report = run(BARE)
+    assert report.verdict is VerdictKind.EQUIVALENT, report.reason
+    report = run(BARE, steps=3)
+    assert report.verdict is VerdictKind.EQUIVALENT, report.reason
+    assert (report.steps, report.stopped) == (3, True)
+
+
+def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:
+    assert run(BARE, mistake=("lr=0.1", "lr=0.2")).verdict is VerdictKind.DIFFERENT
+
+
 def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
     report = run(LINEAR, wide=True)
     assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64")

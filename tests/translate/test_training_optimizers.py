@@ -284,7 +284,7 @@ def test_methods_of_two_modules_make_an_optimizer_of_which_nothing_is_sure() -> 
 
 
 REFUSED = [
-    ("torch.optim.SGD([x], lr=0.1)", "bare tensors"),
+    ("torch.optim.SGD([x * 2], lr=0.1)", "bare tensors"),
     ("torch.optim.Adam(model.parameters(), amsgrad=flag)", "amsgrad"),
     ("torch.optim.Adam(parameters_of(model))", "module"),
 ]

@@ -18,7 +18,6 @@ GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
     "hooks_features": "carry no hooks",
-    "image_by_gradient": "updates bare tensors",
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
     "tensorboard_cnn": "The writer takes NumPy arrays",

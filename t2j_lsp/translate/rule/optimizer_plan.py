@@ -27,6 +27,12 @@ class OptimizerPlan:
 
     target: str = ""
     """The module, or tuple of modules, whose parameters it updates; empty where that isn't known."""
+    of_tensors: bool = False
+    """Whether it updates bare tensors, in place of a module's parameters."""
+    leaves: tuple[str, ...] = ()
+    """The variables that these are in, where an update can give them new values."""
+    state: str = ""
+    """The variable that the state of optax is in, for bare tensors."""
     made_by: str = ""
     """The parameter that the optimizer's class is passed for, where it is made by such a value."""
     reason: str = ""

@@ -13,7 +13,6 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
-from .groups import BARE_TENSORS
 from .objects import Objects, VariableScope, targets
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
@@ -107,7 +106,7 @@ class Frozen:
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
         for call, plan in optimizer_plans(self.ctx):
-            if plan.reason == BARE_TENSORS or _is_left(module, plan):
+            if plan.of_tensors or _is_left(module, plan):
                 continue
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None

@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 
-from .groups import BARE_TENSORS, UnclearGroups, name_condition
+from .groups import UnclearGroups, name_condition
 from .objects import Objects, VariableScope, targets
 
 
@@ -118,7 +118,7 @@ class FrozenGroups:
 
     def may_hold(self, call: ast.Call, plan: OptimizerPlan, owner: ClassInfo) -> bool:
         """Whether the modules that an optimizer updates may be of a class, or have parts that are."""
-        if plan.reason == BARE_TENSORS:
+        if plan.of_tensors:
             return False
         for target in targets(plan.target) if plan.target else [""]:
             cls = self._class_of(target, call) if target else None

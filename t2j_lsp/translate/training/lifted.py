@@ -297,7 +297,8 @@ class _Outside(Inputs):
         if isinstance(fact, Function) and fact.info.outer is not None:
             return True
         if isinstance(fact, Tensor) and "." not in variable and variable not in self.local:
-            return self.constant(variable) and not self._is_written(variable)
+            leaves = {name for plan in self.ctx.plan.optimizers.values() for name in plan.leaves}
+            return self.constant(variable) and not self._is_written(variable) and variable not in leaves
         return super()._stays_global(variable, fact)
 
     def _is_written(self, name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Scalar, is_module
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.library import is_loss
 
 from .accumulated import own_expressions
@@ -20,6 +20,8 @@ class LossCalls:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
+        self.leaves = {name for plan in context.plan.optimizers.values() for name in plan.leaves}
+        """The tensors that optimizers update."""
         self._reads: dict[ast.AST, bool] = {}
 
     def of(self, scope: VariableScope) -> list[FunctionInfo]:
@@ -83,6 +85,8 @@ class LossCalls:
 
     def _is_model(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
+        if isinstance(node, ast.Name) and isinstance(fact, Tensor) and node.id in self.leaves:
+            return True
         return is_module(fact) and not is_loss(fact)
 
     def reads_module(self, info: FunctionInfo) -> bool:

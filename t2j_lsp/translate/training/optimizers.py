@@ -19,7 +19,8 @@ from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .groups import updated
+from .bare_tensors import BareTensors
+from .groups import BARE_TENSORS, updated
 from .objects import Objects
 
 LISTS = ("SequentialLR", "ChainedScheduler")
@@ -38,6 +39,7 @@ class Optimizers:
         self.objects = objects
         self.made = list(self._calls("optimizer"))
         self.schedulers = list(self._calls("scheduler"))
+        self.bare = BareTensors(context, objects)
         self._outers: dict[ast.Call, ast.Call | None] = {}
 
     def _calls(self, kind: str) -> Iterator[ast.Call]:
@@ -58,6 +60,8 @@ class Optimizers:
             target = updated(parameters, self.objects.scope(call), self.objects)
             made_by = self._passed_class(call)
             plans[call] = OptimizerPlan(target.target, reason=target.reason, groups=target.groups, made_by=made_by)
+            if target.reason == BARE_TENSORS:
+                plans[call] = self.bare.plan(call, parameters)
             if target.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]

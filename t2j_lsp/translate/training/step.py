@@ -68,7 +68,11 @@ class _Body:
 class StepWriter:
     """Writes the steps of one scope."""
 
-    def __init__(self, context: Context, objects: Objects, scope: VariableScope, flow: DataFlow) -> None:
+    def __init__(
+        self, context: Context, objects: Objects, scope: VariableScope, flow: DataFlow, bare: type[Composer]
+    ) -> None:
+        self.bare = bare
+        """What composes the updates of bare tensors."""
         self.ctx = context
         self.objects = objects
         self.scope = scope
@@ -103,7 +107,8 @@ class StepWriter:
         body.ordered = frozenset(name for name in body.results if order.loses(name, parts))
         self._draws(body, inputs, finder)
         used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
-        return _Composer(self, update, body, used, optimizers, trained, clips, inputs).step()
+        composer = self.bare if update.optimized[0].state else Composer
+        return composer(self, update, body, used, optimizers, trained, clips, inputs).step()
 
     def check(self, update: Update) -> None:
         """Raises Refused if what the step computes with can't be passed to a compiled function."""
@@ -202,7 +207,7 @@ def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: st
 
 
 @dataclass
-class _Composer:
+class Composer:
     """Puts the parts of one step together."""
 
     writer: StepWriter
@@ -215,7 +220,6 @@ class _Composer:
     inputs: dict[str, Input]
 
     def step(self) -> UpdateStep:
-        need = self.writer.need
         self.names = (
             self.body.words | {i.name for i in (*self.used, *self.optimizers)} | set(self.writer.ctx.inference.env)
         )
@@ -236,7 +240,7 @@ class _Composer:
         known = f"({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''})"
         options = f"static_argnames={known}" if static else ""
         said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
-        decorator = f"@{need('nnx')}.jit" + (f"({said})" if said else "")
+        decorator = f"@{self.writer.need('nnx')}.jit" + (f"({said})" if said else "")
         if self.update.mode == "conditional":
             return self._conditional(name, decorator, f", {options}" if static else "")
         taken = [i.name for i in self._taken()]

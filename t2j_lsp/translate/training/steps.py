@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
+from .bare_step import BareComposer
 from .closures import ClosureGradients, Closures
 from .flow import DataFlow
 from .jittable import Jittable
@@ -120,7 +121,7 @@ class _ScopePlan:
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
         self.added = AddedGradients(self.ctx, self.body, steps.reader, steps.used)
         self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed)
-        self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
+        self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow, BareComposer)
 
     def _self_name(self) -> str | None:
         """``self``, where its attributes are variables of their own: in a class that isn't a module."""

@@ -28,6 +28,8 @@ the update is made behind code that may skip it.
 """
 NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
+BARE_ELSEWHERE = "It updates bare tensors of another function: pass them and return them."
+SEVERAL_BARE = "It updates bare tensors along with others, under a condition, or with clipped gradients."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
 
 
@@ -40,6 +42,8 @@ class Optimized:
     sure: bool = True
     """Whether the file shows that these are its modules."""
     groups: tuple[Group, ...] = ()
+    state: str = ""
+    """The variable with optax's state, where it updates bare tensors."""
 
 
 @dataclass
@@ -154,6 +158,9 @@ class Updates:
         )
         if may_skip(items, made, max(phase.steps)):
             self._set_apart(update, max(phase.steps))
+        bare = any(one.state for one in optimized)
+        if bare and (len(optimized) > 1 or update.mode != "fused" or update.clips):
+            raise Refused(SEVERAL_BARE)
         self.check_trace(update)
         update.live = self.live(update)
         return update
@@ -277,6 +284,10 @@ class Updates:
             raise Refused(ITEM)
         made = self.objects.constructors(node, self.scope)
         plans = [self.ctx.plan.optimizers[m] for m in made or () if m in self.ctx.plan.optimizers]
+        if len(plans) == 1 and plans[0].leaves:
+            if made is not None and self.objects.scope(made[0]) != self.scope:
+                raise Refused(BARE_ELSEWHERE)
+            return Optimized(text, plans[0].leaves, state=plans[0].state)
         if modules is not None:
             return Optimized(text, modules, groups=plans[0].groups if len(plans) == 1 else ())
         if made is not None:

@@ -13,6 +13,7 @@ from unittest import mock
 
 import jax
 import numpy as np
+import optax  # type: ignore[import-untyped]
 from flax import nnx
 from flax.nnx import pytreelib
 from flax.nnx.transforms import compilation
@@ -44,6 +45,8 @@ class _Run:
         self.budget = budget
         self.updates = 0
         """Updates by optimizers so far, those that were only traced among them."""
+        self.updating = False
+        """Whether one of these is being made."""
         self.compiled = 0
         """How many compiled functions are running, one inside the other."""
         self.traced: dict[Any, int] = {}
@@ -187,6 +190,7 @@ def _reporting(run: _Run) -> Iterator[None]:
 
         replace(meta, "__call__", _made)
         replace(nnx.Optimizer, "update", _counted)
+        replace(optax, "apply_updates", _counted)
         for name in ("JitWrapped", "SimpleJitWrapped"):
             if hasattr(compilation, name):
                 replace(getattr(compilation, name), "__call__", _compiled)
@@ -202,10 +206,17 @@ def _made(construct: Callable[..., Any], run: _Run) -> Callable[..., Any]:
             return construct(cls, *args, **kwargs)
         with run.constructions.making():
             module = construct(cls, *args, **kwargs)
-        run.constructions.made(module)
+        if not (run.compiled and _holds_module(args, kwargs)):
+            run.constructions.made(module)
         return module
 
     return made
+
+
+def _holds_module(*given: Any) -> bool:
+    """Whether a constructor is given modules: in a compiled function what it makes is a view of them, ``net[:2]``."""
+    leaves = jax.tree.leaves(given, is_leaf=lambda value: isinstance(value, nnx.Module))
+    return any(isinstance(leaf, nnx.Module) for leaf in leaves)
 
 
 def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
@@ -213,9 +224,15 @@ def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def update(*args: Any, **kwargs: Any) -> Any:
+        if run.updating:
+            return original(*args, **kwargs)
         run.budget.before()
         run.updates += 1
-        result = original(*args, **kwargs)
+        run.updating = True
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            run.updating = False
         if not run.compiled:
             run.budget.after()
         return result

@@ -6,13 +6,27 @@ PyTorch's default float is float32. So is JAX's, except under ``jax_enable_x64``
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.record import CLOSE, Argument, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 
-from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, has_float, holder, is_number, rank_of, size_rank, spread
+from ._arguments import (
+    FACTORY,
+    LIKE,
+    dtype_kind,
+    dtype_of,
+    has_float,
+    holder,
+    is_number,
+    part_texts,
+    parts,
+    rank_of,
+    size_rank,
+    spread,
+)
 from ._facts import is_bool, is_integer
 
 REQUIRES_GRAD = "JAX arrays carry no requires_grad flag: differentiate a function with respect to this argument."
@@ -167,9 +181,11 @@ def _holds_scalars(arguments: Sequence[Argument]) -> bool:
 def meshgrid(call: Call) -> Piece | Refusal:
     """PyTorch's default indexing is ``ij``, JAX's is ``xy``."""
     items = call["tensors"].items
-    if _holds_scalars(items):
-        return call.refuse("PyTorch takes a tensor without axes for a vector here, JAX raises: use x.reshape(1).")
     text = spread(call["tensors"], lists=True)
+    if _holds_scalars(items):
+        if len(items) != 1 or parts(items[0]) is None:
+            return call.refuse("PyTorch takes a tensor without axes for a vector here, JAX raises: use x.reshape(1).")
+        text = ", ".join(f"jnp.atleast_1d({one})" for one in part_texts(items[0]))
     if any(rank_of(one) == 0 for one in items):
         text = ", ".join(f"jnp.atleast_1d({one.text})" if rank_of(one) == 0 else one.text for one in items)
     if call.given("indexing") and call["indexing"].literal == "xy":
@@ -326,12 +342,15 @@ def new_tensor(call: Call) -> Piece:
 
 # Complex numbers --------------------------------------------------------------------------------------------------
 
-Row(
-    "torch.complex(real, imag)",
-    "lax.complex({real}, {imag})",
-    fidelity=CLOSE,
-    note="lax.complex takes parts of one shape; PyTorch broadcasts them.",
-)
+
+@rule("torch.complex(real, imag)", jax="lax.complex(real, imag)")
+def complex_of(call: Call) -> Piece:
+    """lax.complex takes parts of one shape, which those of one tensor have: ``x[..., 0]`` and ``x[..., 1]``."""
+    texts = {re.sub(r"\.(real|imag)$|\d+(?=[^\[]*\]$)", "", call[name].text) for name in ("real", "imag")}
+    alike = len(texts) == 1
+    return call.emit("lax.complex({real}, {imag})" if alike else "lax.complex(*jnp.broadcast_arrays({real}, {imag}))")
+
+
 Row("torch.polar(abs, angle)", "lax.complex({abs} * jnp.cos({angle}), {abs} * jnp.sin({angle}))")
 Row("torch.view_as_complex(input)", "lax.complex({input}[..., 0], {input}[..., 1])")
 Row("torch.view_as_real(input)", "jnp.stack(({input}.real, {input}.imag), axis=-1)", result="float tensor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import Call, Piece, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._axes import spelled
 from ._facts import same, same_pair
@@ -39,7 +39,11 @@ def trapezoid(call: Call) -> Piece:
     return call.emit("jnp.trapezoid({y}, x={x?}, dx={dx?}, axis={dim?})")
 
 
-refuse("torch.gradient", "Its spacing and edge_order differ from those of jnp.gradient: write the call by hand.")
+Row(
+    "torch.gradient(input, *, spacing=1, dim=None, edge_order=1)",
+    "gradient({input}, spacing={spacing?}, axis={dim?}, edge_order={edge_order?})",
+    result="tensors",
+)
 Row(
     "torch.cumulative_trapezoid(y, x=None, *, dx=None, dim=-1)",
     "cumulative_trapezoid({y}, x={x?}, dx={dx?}, axis={dim?})",

@@ -26,9 +26,19 @@ def linalg_lu(call: Call) -> Piece | Refusal:
 
 @rule("torch.lu(A, pivot=True, get_infos=False)", jax="lu_factor(x)", method=True, result="tensors")
 def lu(call: Call) -> Piece | Refusal:
-    if call.literal("get_infos") is not False:
-        return call.refuse("JAX reports no error codes: test the factors with jnp.isfinite.")
-    return _pivoted(call, call.emit("lu_factor({A})"))
+    if call.literal("get_infos") not in (True, False):
+        return call.refuse("get_infos must be True or False in plain sight.")
+    return _pivoted(call, call.emit("lu_factor_ex({A})" if call.literal("get_infos") else "lu_factor({A})"))
+
+
+@rule(
+    "torch.linalg.lu_factor_ex(A, *, pivot=True, check_errors=False)",
+    jax="lu_factor_ex(x)",
+    ignore=["check_errors"],
+    result="tensors",
+)
+def lu_factor_ex(call: Call) -> Piece | Refusal:
+    return _pivoted(call, call.emit("lu_factor_ex({A})"))
 
 
 @rule(
@@ -96,8 +106,6 @@ def solve_ex(call: Call) -> Piece | Refusal:
         return call.refuse("jnp.linalg.solve has no left=False: solve the transposed equation")
     return call.emit("solve_ex({A}, {B})")
 
-
-refuse("torch.linalg.lu_factor_ex", "JAX reports no error codes: use torch.linalg.lu_factor, which converts.")
 
 # Inverses and reflectors ----------------------------------------------------------------------------------------
 

@@ -101,7 +101,8 @@ def _nonzero(call: Call) -> Fact:
 def nonzero(call: Call) -> Piece | Refusal:
     match call["as_tuple"].literal:
         case True:
-            return call.emit("jnp.nonzero({input})")
+            scalar = rank_of(call["input"]) == 0
+            return call.emit("jnp.nonzero(jnp.atleast_1d({input}))" if scalar else "jnp.nonzero({input})")
         case False:
             return call.emit("jnp.argwhere({input})")
         case _:
@@ -144,18 +145,16 @@ def bucketize(call: Call) -> Piece:
     "torch.searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None)",
     jax="jnp.searchsorted(sorted_sequence, x, side, sorter)",
     result=_positions,
-    fidelity=CLOSE,
-    note="jnp.searchsorted takes a sequence of one dimension; PyTorch also takes a batch of sequences.",
 )
 def searchsorted(call: Call) -> Piece | Refusal:
-    if (rank_of(call["sorted_sequence"]) or 1) > 1:
-        return call.refuse("jnp.searchsorted takes one sequence: apply jax.vmap over the leading axes.")
     return _searchsorted(call, "sorted_sequence", ", sorter={sorter?}")
 
 
 def _searchsorted(call: Call, name: str, more: str = "") -> Piece:
     side = _side(call)
-    template = f"jnp.searchsorted({{{name}}}, {{input}}{'' if side is None else ', side={side}'}{more})"
+    batches = name == "sorted_sequence" and rank_of(call[name]) != 1
+    function = "searchsorted" if batches else "jnp.searchsorted"
+    template = f"{function}({{{name}}}, {{input}}{'' if side is None else ', side={side}'}{more})"
     if call["out_int32"].literal is not True and call.site.x64:
         template += ".astype(jnp.int64)"  # jnp.searchsorted counts in int32
     return call.emit(template, side=side)
@@ -196,9 +195,12 @@ def _windows(call: Call) -> Fact:
     "torch.Tensor.unfold(self, dimension, size, step)",
     jax="sliding_window(x, axis, size, step)",
     aliases=["torch.unfold_copy"],
+    ignore=["dimension", "step"],
     result=_windows,
 )
 def unfold(call: Call) -> Piece | Refusal:
+    if rank_of(call["self"]) == 0 and call["size"].literal == 1:
+        return call.emit("{self}.reshape(1)")
     if rank_of(call["self"]) == 0:
         return call.refuse("A tensor without axes has no windows in JAX: make it a vector with x.reshape(1).")
     return call.emit("sliding_window({self}, {dimension}, {size}, {step})")

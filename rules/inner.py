@@ -43,13 +43,23 @@ for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
 
 WRAPPED = {
     "native_batch_norm": "nn.BatchNorm2d",
-    "native_group_norm": "F.group_norm",
-    "native_layer_norm": "F.layer_norm",
     "native_dropout": "F.dropout",
     "zero_": "x.zero_()",
 }
 for name, wrapper in WRAPPED.items():
     refuse(f"torch.{name}", f"An inner function of PyTorch: write {wrapper}, which converts.")
+
+Row(
+    "torch.native_layer_norm(input, normalized_shape, weight, bias, eps)",
+    "native_layer_norm({input}, {normalized_shape}, {weight}, {bias}, {eps})",
+    result="tensors",
+)
+Row(
+    "torch.native_group_norm(input, weight, bias, N, C, HxW, group, eps)",
+    "native_group_norm({input}, {group}, {weight}, {bias}, {eps})",
+    ignore=["N", "C", "HxW"],
+    result="tensors",
+)
 
 # Strides --------------------------------------------------------------------------------------------------------
 
@@ -104,9 +114,10 @@ for name, order in (("empty_strided", "stride"), ("empty_permuted", "physical_la
     )
 refuse("torch.resize_as_", "JAX arrays don't change their size: write x.reshape(other.shape), or jnp.pad.")
 refuse("torch.hash_tensor", "JAX has no hash of an array: take hashlib's of its bytes outside of jit.")
-refuse(
-    "torch.histogramdd",
-    "jnp.histogramdd takes ranges and weights otherwise, and returns a list of edges: write the call by hand.",
+Row(
+    "torch.histogramdd(input, bins, range=None, weight=None, density=False)",
+    "histogramdd({input}, {bins}, range={range?}, weight={weight?}, density={density?})",
+    result="tensors",
 )
 Row(
     "torch.renorm(input, p, dim, maxnorm)",

@@ -35,9 +35,16 @@ def _stacked(call: Call) -> Fact:
     result=_joined,
 )
 def cat(call: Call) -> Piece | Refusal:
-    """PyTorch leaves out empty vectors, whatever the rank of the others is."""
+    """PyTorch leaves out empty vectors, whatever the rank of the others is; their dtype counts."""
     fact = call["tensors"].fact
-    vectors = isinstance(fact, Tuple) and any(isinstance(one, Tensor) and one.rank == 1 for one in fact.items)
+    ranks = [one.rank if isinstance(one, Tensor) else None for one in fact.items] if isinstance(fact, Tuple) else []
+    vectors = 1 in ranks
+    dtypes = {one.dtype for one in fact.items if isinstance(one, Tensor)} if isinstance(fact, Tuple) else set()
+    empty = vectors and any(rank is not None and rank > 1 for rank in ranks)
+    texts = part_texts(call["tensors"]) if empty and len(dtypes) == 1 and None not in dtypes else []
+    if texts and len(texts) == len(ranks):
+        kept = ", ".join(text for text, rank in zip(texts, ranks, strict=True) if rank != 1)
+        return call.emit("jnp.concatenate([{kept}], axis={dim?})", kept=kept)
     if vectors and integer(call["dim"]) not in (None, 0, -1):
         return call.refuse("PyTorch leaves out an empty vector here, JAX raises: leave it out, or give it all axes")
     return call.emit("jnp.concatenate({tensors}, axis={dim?})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
+from ._arguments import rank_of
 from ._axes import axis
 from ._facts import reduced, same
 from .ordering import as_part
@@ -58,7 +59,9 @@ def solve(call: Call) -> Piece | Refusal:
     a, b = call["A"].fact, call["B"].fact
     if isinstance(a, Tensor) and isinstance(b, Tensor) and None not in (a.rank, b.rank) and a.rank != b.rank != 1:
         return call.emit("jnp.linalg.solve({A}, {B}[..., None])[..., 0]")
-    return call.emit("jnp.linalg.solve({A}, {B})")
+    ranks = rank_of(call["A"]), rank_of(call["B"])
+    batched = ranks[0] != 2 and ranks[1] != 1 and (None in ranks or ranks[0] != ranks[1])
+    return call.emit("solve({A}, {B})" if batched else "jnp.linalg.solve({A}, {B})")
 
 
 @rule(
@@ -111,13 +114,12 @@ Row(
 @rule(
     "torch.linalg.lstsq(input, b, rcond=None, *, driver=None)",
     jax="jnp.linalg.lstsq(A, B)",
-    ignore=["driver"],
     result="tensors",
 )
 def lstsq(call: Call) -> Piece | Refusal:
     if call.site.unpacked == 4 or getattr(call.site, "index", None) == 0:
         return call.emit("jnp.linalg.lstsq({input}, {b}, rcond={rcond?})")
-    return call.refuse("jnp.linalg.lstsq returns a plain tuple (solution, residuals, rank, singular values): unpack it")
+    return call.emit("lstsq({input}, {b}, rcond={rcond?}, driver={driver?})")
 
 
 # Factorisations -------------------------------------------------------------------------------------------------
@@ -275,5 +277,5 @@ Row("torch.linalg.tensorinv(input, ind=2)", "jnp.linalg.tensorinv({input}, ind={
 @rule("torch.linalg.tensorsolve(input, other, dims=None)", jax="jnp.linalg.tensorsolve(A, B, axes)")
 def tensorsolve(call: Call) -> Piece:
     if call.given("dims"):
-        call.note("JAX asks for a right side of the shape that is left of A's, PyTorch for its number of elements.")
+        return call.emit("tensorsolve({input}, {other}, {dims})")
     return call.emit("jnp.linalg.tensorsolve({input}, {other}, axes={dims?})")

@@ -74,8 +74,8 @@ def _reduced(call: Call, places: str, source: str) -> Piece | Refusal:
     method = SCATTER_REDUCE.get(str(call["reduce"].literal))
     if method is None and call["reduce"].literal != "mean":
         return call.refuse("The reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin' in plain sight.")
-    _note_products(call, method)
-    if method is None or call.given("include_self"):
+    products = method == "multiply" and not is_integer(call["input"].fact) and not is_bool(call["input"].fact)
+    if method is None or products or call.given("include_self"):
         places = places if places.startswith("along_axis") else f"jnp.s_[{places}]"
         if is_bool(call["input"].fact):
             source, of = f"{source}.astype(jnp.int8)", {"sum": "amax", "prod": "amin"}.get(str(call["reduce"].literal))

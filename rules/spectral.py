@@ -94,13 +94,12 @@ for name in ("fftfreq", "rfftfreq"):
     method=True,
 )
 def stft(call: Call) -> Piece | Refusal:
-    if call.literal("return_complex") is False:
-        return call.refuse(
-            "return_complex=False is deprecated: ask for complex numbers, and torch.view_as_real of them"
-        )
-    return call.emit(
+    complex_parts = (
         "stft({input}, {n_fft}, hop_length={hop_length?}, win_length={win_length?}, window={window?}, center={center?},"
         " pad_mode={pad_mode?}, normalized={normalized?}, onesided={onesided?})"
+    )
+    return call.emit(
+        f"real_and_imaginary({complex_parts})" if call.literal("return_complex") is False else complex_parts
     )
 
 

@@ -64,11 +64,33 @@ def reduce_at(x: jax.Array, places: Any, source: jax.Array, reduce: str, include
     written = jnp.zeros(x.shape, bool).at[places].set(True)
     start = x if include_self else jnp.where(written, identity, x)
     method = {"prod": "multiply", "amax": "max", "amin": "min"}.get(reduce, "add")
+    if reduce == "prod" and infinite:
+        return multiply_at(start, places, source)
     result: jax.Array = getattr(start.at[places], method)(source)
     if reduce != "mean":
         return result
     count = jnp.where(written & (not include_self), 0, 1).at[places].add(1)
     return result / count.astype(x.dtype) if infinite else result // count.astype(x.dtype)
+
+
+def multiply_at(x: jax.Array, places: Any, source: jax.Array) -> jax.Array:
+    """x.at[places].multiply(source) of floating-point numbers, with a gradient also where places repeat."""
+
+    @jax.custom_jvp
+    def product(x: jax.Array, source: jax.Array) -> jax.Array:
+        return x.at[places].multiply(source)
+
+    @product.defjvp
+    def slope(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+        x, factors = primals[0], jnp.broadcast_to(primals[1], primals[0][places].shape)
+        zero = factors == 0
+        nonzero = jnp.where(zero, 1, factors)
+        zeros = jnp.zeros(x.shape, int).at[places].add(zero)
+        rest = jnp.where(zeros[places] == zero, x.at[places].multiply(nonzero)[places] / nonzero, 0)
+        of_source = jnp.zeros_like(x).at[places].add(rest * tangents[1])
+        return product(*primals), tangents[0] * jnp.ones_like(x).at[places].multiply(factors) + of_source
+
+    return product(x, source)
 
 
 def strided_index(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> np.ndarray:

@@ -217,3 +217,25 @@ def cumulative_trapezoid(y: jax.Array, x: jax.Array | None = None, dx: Any = Non
         areas = areas * jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
     areas = areas if dx is None else areas * dx
     return jnp.moveaxis(jnp.cumsum(areas, axis=-1), -1, axis)
+
+
+def gradient(x: jax.Array, spacing: Any = 1, axis: int | Sequence[int] | None = None, edge_order: int = 1) -> list[Any]:
+    """`torch.gradient`: slopes along each axis; `spacing` is one number, or a number or coordinates for each axis."""
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    spacing = 1 if spacing is None else spacing
+    spacings = spacing if isinstance(spacing, list | tuple) else [spacing] * len(axes)
+    return [slopes(x, step, one, edge_order) for step, one in zip(spacings, axes, strict=True)]
+
+
+def slopes(x: jax.Array, spacing: Any, axis: int, edge_order: int) -> jax.Array:
+    """Slopes along an axis by differences of second order, at the ends of order `edge_order`."""
+    x = jnp.moveaxis(x, axis, -1)
+    steps = jnp.diff(spacing) if jnp.ndim(spacing) else jnp.full(x.shape[-1] - 1, spacing, jnp.result_type(x, 1.0))
+    rates = jnp.diff(x) / steps
+    before, after = steps[:-1], steps[1:]
+    inner = (rates[..., :-1] * after + rates[..., 1:] * before) / (before + after)
+    first, last = rates[..., :1], rates[..., -1:]
+    if edge_order == 2:
+        bent = (rates[..., 1:] - rates[..., :-1]) / (before + after)
+        first, last = first - bent[..., :1] * steps[:1], last + bent[..., -1:] * steps[-1:]
+    return jnp.moveaxis(jnp.concatenate((first, inner, last), axis=-1), -1, axis)

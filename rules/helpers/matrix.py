@@ -1,5 +1,6 @@
 """Factorisations as PyTorch gives them, with pivots counted from 1, and what is computed from them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -26,6 +27,23 @@ def lu_factor(x: jax.Array) -> LUFactors:
     """`torch.linalg.lu_factor` of matrices (..., m, n)."""
     factors, pivots = jax.scipy.linalg.lu_factor(x)
     return LUFactors(factors, pivots + 1)
+
+
+class LUFactorsWithInfo(NamedTuple):
+    """What `torch.linalg.lu_factor_ex` returns: `info` is the number of the first pivot that is 0, or 0."""
+
+    LU: jax.Array
+    pivots: jax.Array
+    info: jax.Array
+
+
+def lu_factor_ex(x: jax.Array) -> LUFactorsWithInfo:
+    """`torch.linalg.lu_factor_ex` of matrices (..., m, n)."""
+    factors, pivots = lu_factor(x)
+    zero = jnp.diagonal(factors, axis1=-2, axis2=-1) == 0
+    number = jnp.arange(1, zero.shape[-1] + 1)
+    first = jnp.min(jnp.where(zero, number, zero.shape[-1] + 1), axis=-1, initial=zero.shape[-1] + 1)
+    return LUFactorsWithInfo(factors, pivots, jnp.where(first > zero.shape[-1], 0, first).astype(jnp.int32))
 
 
 def lu(x: jax.Array) -> PLU:
@@ -146,3 +164,42 @@ def geqrf(x: jax.Array) -> Reflectors:
     """`torch.geqrf`; NumPy has the transposed of it."""
     transposed, tau = jnp.linalg.qr(x, mode="raw")
     return Reflectors(transposed.mT, tau)
+
+
+def solve(a: jax.Array, b: jax.Array) -> jax.Array:
+    """`torch.linalg.solve`: b holds vectors where it has one axis less than a, and the shape of a's rows."""
+    vectors = b.ndim == 1 or b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+    return jnp.linalg.solve(a, b[..., None])[..., 0] if vectors else jnp.linalg.solve(a, b)
+
+
+class LeastSquares(NamedTuple):
+    """What `torch.linalg.lstsq` returns. What a driver of PyTorch does not compute is empty."""
+
+    solution: jax.Array
+    residuals: jax.Array
+    rank: jax.Array
+    singular_values: jax.Array
+
+
+def lstsq(a: jax.Array, b: jax.Array, rcond: float | None = None, driver: str | None = None) -> LeastSquares:
+    """`torch.linalg.lstsq` of matrices (..., m, n) and right sides (..., m, k), by the pseudoinverse."""
+    rows, columns = a.shape[-2:]
+    values = jnp.linalg.svd(lax.stop_gradient(a), compute_uv=False)
+    cut = jnp.finfo(a.dtype).eps * max(rows, columns) if rcond is None else rcond
+    rank = jnp.sum(values > cut * jnp.max(values, axis=-1, keepdims=True, initial=0), axis=-1)
+    solution = jnp.linalg.pinv(a, rtol=cut) @ b
+    whole = driver not in (None, "gelsy") and rows > columns and bool(jnp.all(rank == columns))
+    residuals = jnp.square(jnp.abs(a @ solution - b)).sum(-2) if whole else jnp.zeros(0, a.dtype)
+    return LeastSquares(
+        solution,
+        residuals,
+        jnp.zeros(0, int) if driver == "gels" else rank,
+        values if driver in ("gelsd", "gelss") else jnp.zeros(0, a.dtype),
+    )
+
+
+def tensorsolve(a: jax.Array, b: jax.Array, dims: Sequence[int] | None) -> jax.Array:
+    """`torch.linalg.tensorsolve` with axes of a that move to its end: b has as many elements as are left."""
+    if dims is not None:
+        a = jnp.moveaxis(a, dims, range(a.ndim - len(dims), a.ndim))
+    return jnp.linalg.tensorsolve(a, b.reshape(a.shape[: b.ndim]))

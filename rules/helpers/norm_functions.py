@@ -117,3 +117,21 @@ def local_response_norm(x: jax.Array, size: int, alpha: float = 1e-4, beta: floa
     padding = [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (x.ndim - 2)
     squares = lax.reduce_window(jnp.square(x), np.zeros((), x.dtype), lax.add, window, (1,) * x.ndim, padding)
     return x / (k + alpha * (squares / size).astype(x.dtype)) ** beta
+
+
+def native_layer_norm(
+    x: jax.Array, normalized_shape: Sequence[int], weight: jax.Array | None, bias: jax.Array | None, eps: float
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`torch.native_layer_norm`: what `layer_norm` gives, the means, and 1 / the standard deviations, as constants."""
+    axes, fixed = tuple(range(-len(normalized_shape), 0)), lax.stop_gradient(x)
+    scale = lax.rsqrt(jnp.var(fixed, axes, keepdims=True) + eps)
+    return layer_norm(x, normalized_shape, weight, bias, eps), jnp.mean(fixed, axes, keepdims=True), scale
+
+
+def native_group_norm(
+    x: jax.Array, num_groups: int, weight: jax.Array | None, bias: jax.Array | None, eps: float
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`torch.native_group_norm`: what `group_norm` gives, the means, and 1 / the standard deviations."""
+    grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
+    scale = lax.rsqrt(jnp.var(grouped, -1) + eps)
+    return group_norm(x, num_groups, weight, bias, eps), jnp.mean(grouped, -1), scale

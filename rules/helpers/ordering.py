@@ -4,7 +4,8 @@ Values are gathered at their indices, so that the gradient goes to one element a
 and jnp.min divide it between them.
 """
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -137,3 +138,39 @@ def unique_consecutive(
     if return_counts:
         results.append(jnp.diff(starts, append=len(items)))
     return tuple(results) if len(results) > 1 else values
+
+
+class Histogram(NamedTuple):
+    """What `torch.histogramdd` returns."""
+
+    hist: jax.Array
+    bin_edges: tuple[jax.Array, ...]
+
+
+def histogramdd(
+    x: jax.Array,
+    bins: Any,
+    range: Sequence[float] | None = None,
+    weight: jax.Array | None = None,
+    density: bool = False,
+) -> Histogram:
+    """`torch.histogramdd` of points (..., n), with the bounds of the n axes one after the other in `range`."""
+    points = x.reshape(-1, x.shape[-1])
+    bounds = None if range is None else list(zip(range[::2], range[1::2], strict=True))
+    if bounds is None and not len(points):
+        bounds = [(0, 1)] * points.shape[-1]
+    weight = None if weight is None else weight.ravel()
+    counts, edges = jnp.histogramdd(points, bins, bounds, weight, density)
+    return Histogram(counts.astype(x.dtype), tuple(edges))
+
+
+def searchsorted(
+    sorted_sequence: jax.Array, values: jax.Array, side: str = "left", sorter: jax.Array | None = None
+) -> jax.Array:
+    """`torch.searchsorted`: a sequence, or one for each row of values."""
+    if sorter is not None:
+        sorted_sequence = jnp.take_along_axis(sorted_sequence, sorter, axis=-1)
+    if sorted_sequence.ndim == 1:
+        return jnp.searchsorted(sorted_sequence, values, side=side)
+    search = functools.partial(jnp.searchsorted, side=side)
+    return jnp.vectorize(search, signature="(n),(m)->(m)")(sorted_sequence, values)

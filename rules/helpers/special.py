@@ -1,6 +1,7 @@
 """Special functions where jax.scipy.special loses its accuracy."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,3 +40,17 @@ def erfcx(x: jax.Array) -> jax.Array:
     y = 0.5 / jnp.square(beyond)
     series = (1 - y * (1 - 3 * y * (1 - 5 * y * (1 - 7 * y)))) / (beyond * math.sqrt(math.pi))
     return jnp.where(x > large, series, jax.scipy.special.erfcx(jnp.minimum(x, large)))
+
+
+def nextafter(x: jax.Array, y: jax.Array) -> jax.Array:
+    """`torch.nextafter`, with its gradient, which JAX has not: that of x, but 0 where x is y."""
+
+    @jax.custom_jvp
+    def following(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jnp.nextafter(x, y)
+
+    @following.defjvp
+    def slope(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+        return jnp.nextafter(*primals), jnp.where(primals[0] == primals[1], 0, tangents[0])
+
+    return following(x, y)

@@ -64,3 +64,8 @@ def istft(
     signal = signal[..., start:end] / weight[start:end]
     missing = 0 if length is None else length - signal.shape[-1]
     return jnp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, max(missing, 0))])
+
+
+def real_and_imaginary(x: jax.Array) -> jax.Array:
+    """The parts of complex numbers along a new last axis."""
+    return jnp.stack((x.real, x.imag), axis=-1)

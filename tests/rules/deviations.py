@@ -15,14 +15,11 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "gradients": "PyTorch's gradient has both triangles of the factor, JAX's the one it reads"
     },
     "torch.as_strided_scatter": {"gradients": "PyTorch gives the input that of what is written over it"},
-    "torch.linalg.tensorsolve": {"values": "JAX asks for the right side's shape", "gradients": "as the values"},
     "torch.ormqr": {"gradients": "PyTorch's divides by tau |v|^2 - 1, which may be 0"},
     "torch.linalg.pinv": {"gradients": "of a Hermitian matrix: PyTorch's gradient is symmetric, JAX's is not"},
-    "torch.nextafter": {"gradients": "JAX has no derivative of nextafter"},
     "torch.clamp": {"gradients": "on the upper bound where min > max"},
     # arguments that JAX takes otherwise
     "torch.meshgrid": {"values": "of tensors without axes", "gradients": "as the values"},
-    "torch.complex": {"values": "parts of different rank", "gradients": "as the values"},
     "torch.tensor_split": {"torch": "a tensor of indices has a keyword of its own, tensor_indices_or_sections"},
     # nothing to compare
     "torch.empty": {"values": UNINITIALISED},
@@ -37,7 +34,6 @@ DEVIATIONS: dict[str, dict[str, str]] = {
 UNDRIVEN: dict[str, str] = {
     "torch.linalg.eigh": "the signs of the vectors are arbitrary; test_linalg puts the matrix together again",
     "torch.linalg.eig": "as eigh",
-    "torch.linalg.lstsq": "converts where it is unpacked: see test_linalg",
 }
 """Rules of the subjects below that no sample reaches, and why."""
 

@@ -48,9 +48,9 @@ SORTED = [
     ("torch.bucketize(x, v)", "jnp.searchsorted(v, x).astype(jnp.int64)", "xv"),
     ("torch.bucketize(v, v)", "jnp.searchsorted(v, v).astype(jnp.int64)", "v"),
     ("torch.bucketize(v, v, right=True)", 'jnp.searchsorted(v, v, side="right").astype(jnp.int64)', "v"),
-    ("torch.searchsorted(v, x)", "jnp.searchsorted(v, x).astype(jnp.int64)", "vx"),
-    ("torch.searchsorted(v, v, side='right')", "jnp.searchsorted(v, v, side='right').astype(jnp.int64)", "v"),
-    ("torch.searchsorted(v, x, out_int32=True)", "jnp.searchsorted(v, x)", "vx"),
+    ("torch.searchsorted(v, x)", "searchsorted(v, x).astype(jnp.int64)", "vx"),
+    ("torch.searchsorted(v, v, side='right')", "searchsorted(v, v, side='right').astype(jnp.int64)", "v"),
+    ("torch.searchsorted(v, x, out_int32=True)", "searchsorted(v, x)", "vx"),
 ]
 
 WRITTEN = [
@@ -75,7 +75,7 @@ WRITTEN = [
         "XKY",
     ),
     ("x.scatter_reduce(1, k, y[:, :1], reduce='sum')", "x.at[along_axis(k, 1)].add(y[:, :1])", "xky"),
-    ("x.scatter_reduce(1, k, y[:, :1], 'prod')", "x.at[along_axis(k, 1)].multiply(y[:, :1])", "XKY"),
+    ("x.scatter_reduce(1, k, y[:, :1], 'prod')", "reduce_at(x, along_axis(k, 1), y[:, :1], 'prod')", "XKY"),
     ("x.index_add(1, j, y)", "x.at[:, j].add(y)", "xjy"),
     ("torch.index_add(x, -2, j, y, alpha=2)", "x.at[..., j, :].add(2 * y)", "xjy"),
     ("x.index_copy(1, j[:2], y[:, :2])", "x.at[:, j[:2]].set(y[:, :2])", "xjy"),

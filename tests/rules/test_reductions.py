@@ -80,6 +80,18 @@ PAIRS = [
 ]
 
 RUNNING = [
+    ("torch.gradient(x, spacing=0.5, dim=1)[0]", "gradient(x, spacing=0.5, axis=1)[0]", "x"),
+    (
+        "torch.gradient(u, spacing=[v[:4]], edge_order=2)[0]",
+        "gradient(u, spacing=[v[:4]], edge_order=2)[0]",
+        "uv",
+    ),
+    ("torch.complex(u, x).abs()", "absolute(lax.complex(*jnp.broadcast_arrays(u, x)))", "ux"),
+    (
+        "torch.cat([torch.zeros(0), torch.ones(3, 5)], 1)",
+        "jnp.concatenate([jnp.ones((3, 5), dtype=jnp.float32)], axis=1)",
+        "",
+    ),
     ("x.cumsum(1)", "x.cumsum(axis=1)", "x"),
     ("torch.cumsum(x, dim=-1)", "jnp.cumsum(x, axis=-1)", "x"),
     ("x.cumprod(dim=0)", "x.cumprod(axis=0)", "x"),
@@ -156,8 +168,6 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
 
 REFUSED = [
     ("torch.max(x, k)", "can't tell whether k is a dim or a tensor", "x"),
-    ("torch.gradient(x)", "by hand", "x"),
-    ("torch.meshgrid([u, u.sum()])", "a tensor without axes for a vector", "u"),
     ("torch.cat([u.reshape(0), a], dim=1)", "leaves out an empty vector", "ua"),
 ]
 

@@ -126,6 +126,7 @@ for name in ("no_grad", "inference_mode"):
     trait(Trait.NO_GRADIENT, f"torch.{name}", f"torch.autograd.{name}")
 trait(Trait.TRANSPARENT, "torch.enable_grad", "torch.autograd.profiler.record_function")
 trait(Trait.TRANSPARENT, "torch.profiler.record_function")
+trait(Trait.GRADIENT_SWITCH, "torch.set_grad_enabled")
 trait(Trait.FORWARD, "torch.enable_grad", "torch.set_grad_enabled", "contextlib.nullcontext")
 trait(Trait.FORWARD, "torch.autograd.set_detect_anomaly")
 trait(Trait.AUTOCAST, *(f"torch.{where}autocast" for where in ("", "amp.", "cuda.amp.", "cpu.amp.")))

@@ -45,11 +45,12 @@ BARE = """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
 TORCH_ONLY = """
     add_ backward clamp_ clamp_max clamp_min copy_ detach_ div_ expand_as fill_ index_add_ index_copy_ index_select
-    masked_fill masked_fill_ masked_scatter masked_select mul_ new_full new_ones new_zeros pin_memory
-    repeat_interleave requires_grad_ reshape_as scatter_ scatter_add scatter_add_ squeeze_ sub_ type_as unsqueeze
-    unsqueeze_ view_as zero_ zero_grad
+    log_softmax logsumexp masked_fill masked_fill_ masked_scatter masked_select mul_ new_full new_ones new_zeros
+    pin_memory repeat_interleave requires_grad_ reshape_as scatter_ scatter_add scatter_add_ sigmoid softmax squeeze_
+    sub_ topk type_as unsqueeze unsqueeze_ view_as zero_ zero_grad
 """
 trait(Trait.TORCH_ONLY, *TORCH_ONLY.split())
+trait(Trait.TORCH_ONLY_BARE, "cpu", "cuda", "double", "float", "half", "long")
 OPERATORS = """
     abs absolute add div divide eq ge greater greater_equal gt le less less_equal lt mul multiply ne not_equal pow
     sub subtract
@@ -69,8 +70,11 @@ trait(Trait.OTHER_WITH_TWO, "all", "any", "argmax", "argmin", "argsort", "mean",
 trait(Trait.REDUCTION, "all", "any", "argmax", "argmin", "mean", "prod", "std", "sum", "var")
 trait(Trait.HARMLESS, "clip", "squeeze")
 
-trait(Trait.MODULE_ONLY, "parameters", "named_parameters", "buffers", "named_buffers")
-trait(Trait.MODULE_ONLY, "modules", "named_modules", "named_children", "children")
+MODULE_ONLY = """
+    parameters named_parameters buffers named_buffers modules named_modules named_children children
+"""
+trait(Trait.MODULE_ONLY, *MODULE_ONLY.split())
+trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE_ONLY.split())
 trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 

@@ -13,7 +13,7 @@ from t2j_lsp.translate import translate
 
 PROJECTS = Path(__file__).parents[1] / "projects"
 FILES = sorted(PROJECTS.rglob("*.py"))
-OF_TENSORS = re.compile(r"\.(?:topk|expand_as|size|backward|zero_grad|mul_)\(")
+OF_TENSORS = re.compile(r"(?<!nn)\.(?:topk|expand_as|size|backward|zero_grad|mul_|sigmoid|float|to)\(")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PROJECTS).as_posix())
@@ -27,7 +27,9 @@ def translated(text: str) -> str:
     return translate(text, Options(helpers="import")).code
 
 
-@pytest.mark.parametrize("telling", ["x.unsqueeze(0)", "x.size(0)", "x.view(-1, 2)", "x.masked_fill(m, 0)"])
+@pytest.mark.parametrize(
+    "telling", ["x.unsqueeze(0)", "x.size(0)", "x.view(-1, 2)", "x.float()", "x.sum(1, keepdim=True)"]
+)
 def test_what_only_tensors_have_is_code_for_torch(telling: str) -> None:
     text = f"def f(x, m):\n    return {telling}\n"
     assert telling not in translated(text)
@@ -41,6 +43,7 @@ def test_what_only_tensors_have_is_code_for_torch(telling: str) -> None:
         "import tensorflow as tf\n\ndef f(x):\n    return x.unsqueeze(0)\n",
         "import paddle\n\ndef f(x):\n    return x.unsqueeze(0)\n",
         "def f(view):\n    return view.size('all')\n",
+        "def f(column):\n    return column.float(2)\n",
     ],
 )
 def test_other_code_stays_as_it_is(text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from t2j_lsp import convert
 
 HEAD = """import torch
@@ -127,3 +129,33 @@ for x in DataLoader(Names()):
     print(x * 2)
 """)
     assert inner in code and "class Encoder(nn.Module):" in code
+
+
+READ = """
+
+class Own(torch.utils.data.Dataset):
+    def __init__(self, n):
+        self.x = torch.ones(n, 3)
+
+    def __getitem__(self, i):
+        return {"image": self.x[i], "label": i}
+
+
+own = Own(4)
+loader = DataLoader(own)
+pairs = torch.utils.data.TensorDataset(torch.ones(2, 3), torch.zeros(2))
+y = %s
+print(y)
+"""
+READS = [
+    ("torch.stack([own[i]['image'] for i in range(2)])", "jnp.stack([jnp.asarray(own[i]['image']) for i in range(2)])"),
+    ("loader.dataset[1]['image'] * 2", "jnp.asarray(loader.dataset[1]['image']) * 2"),
+    ("pairs.tensors[0].unsqueeze(0)", "jnp.asarray(pairs.tensors[0])[None]"),
+    ("own.x.float().mean(0)", "jnp.asarray(own.x).astype(jnp.float32).mean(axis=0)"),
+    ("own.x.shape[0]", "own.x.shape[0]"),
+]
+
+
+@pytest.mark.parametrize(("read", "expected"), READS)
+def test_what_is_read_of_a_data_set_becomes_an_array(read: str, expected: str) -> None:
+    assert f"y = {expected}\n" in converted(READ % read)

@@ -176,15 +176,14 @@ class _Run:
         """The comparison, with what PyTorch moves measured where it is needed."""
         report.precision = "float64" if wide else "float32"
         bounds = BOUNDS[report.precision]
-        end = self._ends(torch, jax)
-        if end is not None:
-            before = Comparer(torch, jax, [], bounds).compare()
-            return ProgramComparison(before.values, [*before.differences[:1], end])
         comparison = Comparer(torch, jax, [], bounds).compare()
         if comparison.differences:
             self.on_progress("measuring what PyTorch itself moves")
             moved = [self._torch(wide, moved=bounds.moved, steps=torch.steps if torch.stopped else None)]
             comparison = Comparer(torch, jax, moved, bounds).compare()
+        end = self._ends(torch, jax)
+        if end is not None:
+            return ProgramComparison(comparison.values, [*comparison.differences[:1], end])
         return comparison
 
     def _both(self, wide: bool) -> tuple[ProgramRun, ProgramRun]:

@@ -68,6 +68,7 @@ class Trait(Enum):
 
     NO_GRADIENT = "a context or decorator in which nothing is differentiated"
     TRANSPARENT = "a context that changes nothing in JAX"
+    GRADIENT_SWITCH = "a context that takes gradients if its argument says so"
     FORWARD = "a context around a forward pass that a train step does without"
     AUTOCAST = "a context of mixed precision"
     STUB = "a decorator of type stubs: the stub goes"
@@ -105,8 +106,10 @@ class Trait(Enum):
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
     TENSOR_ONLY_BARE = "such a method if it is called without arguments"
     TORCH_ONLY = "a method that no other library's objects have, so that a file that calls it computes with torch"
+    TORCH_ONLY_BARE = "such a method where it is called without arguments"
     OPERATOR_METHOD = "a method that means what an operator or abs does, of whatever has it"
     AMBIGUOUS = "a method that tensors and other objects have, and arrays do not"
+    NO_TENSOR = "a method that modules have and tensors have not"
     REDUCTION = "a method that takes an axis, and then whether to keep it"
     OTHER_ON_ARRAYS = "a method that arrays have too, and that does something else there"
     OTHER_WITH_ONE = "such a method if it is given an argument by place"

@@ -70,10 +70,12 @@ TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
 TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)
 TORCH_ONLY = names_with(Trait.TORCH_ONLY)
+TORCH_ONLY_BARE = names_with(Trait.TORCH_ONLY_BARE)
 OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)
 """A call of one of these on a receiver of unknown type is taken for a tensor's where tensors are computed with."""
 AMBIGUOUS = names_with(Trait.AMBIGUOUS)
 """A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
+MODULE_BY_NAME = names_with(Trait.NO_TENSOR)
 MODULE_ONLY = names_with(Trait.MODULE_ONLY)
 
 ARRAY_LIBRARIES = frozenset(
@@ -97,7 +99,8 @@ def may_use_torch(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _telling() -> re.Pattern[str]:
-    return re.compile(rf"\.(?:{'|'.join(sorted(TORCH_ONLY))}|size|view)\(")
+    names = "|".join(sorted({*TORCH_ONLY, *TORCH_ONLY_BARE, "size", "view"}))
+    return re.compile(rf"\.(?:{names})\(|\bkeepdim=")
 
 
 def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
@@ -109,10 +112,18 @@ def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
                 return False
             case ast.ImportFrom(module=str() as module, level=0) if module.partition(".")[0] in OTHER_FRAMEWORKS:
                 return False
-            case ast.Call(func=ast.Attribute(attr=attr), args=args):
-                counted = attr in ("size", "view") and any(map(_is_number, args)) and only_tensor(attr, node)
-                telling = telling or counted or attr in TORCH_ONLY
+            case ast.Call(func=ast.Attribute(attr=attr)):
+                telling = telling or _tells_of_torch(node, attr)
     return telling
+
+
+def _tells_of_torch(node: ast.Call, name: str) -> bool:
+    """Whether a method call is one that no other library's objects have."""
+    if name in TORCH_ONLY or any(k.arg == "keepdim" for k in node.keywords):
+        return True
+    if name in TORCH_ONLY_BARE:
+        return not node.args and not node.keywords
+    return name in ("size", "view") and any(map(_is_number, node.args)) and only_tensor(name, node)
 
 
 def only_tensor(name: str, node: ast.Call) -> bool:

@@ -22,6 +22,7 @@ from .no_gradient import NO_GRAD, NoGradient
 _NO_FLAG = "JAX arrays carry no such flag: what is differentiated is said where the gradient is taken."
 
 TRANSPARENT = names_with(Trait.TRANSPARENT)
+SWITCHES = names_with(Trait.GRADIENT_SWITCH)
 
 
 class ControlFlow:
@@ -96,7 +97,9 @@ class ControlFlow:
             self._under_choice(node, choice)
             return True
         names = [self._context_name(item) for item in node.items]
-        if all(name in NO_GRAD or name in TRANSPARENT for name in names):
+        if all(name in NO_GRAD or name in TRANSPARENT or name in SWITCHES for name in names) and (
+            SWITCHES.isdisjoint(names) or self._holds_step(node)
+        ):
             if node.body[0].lineno > node.lineno:
                 self.statements.unwrap(node, node.body)
             else:
@@ -151,6 +154,12 @@ class ControlFlow:
             return False
         self.statements.unwrap(node, body)
         return True
+
+    def _holds_step(self, node: ast.With | ast.AsyncWith) -> bool:
+        """Whether a train step is made in a block, which alone takes gradients there: none is left to switch off."""
+        given = [n for item in node.items for n in ast.walk(item.context_expr) if isinstance(n, ast.Call)]
+        steps = self.ctx.plan.train_steps
+        return len(given) == len(node.items) and any(isinstance(n, ast.stmt) and n in steps for n in ast.walk(node))
 
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr

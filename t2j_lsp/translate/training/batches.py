@@ -38,6 +38,8 @@ class Batches:
                 self._comprehension(node)
             elif isinstance(node, ast.Subscript):
                 self._item(node)
+            elif isinstance(node, ast.Attribute):
+                self._part(node)
 
     def iterates_batches(self, loop: ast.For) -> bool:
         """Whether a loop's iterable is a loader, or something unknown whose items are used as batches."""
@@ -95,14 +97,43 @@ class Batches:
         self.ctx.plan.on_expression(loader, handler)
 
     def _item(self, node: ast.Subscript) -> None:
-        """``x, y = dataset[0]``."""
-        fact, parent = self.ctx.fact(node.value), self.ctx.source.parents.get(node)
-        if not _is_dataset(fact) or isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        """``x, y = dataset[0]``, and ``loader.dataset[0]["image"]``, of which only that item becomes an array."""
+        if not self._is_dataset(node.value) or isinstance(node.slice, ast.Slice):
             return
-        if self.ctx.plan.keeps(node, self.ctx.source.parents) or parent is not None and self._makes_arrays(parent):
+        whole: ast.expr = node
+        while isinstance(around := self.ctx.source.parents.get(whole), ast.Subscript) and around.value is whole:
+            if not isinstance(around.slice, ast.Constant):
+                break
+            whole = around
+        self._read(whole, whole is not node)
+
+    def _part(self, node: ast.Attribute) -> None:
+        """``dataset.tensors[0]`` and the tensors that a data set of the file holds."""
+        if not self._is_dataset(node.value):
+            return
+        around = self.ctx.source.parents.get(node)
+        if node.attr == "tensors" and isinstance(around, ast.Subscript) and isinstance(around.slice, ast.Constant):
+            self._read(around, True)
+        elif node.attr == "tensors" or isinstance(self.ctx.fact(node), Tensor):
+            self._read(node, node.attr != "tensors")
+
+    def _read(self, node: ast.expr, one: bool) -> None:
+        """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors."""
+        parent = self.ctx.source.parents.get(node)
+        if not isinstance(getattr(node, "ctx", None), ast.Load) or self.ctx.plan.keeps(node, self.ctx.source.parents):
+            return
+        if parent is not None and self._makes_arrays(parent) or isinstance(parent, ast.Call) and parent.func is node:
+            return
+        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return
         text, report = self.ctx.source.segment(node), self.ctx.report
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False))
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, one))
+
+    def _is_dataset(self, node: ast.expr) -> bool:
+        """Whether indexing a value gives an item of a torch data set: of that of a loader, too."""
+        if isinstance(node, ast.Attribute) and node.attr == "dataset":
+            return is_loader(self.ctx.fact(node.value))
+        return _is_dataset(self.ctx.fact(node))
 
     def _makes_arrays(self, node: ast.AST) -> bool:
         """Whether it is a call of JAX, in a file that was converted before."""

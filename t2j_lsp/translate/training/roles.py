@@ -124,7 +124,7 @@ class _Roles:
         for node in ast.walk(info.node):
             for target, value in _assigned(node):
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    if isinstance(value, ast.Name) and value.id == name:
+                    if isinstance(moved := _unmoved(value), ast.Name) and moved.id == name:
                         places.extend(_attributes(info.owner, target.attr))
         return places
 
@@ -333,6 +333,14 @@ def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield target, value
+
+
+def _unmoved(node: ast.expr) -> ast.expr:
+    """What ``model.to(device)`` moves; other values themselves."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=moved)) if _is_move(node):
+            return moved
+    return node
 
 
 def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:

@@ -32,13 +32,13 @@ def test_a_known_condition_in_a_block_without_gradients_leaves_one_branch() -> N
     text = (
         "def f(x, y):\n"
         "    with torch.no_grad():\n"
-        "        if hasattr(torch, 'nextafter'):\n            out = torch.nextafter(x, y)\n"
+        "        if hasattr(torch, 'logaddexp'):\n            out = torch.logaddexp(x, y)\n"
         "        else:\n            out = other(x, y)\n            out = out + 1\n"
         "    return out\n"
     )
     code = convert(HEAD + text).code
     assert code[code.index("def f") :] == (
-        "def f(x, y):\n    out = jnp.nextafter(x, y)\n    out = lax.stop_gradient(out)\n    return out\n"
+        "def f(x, y):\n    out = jnp.logaddexp(x, y)\n    out = lax.stop_gradient(out)\n    return out\n"
     )
 
 

@@ -240,4 +240,4 @@ def f(x: torch.Tensor, y: torch.Tensor):
 """
     done = convert("import torch\n\n" + code)
     assert not done.gaps
-    assert "    out = jnp.nextafter(x, y)\n    out = lax.stop_gradient(out)\n    return out * 2" in done.code
+    assert "    out = nextafter(x, y)\n    out = lax.stop_gradient(out)\n    return out * 2" in done.code

@@ -181,7 +181,7 @@ def test_what_a_layer_s_stand_in_does_not_take_is_a_gap(call: str, wanted: str |
     assert [gap.code for gap in translation.gaps] == [] if wanted is not None else ["arguments"]
 
 
-def test_a_loss_of_a_nested_function_is_left_before_anything_is_written() -> None:
+def test_a_loss_of_a_nested_function_is_given_what_it_reads_from_outside() -> None:
     text = (
         HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return x\n\n\n"
         "def train(x, scale):\n"
@@ -194,8 +194,10 @@ def test_a_loss_of_a_nested_function_is_left_before_anything_is_written() -> Non
         "        loss.backward()\n"
         "        optimizer.step()\n"
     )
-    (gap,) = convert(text).gaps
-    assert "loss_fn, a function that is defined inside another" in gap.reason
+    done = convert(text)
+    assert not done.gaps
+    assert "\ndef loss_fn(y, scale):\n    return" in done.code
+    assert "return loss_fn(model(x), scale)" in done.code
 
 
 def test_an_attribute_that_first_is_a_plain_value_may_become_a_module() -> None:

@@ -236,3 +236,28 @@ def test_numbers_that_a_model_gives_stay_in_front_of_the_step() -> None:
     assert not reasons
     assert "n = act(x)\n    train_step(net, opt, " in code
     assert "def act(x):" in code
+
+
+IMPORTED = """net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def loss_of(x):
+    return net(x).pow(2).mean()
+
+
+def step(x):
+    optimizer.zero_grad()
+    loss = loss_of(x)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [("", True), ("\n\nif __name__ == '__main__':\n    step(torch.ones(2, 3))\n", False)]
+)
+def test_what_other_files_have_to_pass_is_said(more: str, said: bool) -> None:
+    done = translate(HEAD + IMPORTED + more, Options(helpers="import"))
+    assert not done.gaps
+    assert any("loss_of is given net by its callers now" in f.reason for f in done.findings) is said

@@ -15,6 +15,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.source.folding.uses import runs
 
 from .flow import DataFlow
 from .inputs import Inputs
@@ -25,6 +26,7 @@ from .step import renamed
 from .step_calls import Refused
 from .text import converted, lead_comments
 
+IS_GIVEN = "is given {} by its callers now; in other files that call it, pass it too"
 _RANK = {"module": 0, "function": 1, "array": 2, "limit": 3, "static": 4, "optimizer": 5}
 
 
@@ -102,6 +104,9 @@ class Lifting:
         self.ctx.plan.parameters[info.node] = ([one.name for one in found[:front]], [one.name for one in found[front:]])
         for call in calls:
             self.ctx.plan.on_expression(call, lambda renderer, call=call: self._write(call, info, renderer))  # type: ignore[misc]
+        if found and info.outer is None and not info.name.startswith("_") and not runs(self.ctx.source.tree):
+            given = ", ".join(one.text for one in found)
+            self.ctx.report.note(info.node, info.name, "signature", f"{info.name} {IS_GIVEN.format(given)}")
         if info.outer is not None:
             self.ctx.plan.on_statement(info.node, lambda statements: self._move(info, statements))
 

@@ -81,7 +81,7 @@ class Index:
         """What strings say, which may be names of attributes."""
         self.keywords: set[str] = set()
         """Names of keywords that set attributes of modules."""
-        self.is_program = any(isinstance(tree, ast.Module) and _runs(tree) for tree in trees.values())
+        self.is_program = any(isinstance(tree, ast.Module) and runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
         self.asked_of_containers: frozenset[str] | None = None
         """The methods that the code may call of a Sequential, if that is known."""
@@ -301,7 +301,7 @@ class UseFinder:
         return False
 
 
-def _runs(tree: ast.Module) -> bool:
+def runs(tree: ast.Module) -> bool:
     """Whether a module has a loop, a call or a test of ``__name__`` at its top level."""
     return any(
         isinstance(s, ast.For | ast.While | ast.With)

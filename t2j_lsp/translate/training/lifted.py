@@ -106,7 +106,7 @@ class Lifting:
             self.ctx.plan.on_expression(call, lambda renderer, call=call: self._write(call, info, renderer))  # type: ignore[misc]
         if found and info.outer is None and not info.name.startswith("_") and not runs(self.ctx.source.tree):
             given = ", ".join(one.text for one in found)
-            self.ctx.report.note(info.node, info.name, "signature", f"{info.name} {IS_GIVEN.format(given)}")
+            self.ctx.report.note(info.node, info.name, "note", f"{info.name} {IS_GIVEN.format(given)}")
         if info.outer is not None:
             self.ctx.plan.on_statement(info.node, lambda statements: self._move(info, statements))
 

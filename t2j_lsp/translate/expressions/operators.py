@@ -16,6 +16,7 @@ from .copying import Copier
 from .fold import asked_platforms, fold
 from .handlers import ExpressionRenderer
 from .truth import Truth
+from .variables import Variables
 
 KNOWN = Gate(words=frozenset({"hasattr", "dir"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
@@ -26,8 +27,11 @@ ASKED = Gate(words=frozenset({"isinstance"}))
 class Operators:
     """What operators become."""
 
-    def __init__(self, inference: Inference, renderer: ExpressionRenderer, copier: Copier, truth: Truth) -> None:
+    def __init__(
+        self, inference: Inference, renderer: ExpressionRenderer, copier: Copier, truth: Truth, variables: Variables
+    ) -> None:
         self.inference = inference
+        self.variables = variables
         self.truth = truth
         self.renderer = renderer
         self.copier = copier
@@ -113,11 +117,29 @@ class Operators:
         listed = ", ".join(f'"{name}"' for name in names)
         return Piece(f"{owner}.platform {'in' if positive else 'not in'} ({listed})", precedence(node))
 
+    def _same_variable(self, node: ast.Compare, left: ast.Attribute, right: ast.expr) -> Piece | None:
+        """``head.weight is tokens.weight``: Variables may be the same; the arrays that they give never are."""
+        sides = [self.variables.parameter(part) for part in (left, right) if isinstance(part, ast.Attribute)]
+        known = [side for side in sides if side is not None]
+        if len(known) != 2:
+            return None
+        (one, flax), (other, flax_too) = known
+        if flax != flax_too:
+            reason = "a kernel in Flax's layout is never the same Variable as a weight in PyTorch's"
+            self.truth.ctx.report.gap(node, ast.unparse(left), "unsure", reason)
+            return None
+        self.truth.ctx.report.converted += not self.truth.ctx.report.quiet
+        return Piece(f"{one} {'is' if isinstance(node.ops[0], ast.Is) else 'is not'} {other}", precedence(node))
+
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``, and ``device.type == "cuda"``: JAX names platforms otherwise.
 
         JAX's dtypes are equal and not the same objects.
         """
+        match node:
+            case ast.Compare(left=ast.Attribute() as one, ops=[ast.Is() | ast.IsNot()], comparators=[other]):
+                if (same := self._same_variable(node, one, other)) is not None:
+                    return same
         facts = [self.inference.fact(part) for part in node.comparators]
         asked = asked_platforms(node, self.inference.fact)
         if asked is not None:

@@ -183,7 +183,7 @@ class Renderer:
 
     @cached_property
     def operators(self) -> Operators:
-        return Operators(self.ctx.inference, self, self.copier, Truth(self.ctx, self.tensor_code))
+        return Operators(self.ctx.inference, self, self.copier, Truth(self.ctx, self.tensor_code), self.variables)
 
     @cached_property
     def comprehensions(self) -> Comprehensions:

@@ -261,3 +261,14 @@ def test_what_other_files_have_to_pass_is_said(more: str, said: bool) -> None:
     done = translate(HEAD + IMPORTED + more, Options(helpers="import"))
     assert not done.gaps
     assert any("loss_of is given net by its callers now" in f.reason for f in done.findings) is said
+
+
+def test_a_variable_of_a_comprehension_is_no_other_of_its_name() -> None:
+    text = (
+        f"{HEAD}class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.l = nn.Linear(3, 3)\n\n"
+        "    def forward(self, xs):\n        return sum(tuple(self.l(x) for x in xs))\n\n\n"
+        "net = Net()\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor i in range(3):\n    x = torch.randn(4, 3)\n"
+        "    opt.zero_grad()\n    loss = F.mse_loss(net([x, x]), x)\n    loss.backward()\n    opt.step()\n"
+    )
+    assert not translate(text, Options(helpers="import")).gaps

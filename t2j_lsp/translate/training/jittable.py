@@ -196,8 +196,8 @@ class Jittable:
         for info in self.inference.functions.values() if changing else ():
             if info.runs_in_module and not info.external:
                 names = [n for n in ast.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
-                own = self.inference.source.symbols.bound(info.node)
-                for name in (n.id for n in names if n.id not in own):
+                bound_in = self.inference.source.bound_in
+                for name in (n.id for n in names if not bound_in(n, info.node)):
                     return f"{info.name} reads {name}, which changes while the program runs; make it a parameter"
         return None
 
@@ -207,7 +207,10 @@ class Jittable:
         source = self.inference.source
         found = set(source.symbols.bound_again)
         for node in source.tree.body:
-            stores = [n for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+            names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+            stores = [
+                n for n in names if not any(isinstance(a, ast.comprehension) for a in ancestors(n, source.parents))
+            ]
             if isinstance(node, ast.For | ast.While | ast.AugAssign | ast.With | ast.If | ast.Try):
                 found |= {n.id for n in stores if self._is_repeated(n)}
         return found

@@ -78,6 +78,10 @@ trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE
 trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 
+trait(Trait.FIRST_FIELD, "values", "eigenvalues", "Q", "sign", "mantissa", "solution")
+trait(Trait.SECOND_FIELD, "indices", "eigenvectors", "R", "S", "logabsdet", "exponent")
+trait(Trait.THIRD_FIELD, "Vh", "V")
+
 # Shared storage -------------------------------------------------------------------------------------------------
 
 trait(Trait.WRITABLE_VIEW, "view", "reshape", "transpose", "permute", "t", "squeeze", "unsqueeze", "narrow", "select")

@@ -59,7 +59,8 @@ def _extreme(name: str) -> None:
         part = used_part(call)
         if part == "indices":
             return as_part(spelled(call, f"arg{name}", arguments))
-        if part == "values" and is_integer(first(call).fact):  # without gradients ties don't matter
+        # Without gradients ties don't matter.
+        if part == "values" and (call.site.without_gradient or is_integer(first(call).fact)):
             return as_part(spelled(call, name, arguments))
         return call.emit(f"{name}_with_indices({{input}}, {arguments})")
 

@@ -78,6 +78,7 @@ class FakeSite:
     x64: bool = False
     index: int | str | None = None
     in_module: bool = False
+    without_gradient: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = field(
         default_factory=lambda: OptimizerPlan("model", rate="0.1", cycled="momentum")

@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from t2j_lsp.contract import NOTE_CODES
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.rule.record import (
@@ -32,6 +34,8 @@ from .needs import NeededNames
 from .rngs import rngs_expression
 from .variables import Variables
 
+_WITHOUT = names_with(Trait.NO_GRADIENT)
+_SWITCHING = (_WITHOUT, names_with(Trait.FORWARD), names_with(Trait.GRADIENT_SWITCH))
 INITIAL_VALUES = "the initial values of layers are Flax's, not PyTorch's (--init flax)"
 
 
@@ -99,6 +103,31 @@ class CallSite:
     def in_module(self) -> bool:
         """Whether the call stands in a method of an nn.Module."""
         return self.ctx.scope.class_info is not None and self.ctx.scope.class_info.is_module
+
+    @property
+    def without_gradient(self) -> bool:
+        """Whether the source takes no gradient of the call's value, or of the part of it that is read."""
+        parents = self.ctx.source.parents
+        value: ast.AST = self.node
+        for node in ancestors(self.node, parents):
+            match node:
+                case ast.Attribute(value=part, attr="detach") if part is value:
+                    return True
+                case ast.Attribute(value=part) | ast.Subscript(value=part) if part is value:
+                    value = node
+                case ast.With() if names := [self._name_of(item.context_expr) for item in node.items]:
+                    if any(name in known for known in _SWITCHING for name in names):
+                        return all(name in _WITHOUT for name in names)
+                case ast.FunctionDef() | ast.AsyncFunctionDef() if node.decorator_list:
+                    return any(self._name_of(d) in _WITHOUT for d in node.decorator_list)
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                    return False
+        return False
+
+    def _name_of(self, node: ast.expr) -> str:
+        """The name of a library's context or decorator."""
+        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
+        return fact.name if isinstance(fact, Qual) else ""
 
     @property
     def optimizer(self) -> OptimizerPlan | None:

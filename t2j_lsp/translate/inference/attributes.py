@@ -20,13 +20,15 @@ from t2j_lsp.translate.rule.facts import (
     Object,
     Shape,
     Tensor,
+    Tuple,
 )
-from t2j_lsp.translate.rule.library import attribute_of, has_rules
+from t2j_lsp.translate.rule.library import Trait, attribute_of, has_rules, names_with
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, State, UnknownParameter, contents
 
+_FIELDS = tuple(names_with(one) for one in (Trait.FIRST_FIELD, Trait.SECOND_FIELD, Trait.THIRD_FIELD))
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 MODULE_NAMES = frozenset({"module", "model", "net", "layer"})
 """A parameter of one of these names that is asked for its mode is a module."""
@@ -85,6 +87,9 @@ class AttributeFacts:
                 return stated_result(known) if known is not None else UNKNOWN
             case Object() if name in ("dtype", "device"):
                 return Object(name)
+            case Tuple():
+                places = [place for place, names in enumerate(_FIELDS) if name in names]
+                return owner.items[places[0]] if places and places[0] < len(owner.items) else UNKNOWN
             case _:
                 return UNKNOWN
 

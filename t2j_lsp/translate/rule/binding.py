@@ -178,6 +178,7 @@ class SilentSite:
     x64: bool = False
     index: int | str | None = None
     in_module: bool = False
+    without_gradient: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = None
 

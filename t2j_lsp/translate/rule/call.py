@@ -126,6 +126,11 @@ class Site(Protocol):
         ...
 
     @property
+    def without_gradient(self) -> bool:
+        """Whether the source takes no gradient of the call's value: in ``torch.no_grad()``, or ``.detach()`` of it."""
+        ...
+
+    @property
     def renames(self) -> Mapping[str, str]:
         """Names of helpers and imports that the user's code has taken, and what they are called instead."""
         ...

@@ -48,10 +48,12 @@ def read_json(path: Path) -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.parametrize("output", [[], ["-o", "-"]])
 def test_convert_prints_the_code_and_reports_on_standard_error(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    output: list[str], project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["convert", "src/cat.py"]) == 0
+    assert main(["convert", "src/cat.py", *output]) == 0
+    assert not (project / "-").exists()
     shown = capsys.readouterr()
     assert CONVERTED in shown.out
     assert shown.err == "src/cat.py: 1 place converted, 0 gaps, 0 notes\n"

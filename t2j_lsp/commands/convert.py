@@ -25,6 +25,11 @@ from .output import Subparsers, counted, print_findings, progress, write_json
 STDIN = "-"
 
 
+def _place(text: str) -> str | None:
+    """Where to write; None for standard output."""
+    return None if text == "-" else text
+
+
 def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "convert",
@@ -36,7 +41,13 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "source", metavar="SRC", help="a .py file, an .ipynb notebook, a folder, or - for standard input"
     )
-    parser.add_argument("-o", "--output", metavar="OUT", help="the file or folder to write (default: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=_place,
+        help="the file or folder to write (default, and -: standard output)",
+    )
     add_target(parser)
     parser.add_argument("--json", metavar="FILE", help="write a report as JSON")
     existing = parser.add_mutually_exclusive_group()

@@ -78,6 +78,7 @@ trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE
 trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 
+trait(Trait.SORTS_PARAMETERS, "items", "keys", "values", "dim", "numel", "size", "startswith", "endswith")
 trait(Trait.FIRST_FIELD, "values", "eigenvalues", "Q", "sign", "mantissa", "solution")
 trait(Trait.SECOND_FIELD, "indices", "eigenvectors", "R", "S", "logabsdet", "exponent")
 trait(Trait.THIRD_FIELD, "Vh", "V")

@@ -62,7 +62,9 @@ def grad_norm(grads: Any, norm_type: float = 2.0) -> jax.Array:
 
 def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any) -> None:
     """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`."""
-    for _, held in optax.tree.get_all_with_path(optimizer.opt_state, name):
+    kept = optax.tree.get_all_with_path(optimizer.opt_state, name)
+    assert kept, f"the optimizer is made without optax.inject_hyperparams: its {name} can't be set"
+    for _, held in kept:
         # one that began as a whole number is an integer
         held.set_value(jnp.asarray(value, jnp.result_type(held[...], float)))
 

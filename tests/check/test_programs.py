@@ -297,7 +297,7 @@ def test_logs_files_samplers_recurrent_dropout_and_neighbours(run: Run) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["classifier", "segmentation", "trainer"])
+@pytest.mark.parametrize("name", ["classifier", "segmentation", "trainer", "warmup"])
 def test_a_program_of_several_files_is_equivalent(name: str, pool: Pool) -> None:
     """Some of them don't import torch, and get schedulers, losses and outputs of models from the others."""
 

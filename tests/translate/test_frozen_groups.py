@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
 from t2j_lsp.translate import translate
 
 from .training_sides import trained
@@ -149,3 +150,40 @@ def test_each_group_has_its_own_rate(scheduler: str) -> None:
 def test_rates_that_are_set_otherwise_stay(more: str, reason: str) -> None:
     reasons = [gap.reason for gap in translate(HEAD.format(init="", made="") + GROUPS + more + LOOP).gaps]
     assert any(reason in one for one in reasons), reasons
+
+
+GROUPED = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 4), nn.LayerNorm(4)
+
+    def configure(self, lr):
+        found = {n: p for n, p in self.named_parameters()}
+        found = {n: p for n, p in found.items() if p.requires_grad}
+        decayed = [p for n, p in found.items() if p.dim() >= 2]
+        others = [p for n, p in found.items() if p.dim() < 2]
+        groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+%s        return torch.optim.AdamW(groups, lr=lr)
+"""
+
+
+def test_lists_that_only_groups_are_made_of_go_with_them() -> None:
+    done = convert(GROUPED % "")
+    assert not done.gaps
+    assert "    def configure(self, lr):\n        tx = optax.inject_hyperparams(optax.adamw" in done.code
+
+
+def test_lists_that_are_read_otherwise_stay() -> None:
+    code = convert(GROUPED % "        print(len(decayed))\n").code
+    assert "decayed = [" in code and "found = {" in code and "others" not in code
+
+
+def test_the_rate_of_an_optimizer_that_a_function_hands_out_can_be_set() -> None:
+    made = "    opt = torch.optim.SGD(net.parameters(), lr=lr)\n    return opt, 1\n"
+    text = f"import torch\n\n\ndef make(net, lr):\n{made}"
+    assert "optax.inject_hyperparams(optax.sgd)(learning_rate=lr)" in convert(text).code
+    assert "inject" not in convert(f"{text}\n\nif __name__ == '__main__':\n    make(torch.nn.Linear(3, 1), 0.1)\n").code

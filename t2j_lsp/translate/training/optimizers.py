@@ -18,9 +18,11 @@ from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.folding.uses import runs
 
 from .bare_tensors import BareTensors
 from .groups import BARE_TENSORS, updated
+from .idle_groups import IdleGroups
 from .objects import Objects
 
 LISTS = ("SequentialLR", "ChainedScheduler")
@@ -65,7 +67,9 @@ class Optimizers:
             if target.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
-                if isinstance(parameters, ast.Name):
+                if target.groups:
+                    IdleGroups(self.ctx, self.objects).drop(parameters)
+                elif isinstance(parameters, ast.Name):
                     self._drop_list(parameters)
         self.ctx.plan.optimizers.update(plans)
         for call, name in self._changed():
@@ -148,6 +152,8 @@ class Optimizers:
                 yield made, "lr"
                 if self.name(call) in CYCLES and not self._still(call):
                     yield made, self._momentum(made)
+        for made in () if runs(self.ctx.source.tree) else filter(self._is_returned, self.made):
+            yield made, "lr"  # another file may set the rate
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "param_groups":
                 for made in self.optimizers_of(node.value, node):
@@ -156,6 +162,15 @@ class Optimizers:
                 for made in self.optimizers_of(node.value, node):
                     if not any("lr" in group.options for group in self.ctx.plan.optimizers[made].groups):
                         yield made, "lr"  # the rate is loaded, too
+
+    def _is_returned(self, call: ast.Call) -> bool:
+        """Whether a function hands an optimizer out to its caller."""
+        scope = self.objects.scope(call)
+        if scope.function is None:
+            return False
+        returned = [n.value for n in ast.walk(scope.function.node) if isinstance(n, ast.Return)]
+        values = [v for one in returned for v in (one.elts if isinstance(one, ast.Tuple) else [one]) if v is not None]
+        return any(call in (self.objects.constructors(value, scope) or ()) for value in values)
 
     def _set_by_hand(self) -> Iterator[ast.Call]:
         """The optimizers with groups of different learning rates whose groups the program looks at or changes."""

@@ -62,11 +62,19 @@ def test_a_wrong_question_is_one_line(arguments: list[str], said: str) -> None:
 def test_prompt_prints_what_would_be_sent_and_sends_nothing(source: Path, tmp_path: Path) -> None:
     done = t2j("prompt", source)
     assert done.returncode == 0 and "nothing was sent" in done.stderr
-    assert "### SPAN 1" in done.stdout and "torch.gradient(y, dim=1)" in done.stdout and '"Error_Code"' in done.stdout
+    assert (
+        "### SPAN 1" in done.stdout
+        and "torch.ops.aten.cumsum(y, dim=1)" in done.stdout
+        and '"Error_Code"' in done.stdout
+    )
     plain = t2j("prompt", source, "--style", "standard", "--json", tmp_path / "prompt.json")
     assert plain.stdout == ""
     data = json.loads((tmp_path / "prompt.json").read_text())
-    assert data["prompt"] == "standard-1" and data["fixes"] == [] and data["spans"][0]["names"] == ["torch.gradient"]
+    assert (
+        data["prompt"] == "standard-1"
+        and data["fixes"] == []
+        and data["spans"][0]["names"] == ["torch.ops.aten.cumsum"]
+    )
 
 
 def test_prompt_of_a_file_without_gaps_is_empty(tmp_path: Path) -> None:
@@ -93,7 +101,7 @@ def test_a_model_is_asked_and_its_verified_answer_written(source: Path, tmp_path
     assert done.returncode == 0, done.stderr
     assert f"sending this file to small at {script.url.split('/')[2]}" in done.stderr
     assert "1 span verified, 0 spans left (all verified; 2 rounds" in done.stderr
-    assert "dy = jnp.gradient(y, axis=1)" in out.read_text() and "import torch" not in out.read_text()
+    assert "dy = jnp.cumsum(y, axis=1)" in out.read_text() and "import torch" not in out.read_text()
     (said,) = [json.loads(line) for line in talk.read_text().splitlines()]
     assert said["verified"] and [turn["verified"] for turn in said["turns"]] == [False, True]
     assert KEY not in done.stderr + done.stdout + talk.read_text() + out.read_text()

@@ -142,15 +142,15 @@ def test_what_was_not_changed_is_no_fix() -> None:
 
 
 def test_no_prompt_holds_them(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused = "import torch\n\n\ndef slope(y: torch.Tensor):\n    return torch.gradient(y, dim=1)[0]\n"
+    refused = "import torch\n\n\ndef slope(y: torch.Tensor):\n    return torch.ops.aten.cumsum(y, dim=1)\n"
     (tmp_path / "slope.py").write_text(refused)
-    right = "def slope(y):\n    return jnp.gradient(y, axis=1)  # MINE\n"
+    right = "def slope(y):\n    return jnp.cumsum(y, axis=1)  # MINE\n"
     save(captured("slope", program(refused), program(right.replace("1)", "0)")), program(right), FAILURE, "MINE too"))
-    assert main(["fixes", "gradient", "MINE", "--limit", "1"]) == 0
+    assert main(["fixes", "cumsum", "MINE", "--limit", "1"]) == 0
     assert "MINE" in capsys.readouterr().out
     assert main(["prompt", str(tmp_path / "slope.py")]) == 0
     shown = capsys.readouterr().out
-    assert "torch.gradient(y, dim=1)" in shown and '"Error_Code"' in shown and "MINE" not in shown
+    assert "torch.ops.aten.cumsum(y, dim=1)" in shown and '"Error_Code"' in shown and "MINE" not in shown
 
 
 def test_a_file_that_is_no_fix_is_left_out(data: Path) -> None:

@@ -33,11 +33,11 @@ from .test_repair import KEY, RIGHT, SOURCE, WRONG, answer
 
 EXAMPLES = dataset()
 PAIRS = [pair for example in EXAMPLES for pair in example.pairs]
-ROWS = "import torch\n\n\n# t2j: x=f32[5, 4]\ndef rows(x):\n    (d,) = torch.gradient(x, dim=0)\n    return d\n"
+ROWS = "import torch\n\n\n# t2j: x=f32[5, 4]\ndef rows(x):\n    d = torch.ops.aten.cumsum(x, dim=0)\n    return d\n"
 JNP = "import jax.numpy as jnp"
-ROWS_RIGHT = answer("d = jnp.gradient(x, axis=0)", head=JNP)
-ROWS_WRONG = answer("d = jnp.gradient(x, axis=1)", head=JNP, claim="unsure")
-REFERENCE = "import jax.numpy as jnp\n\n\ndef rows(x):\n    return jnp.gradient(x, axis=0)\n"
+ROWS_RIGHT = answer("d = jnp.cumsum(x, axis=0)", head=JNP)
+ROWS_WRONG = answer("d = jnp.cumsum(x, axis=1)", head=JNP, claim="unsure")
+REFERENCE = "import jax.numpy as jnp\n\n\ndef rows(x):\n    return jnp.cumsum(x, axis=0)\n"
 
 Script = Callable[[dict[str, Any]], Step]
 
@@ -154,7 +154,7 @@ def test_what_the_loop_calls_verified_is_checked_again_where_no_run_showed_it(
 
     both = SOURCE + "\n\n" + ROWS.split("\n\n\n")[1]
     # One span is solved in the first round, the other in the second, so the whole stands first at the end.
-    steps = iter([answer("d = jnp.gradient(x, axis=0)", 2), RIGHT, RIGHT])
+    steps = iter([answer("d = jnp.cumsum(x, axis=0)", 2), RIGHT, RIGHT])
     result = evaluated(
         lambda request: "SCORE: 0" if is_judge(request) else next(steps), [program("both.py", both)], "standard",
         judges=lambda one: fickle,

@@ -33,7 +33,7 @@ class Slope(nn.Module):
 
     def forward(self, x):
         y = torch.tanh(self.fc(x))
-        (dy,) = torch.gradient(y, dim=1)
+        dy = torch.ops.aten.cumsum(y, dim=1)
         return y + dy
 """
 KEY = "sk-secret-of-this-test"
@@ -44,8 +44,8 @@ def answer(code: str, number: int = 1, claim: str = "equivalent", head: str = ""
     return f"{start}### SPAN {number}\n```python\n{code}\n```\n\nCLAIM: {claim}\n"
 
 
-RIGHT = answer("dy = jnp.gradient(y, axis=1)")
-WRONG = answer("dy = -jnp.gradient(y, axis=1)")
+RIGHT = answer("dy = jnp.cumsum(y, axis=1)")
+WRONG = answer("dy = -jnp.cumsum(y, axis=1)")
 
 Run = Callable[..., Repair]
 
@@ -70,7 +70,7 @@ def test_a_right_answer_is_verified_by_running_it(run: Run) -> None:
     with serve([RIGHT]) as script:
         result = run(script)
     assert verified(result) and result.ended == "all verified" and result.rounds == 1
-    assert "dy = jnp.gradient(y, axis=1)" in result.code and "TODO" not in result.code
+    assert "dy = jnp.cumsum(y, axis=1)" in result.code and "TODO" not in result.code
     assert "import torch" not in result.code and not result.translation.gaps
     assert script.keys == [f"Bearer {KEY}"]
 
@@ -86,7 +86,7 @@ def test_a_wrong_answer_is_mended_in_round_two_with_what_the_check_said(run: Run
 
 def test_an_answer_in_round_seven_still_counts_and_an_eighth_is_not_asked_for(run: Run) -> None:
     wrong = [
-        answer(f"dy = jnp.gradient(y, axis=1) * {f'jnp.sin(y) ** {n}' if n % 2 else f'{n} + y'}") for n in range(2, 8)
+        answer(f"dy = jnp.cumsum(y, axis=1) * {f'jnp.sin(y) ** {n}' if n % 2 else f'{n} + y'}") for n in range(2, 8)
     ]
     with serve([*wrong, RIGHT]) as script:
         assert verified(run(script, budget=Budget(patience=7)))
@@ -129,11 +129,11 @@ def test_the_same_answer_again_is_not_run_again(run: Run, judge: CheckJudge) -> 
         ("I am sorry, I can't help with that.", "no section"),
         ("### SPAN 1\n```python\ndy = jnp.grad", "no section"),
         (answer("dy = = jnp"), "no Python"),
-        (answer("dy = jnp.gradient(y, dim=1)"), "no parameter 'dim'"),
+        (answer("dy = jnp.cumsum(y, dim=1)"), "no parameter 'dim'"),
         (answer("dy = jnp.slope(y)"), "jax.numpy has no 'slope'"),
-        (answer("dy = torch.gradient(y, dim=1)[0]"), "still uses torch"),
+        (answer("dy = torch.ops.aten.cumsum(y, dim=1)"), "still uses torch"),
         (answer("dy = helper(y)", head="import os\n\ndef helper(y):\n    os.system('id')\n    return y"), "imports os"),
-        (answer("dy = jnp.gradient(y, axis=1) + len(open('/etc/hostname').read()) * 0"), "uses open"),
+        (answer("dy = jnp.cumsum(y, axis=1) + len(open('/etc/hostname').read()) * 0"), "uses open"),
         (answer("import socket\nsocket.create_connection(('127.0.0.1', 9))\ndy = y"), "imports socket"),
         (answer("dy = ().__class__.__base__.__subclasses__()"), "it uses __"),
     ],
@@ -190,9 +190,9 @@ def test_cancelling_ends_the_request(judge: CheckJudge) -> None:
 
 
 def test_cheap_models_first_and_only_what_they_left_for_the_next(run: Run) -> None:
-    source = SOURCE + "\n\n# t2j: x=f32[5, 4]\ndef rows(x):\n    (d,) = torch.gradient(x, dim=0)\n    return d\n"
+    source = SOURCE + "\n\n# t2j: x=f32[5, 4]\ndef rows(x):\n    d = torch.ops.aten.cumsum(x, dim=0)\n    return d\n"
     cheap_answer = answer("d = jnp.zeros_like(x)", 2) + RIGHT
-    with serve([cheap_answer]) as cheap, serve([answer("d = jnp.gradient(x, axis=0)", 2)]) as dear:
+    with serve([cheap_answer]) as cheap, serve([answer("d = jnp.cumsum(x, axis=0)", 2)]) as dear:
         result = run(cheap, dear, source=source, budget=Budget(patience=1))
     assert verified(result) and {n: d.model for n, d in result.drafts.items()} == {1: "model-0", 2: "model-1"}
     assert len(dear.requests) == 1
@@ -265,9 +265,9 @@ def test_the_event_loop_stays_free_while_a_check_runs(judge: CheckJudge) -> None
 def test_a_right_answer_beside_a_wrong_one_counts_when_it_comes_again(run: Run) -> None:
     """A check judges all spans of an object together: what stood beside a mistake was no mistake."""
     source = SOURCE.replace(
-        "        return y + dy", "        (d2,) = torch.gradient(dy, dim=1)\n        return y + dy + d2"
+        "        return y + dy", "        d2 = torch.ops.aten.cumsum(dy, dim=1)\n        return y + dy + d2"
     )
-    right, wrong = (f"d2 = jnp.gradient(dy, axis={axis})" for axis in (1, 0))
+    right, wrong = (f"d2 = jnp.cumsum(dy, axis={axis})" for axis in (1, 0))
     with serve([RIGHT + answer(wrong, 2), RIGHT + answer(right, 2)]) as script:
         result = run(script, source=source)
     assert verified(result) and len(script.requests) == 2
@@ -275,7 +275,7 @@ def test_a_right_answer_beside_a_wrong_one_counts_when_it_comes_again(run: Run) 
 
 def test_the_same_answer_with_another_helper_is_another_answer(run: Run) -> None:
     steps: list[Step] = [
-        answer("dy = slope(y)", head=f"def slope(y):\n    return jnp.gradient(y, axis={axis})") for axis in (0, 1)
+        answer("dy = slope(y)", head=f"def slope(y):\n    return jnp.cumsum(y, axis={axis})") for axis in (0, 1)
     ]
     with serve(steps) as script:
         assert verified(run(script))
@@ -364,12 +364,12 @@ def test_always_asks_for_gaps_one_by_one_and_marks_drafts_of_them(run: Run) -> N
 
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     head = "import jax\nimport jax.numpy as jnp\n"
-    for code in ("y = jnp.gradient(x, axis=1)", "n = jax.device_count()", "y = jnp.slope(x)"):
+    for code in ("y = jnp.cumsum(x, axis=1)", "n = jax.device_count()", "y = jnp.slope(x)"):
         lint.problems(code, head + code)
     monkeypatch.setattr(lint.subprocess, "run", lambda *_, **__: pytest.fail("it was looked up before"))
-    code = "y = jnp.gradient(x, dim=1) + jnp.slope(x) + jax.device_count(of=2)"
+    code = "y = jnp.cumsum(x, dim=1) + jnp.slope(x) + jax.device_count(of=2)"
     assert lint.problems(code, head + code) == [
         "jax.device_count() has no parameter 'of'",
-        "jax.numpy.gradient() has no parameter 'dim'",
+        "jax.numpy.cumsum() has no parameter 'dim'",
         "jax.numpy has no 'slope'",
     ]

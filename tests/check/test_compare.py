@@ -122,7 +122,7 @@ def test_after_steps_as_much_is_allowed_as_rounding_is_carried() -> None:
     name = "after 3 steps: parameter w"
     conditioning = Conditioning({}, {})
     for carried, part, fails in ((0.0, 2e-9, True), (1e-9, 2e-9, False), (1e-9, 2e-8, True), (1.0, 2e-6, True)):
-        allowed = trajectory(conditioning.meaning, {name: weight}, {name: weight + carried})
+        allowed = trajectory(conditioning.meaning, {name: weight}, [{name: weight + carried}])
         found = compare_all({name: weight}, {name: weight + part}, (), allowed)
         assert bool(found.differences) is fails, (carried, part)
 

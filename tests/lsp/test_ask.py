@@ -34,7 +34,7 @@ class Slope(nn.Module):
 
     def forward(self, x):
         y = torch.tanh(self.fc(x))
-        (dy,) = torch.gradient(y, dim=1)
+        dy = torch.ops.aten.cumsum(y, dim=1)
         return y + dy
 """
 
@@ -43,7 +43,7 @@ def answer(code: str) -> str:
     return f"### SPAN 1\n```python\n{code}\n```\n\nCLAIM: equivalent\n"
 
 
-RIGHT, WRONG = answer("dy = jnp.gradient(y, axis=1)"), answer("dy = -jnp.gradient(y, axis=1)")
+RIGHT, WRONG = answer("dy = jnp.cumsum(y, axis=1)"), answer("dy = -jnp.cumsum(y, axis=1)")
 KEY = "sk-secret-of-the-editor"
 TIMEOUT = 300.0
 Start = Callable[..., "Editor"]
@@ -70,7 +70,7 @@ class Editor:
         return self.client.command("t2j.ask", self.uri, *arguments, timeout=TIMEOUT)  # type: ignore[no-any-return]
 
     def actions(self) -> list[Json]:
-        line = line_of(SOURCE, "torch.gradient")
+        line = line_of(SOURCE, "torch.ops.aten.cumsum")
         found = self.client.actions(self.uri, span(line, 20))
         return [a for a in found if (a.get("command") or {}).get("command") == "t2j.ask"]
 
@@ -175,7 +175,9 @@ def test_the_preview_is_what_is_sent_then(editor: Start, endpoint: Endpoint) -> 
     shown = one.client.command("t2j.askPreview", one.uri, "Slope", timeout=TIMEOUT)
     assert script.requests == [] and one.asked == []
     assert shown["host"] in script.url and shown["models"] == ["small"] and shown["spans"] == 1
-    assert "torch.gradient(y, dim=1)" in shown["text"] and len(shown["fixes"]) == shown["text"].count('"Error_Code"')
+    assert "torch.ops.aten.cumsum(y, dim=1)" in shown["text"] and len(shown["fixes"]) == shown["text"].count(
+        '"Error_Code"'
+    )
     one.ask("Slope")
     for message in script.requests[0]["messages"]:
         assert message["content"] in shown["text"]
@@ -188,18 +190,18 @@ def test_a_verified_answer_is_one_edit_and_the_key_is_nowhere(
     one = editor(script, env={})
     one.open()
     (action,) = one.actions()
-    assert action["title"] == "Ask the model…", "no fixed bug is about torch.gradient"
+    assert action["title"] == "Ask the model…", "no fixed bug is about torch.ops.aten.cumsum"
     assert action["command"]["arguments"] == [one.uri, "Slope", "gaps", None, True]
     host = script.url.removeprefix("http://").removesuffix("/v1")
     one.client.notify("t2j/modelKey", {"host": host, "key": KEY})
     answered = one.ask("Slope", "gaps")
     assert answered["applied"] and (answered["verified"], answered["left"], answered["rounds"]) == (1, 0, 2)
     assert answered["verdicts"]["Slope"]["verdict"] == "equivalent"
-    assert len(one.edits) == 1 and "dy = jnp.gradient(y, axis=1)" in one.target.read_text()
+    assert len(one.edits) == 1 and "dy = jnp.cumsum(y, axis=1)" in one.target.read_text()
     assert "TODO(t2j)" not in one.target.read_text()
     shown = one.client.wait(lambda m: m.get("method") == "window/showDocument")["params"]
     at = shown["selection"]["start"]["line"]
-    assert shown["uri"] == one.target_uri and "jnp.gradient" in one.target.read_text().splitlines()[at]
+    assert shown["uri"] == one.target_uri and "jnp.cumsum" in one.target.read_text().splitlines()[at]
     (said,) = one.messages()
     assert said.startswith("Slope: ✓ checked: outputs, gradients") and "small, 2 rounds" in said and "undo" in said
     steps = [m["params"]["value"].get("message") or "" for m in one.client.messages if m.get("method") == "$/progress"]
@@ -215,14 +217,16 @@ def test_a_verified_answer_is_one_edit_and_the_key_is_nowhere(
 
 
 def test_an_answer_survives_the_next_conversion_and_the_next_question(editor: Start, endpoint: Endpoint) -> None:
-    second = SOURCE.split("class Slope")[1].replace("torch.gradient(y, dim=1)", "torch.gradient(y, dim=0)")
-    script = endpoint(RIGHT, answer("dy = jnp.gradient(y, axis=0)"))
+    second = SOURCE.split("class Slope")[1].replace(
+        "torch.ops.aten.cumsum(y, dim=1)", "torch.ops.aten.cumsum(y, dim=0)"
+    )
+    script = endpoint(RIGHT, answer("dy = jnp.cumsum(y, axis=0)"))
     one = editor(script)
     one.open(f"{SOURCE}\n\n# t2j: args=(4, 6), x=f32[3, 4]\nclass Other{second}")
     assert one.ask("Slope")["verified"] == 1
     assert one.ask("Other")["verified"] == 1
     text = one.target.read_text()
-    assert "jnp.gradient(y, axis=1)" in text and "jnp.gradient(y, axis=0)" in text and "TODO" not in text
+    assert "jnp.cumsum(y, axis=1)" in text and "jnp.cumsum(y, axis=0)" in text and "TODO" not in text
     again = one.client.command("t2j.previewFile", one.uri)
     assert again["code"] == text and again["conflicts"] == 0
 
@@ -242,7 +246,7 @@ def test_what_is_not_verified_is_offered_as_a_draft_and_marked(editor: Start, en
         return
     text = one.target.read_text()
     mark = line_of(text, "# TODO(t2j): unverified draft by small: different: ")
-    assert "dy = -jnp.gradient(y, axis=1)" in text.splitlines()[mark + 1]
+    assert "dy = -jnp.cumsum(y, axis=1)" in text.splitlines()[mark + 1]
     since = one.client.now
     one.client.open(one.target_uri, text)
     marked = [d for d in one.client.diagnostics(one.target_uri, since=since) if d["code"] == "t2j-todo"]
@@ -298,7 +302,7 @@ def test_cancelling_leaves_no_process_and_typing_stays_possible(
 
 
 def test_a_definition_that_differs_is_repaired(editor: Start, endpoint: Endpoint) -> None:
-    plain = SOURCE.replace("        (dy,) = torch.gradient(y, dim=1)\n", "").replace("y + dy", "torch.relu(y)")
+    plain = SOURCE.replace("        dy = torch.ops.aten.cumsum(y, dim=1)\n", "").replace("y + dy", "torch.relu(y)")
     right: list[str] = []
     with serve(lambda request: right[0]) as script:
         one = editor(script)
@@ -327,12 +331,12 @@ def test_a_client_that_can_do_little_gets_a_file_and_the_same_questions(editor: 
     caps = capabilities(workspace__workspaceEdit={}, window={}, textDocument__codeAction=None)
     one = editor(endpoint(RIGHT), caps=caps)
     one.open()
-    found = one.client.actions(one.uri, span(line_of(SOURCE, "torch.gradient"), 20))
+    found = one.client.actions(one.uri, span(line_of(SOURCE, "torch.ops.aten.cumsum"), 20))
     (action,) = [a for a in found if a["command"] == "t2j.ask"]
     # It is answered at once, since Eglot waits for ten seconds, and does nothing else meanwhile.
     assert one.client.command("t2j.ask", *action["arguments"]) == {"started": True}
     said = one.client.wait_notification("window/showMessage", timeout=TIMEOUT)["message"]
-    assert said.startswith("Slope: ✓ checked") and "jnp.gradient(y, axis=1)" in one.target.read_text()
+    assert said.startswith("Slope: ✓ checked") and "jnp.cumsum(y, axis=1)" in one.target.read_text()
     assert one.edits == [] and len(one.asked) == 1
 
 

@@ -250,5 +250,5 @@ class Trainer:
 def test_a_train_step_calls_neither_its_parameters_nor_its_gradients_like_what_it_uses() -> None:
     code = translate(HEAD + TRAINER).code
     assert "def train_step(jnp2, optimizer, " in code
-    assert "loss = jnp.mean(jnp.square(jnp2(x) - y))" in code
+    assert "return jnp.mean(jnp.square(jnp2(x) - y))" in code
     assert "lambda gradient: jnp.clip(gradient, -g, g)" in code

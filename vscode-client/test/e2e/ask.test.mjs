@@ -17,8 +17,8 @@ const TIMEOUT = 900_000;
 const ROUNDS = 300_000;
 const KEY = "sk-secret-of-the-end-to-end-test";
 const answer = (code) => `### SPAN 1\n\`\`\`python\n${code}\n\`\`\`\n\nCLAIM: equivalent\n`;
-const RIGHT = answer("dy = jnp.gradient(y, axis=1)");
-const WRONG = answer("dy = -jnp.gradient(y, axis=1)");
+const RIGHT = answer("dy = jnp.cumsum(y, axis=1)");
+const WRONG = answer("dy = -jnp.cumsum(y, axis=1)");
 
 test("a model is asked once the user agreed, its answer is checked, and one undo takes it back", {
   timeout: TIMEOUT,
@@ -53,7 +53,7 @@ test("a model is asked once the user agreed, its answer is checked, and one undo
     await active(code, "slope_jax.py");
     await eventually(
       () => code.visibleText(),
-      (text) => text.includes("dy = jnp.gradient(y, axis=1)") && !text.includes("TODO(t2j)"),
+      (text) => text.includes("dy = jnp.cumsum(y, axis=1)") && !text.includes("TODO(t2j)"),
       "the answer",
     );
     await code.shot("ask verified");
@@ -161,7 +161,7 @@ async function setKey(code, model) {
 async function openAtGap(code) {
   await code.openFile("slope.py");
   await code.lens("left as PyTorch");
-  await code.goTo(SLOPE.split("\n").findIndex((line) => line.includes("torch.gradient")) + 1, 20);
+  await code.goTo(SLOPE.split("\n").findIndex((line) => line.includes("torch.ops.aten.cumsum")) + 1, 20);
 }
 
 /** Choose the action at the cursor. Its menu closes where an editor that is still opening takes the focus. */
@@ -209,7 +209,7 @@ async function undoAnswer(code) {
       const file = join(code.folder, "slope_jax.py");
       return `${await code.visibleText()}${existsSync(file) ? readFileSync(file, "utf8") : ""}`;
     },
-    (text) => !text.includes("jnp.gradient"),
+    (text) => !text.includes("jnp.cumsum"),
     "the answer after one undo",
   );
 }

@@ -52,3 +52,9 @@ def test_every_finding_has_its_section_and_every_section_a_finding() -> None:
     text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     sections = set(re.findall(r"^## `([\w-]+)`$", text, re.MULTILINE))
     assert sections == {editor_code(code) for code in codes()}
+
+
+def test_the_changelog_has_no_links_into_the_checkout() -> None:
+    """It is packaged with the VS Code extension, where such a link leads nowhere: packaging fails."""
+    targets = re.findall(r"\]\(([^)]*)\)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert [t for t in targets if not t.startswith("https://")] == []

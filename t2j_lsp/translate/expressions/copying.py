@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from t2j_lsp.translate.rule.factory import FactoryKeywords
+from t2j_lsp.translate.rule.factory import FactoryKeywords, FactoryName
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
 from t2j_lsp.translate.rule.pieces import (
     ANY,
@@ -37,6 +37,8 @@ class Copier:
         """The source text of ``node`` with its rewritten children in place."""
         if isinstance(node, ast.Call) and any(isinstance(k, FactoryKeywords) for k in node.keywords):
             return self.rebuilt(node, None, [], None)
+        if isinstance(node, ast.Dict) and any(isinstance(value, FactoryName) for value in node.values):
+            return Piece(self._without_factory(node))
         text = self.splice(node)
         if isinstance(node, ast.Tuple) and enclosed_tuple(text):
             return Piece(text)
@@ -64,6 +66,23 @@ class Copier:
             position = stop
         out.append(self.ctx.source.text[position:last])
         return "".join(out)
+
+    def _without_factory(self, node: ast.Dict) -> str:
+        """A dict without the factory keywords that it is made of: ``{**dd, **options}`` is ``{**options}``."""
+        source, (position, last) = self.ctx.source, self.ctx.source.span(node)
+        ends = [source.span(value)[1] for value in node.values]
+        starts = [
+            source.text.rindex("**", 0, source.span(value)[0]) if key is None else source.span(key)[0]
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        out: list[str] = []
+        for place, value in enumerate(node.values):
+            if isinstance(value, FactoryName):
+                ends_list = place + 1 == len(starts)
+                begin = ends[place - 1] if ends_list and place else starts[place]
+                out.append(self.splice(node, position, max(begin, position)))
+                position = ends[place] if ends_list else starts[place + 1]
+        return "".join([*out, self.splice(node, position, last)])
 
     def render_in(self, parent: ast.AST, field: str, child: ast.expr) -> Piece:
         """Render a child, knowing where it stands: a variable read there may need its value taken."""

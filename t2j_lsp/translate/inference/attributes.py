@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     Layer,
     ListOf,
     Object,
+    Partial,
     Shape,
     Tensor,
     Tuple,
@@ -87,6 +88,8 @@ class AttributeFacts:
                 return stated_result(known) if known is not None else UNKNOWN
             case Object() if name in ("dtype", "device"):
                 return Object(name)
+            case Partial() if name == "func":
+                return owner.function
             case Tuple():
                 places = [place for place, names in enumerate(_FIELDS) if name in names]
                 return owner.items[places[0]] if places and places[0] < len(owner.items) else UNKNOWN

@@ -71,7 +71,7 @@ class BuiltinCalls:
             case "reversed":
                 return ListOf(element(first))
             case "dict":
-                return first if isinstance(first, ListOf) else ListOf(UNKNOWN, STR)
+                return self._dict(node, first)
             case "next":
                 return element(first)
             case "max" | "min":
@@ -84,3 +84,11 @@ class BuiltinCalls:
                 return ListOf(element(arguments[1]))
             case _:
                 return UNKNOWN
+
+    def _dict(self, node: ast.Call, first: Fact) -> Fact:
+        """``dict(a=1, b=2)``, or a dict of what is given by place and by name."""
+        named = [self.state.facts.get(keyword.value, UNKNOWN) for keyword in node.keywords if keyword.arg is not None]
+        if node.args:
+            copied = first if isinstance(first, ListOf) else ListOf(UNKNOWN, STR)
+            return ListOf(join_all([copied.item, *named]), copied.keys) if named else copied
+        return ListOf(join_all(named) if len(named) == len(node.keywords) else UNKNOWN, STR)

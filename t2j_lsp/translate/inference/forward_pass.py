@@ -52,6 +52,7 @@ class UnknownParameter(Fact):
     ``foreign``: methods that tensors don't have are called on it, so that ``x.clone()`` makes no tensor of it.
     """
 
+    is_open = True
     name: str
     foreign: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object, Partial
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .forward_pass import Env, class_names, dotted
@@ -35,6 +35,8 @@ class Narrowing:
                     env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
                 elif "torch.Tensor" in names and len(names) == 1:
                     env[key] = TENSOR
+                elif names == {"functools.partial"}:
+                    env[key] = Partial(self.facts.get(target, UNKNOWN))
             case ast.BoolOp(op=ast.Or()):
                 self._narrow_any(test, env)
             case (

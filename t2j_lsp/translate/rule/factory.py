@@ -7,6 +7,7 @@ what only makes an optimizer of PyTorch's faster: ``extra = dict(fused=True) if 
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterable
 
 KEYS = frozenset({"device", "dtype"})
 SPEED = frozenset({"fused", "foreach", "capturable"})
@@ -14,6 +15,10 @@ SPEED = frozenset({"fused", "foreach", "capturable"})
 
 class FactoryKeywords(ast.keyword):
     """``**dd`` of a dict that holds nothing but a device and a dtype, or options of an optimizer's speed."""
+
+
+class FactoryName(ast.Name):
+    """The same in a dict that calls are given: ``options = {**dd, **options}``, ``nn.Conv2d(3, 4, 5, **options)``."""
 
 
 def mark_factory_keywords(tree: ast.Module) -> set[ast.Assign]:
@@ -41,7 +46,8 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
                 if not is_factory(spread_of.value, KEYS):
                     del made[keyword.value.id]
     spreads = [k for call in calls for k in call.keywords if k.arg is None]
-    spread = {id(k.value) for k in spreads}
+    inside = _handed_on(function, made.keys(), spreads)
+    spread = {id(value) for value in (*(k.value for k in spreads), *inside)}
     for node in ast.walk(function):
         # Any other use may change the dict or hand it on.
         if isinstance(node, ast.Name) and node.id in made and id(node) not in spread | {id(made[node.id].targets[0])}:
@@ -49,7 +55,44 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
     for keyword in spreads:
         if isinstance(keyword.value, ast.Name) and keyword.value.id in made:
             keyword.__class__ = FactoryKeywords
+    for value in inside:
+        if value.id in made:
+            value.__class__ = FactoryName
     return set(made.values())
+
+
+def _handed_on(function: ast.AST, names: Collection[str], spreads: Iterable[ast.keyword]) -> list[ast.Name]:
+    """The names that other dicts begin with which calls are given and nothing else reads."""
+    given = {id(k.value) for k in spreads}
+    found: list[ast.Name] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name() as target], value=ast.Dict() as value):
+                if _only_given(function, target, value, given):
+                    found += _spread_in(value, names)
+            case ast.Call():
+                for keyword in node.keywords:
+                    if keyword.arg is None and isinstance(keyword.value, ast.Dict):
+                        found += _spread_in(keyword.value, names)
+    return found
+
+
+def _spread_in(value: ast.Dict, names: Collection[str]) -> list[ast.Name]:
+    """Which of the names the dict is made of."""
+    items = zip(value.keys, value.values, strict=True)
+    return [item for key, item in items if key is None and isinstance(item, ast.Name) and item.id in names]
+
+
+def _only_given(function: ast.AST, target: ast.Name, value: ast.Dict, given: Collection[int]) -> bool:
+    """Whether a dict is bound once and only spread over calls, or given more items: ``options["bias"] = False``."""
+    own = {id(target), *(id(node) for node in ast.walk(value))}
+    stored = {
+        id(node.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+    uses = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == target.id)
+    return all(id(node) in own or id(node) in given or id(node) in stored for node in uses)
 
 
 def is_factory(value: ast.expr, wanted: frozenset[str] = KEYS | SPEED) -> bool:

@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 
 @dataclass(frozen=True)
 class Fact:
     """Base of all facts. A bare Fact knows nothing."""
+
+    is_open: ClassVar[bool] = False
+    """Whether it is the value of a parameter, of which the caller knows more."""
 
 
 UNKNOWN = Fact()

@@ -83,7 +83,18 @@ def join(a: Fact, b: Fact) -> Fact:
     if makes_modules(a) and makes_modules(b):
         closures = _is_closure(a) and _is_closure(b)
         return Partial(AnyModule()) if closures else ModuleClass(_lambdas(a) | _lambdas(b))
-    return UNKNOWN
+    return _maker_or_name(a, b) or UNKNOWN
+
+
+def _maker_or_name(a: Fact, b: Fact) -> Fact | None:
+    """A maker of modules, or what a parameter was given in its place: its name (``"relu"``), or another maker.
+
+    Whoever calls the value calls a maker: names can't be called.
+    """
+    for maker, other in ((a, b), (b, a)):
+        if (other.is_open or isinstance(other, Scalar)) and makes_modules(maker) and not _is_closure(maker):
+            return some_maker(maker)
+    return None
 
 
 def some_maker(fact: Fact) -> Fact:

@@ -96,6 +96,35 @@ def test_all_is_frozen_but_a_new_part() -> None:
     )
 
 
+def test_a_teacher_is_trained_and_kept() -> None:
+    source = HEAD.format(init="", made="student = nn.Linear(3, 2)\n") + ADAMW + LOOP + "model.requires_grad_(False)\n"
+    taught = ADAMW.replace("model", "student") + LOOP.replace("model(x) - y", "student(x) - model(x)")
+    run = trained(source + taught.replace("optimizer", "second"), modules=("model", "student"))
+    assert "requires_grad" not in run.translation.code
+
+
+KEEPER = "class Keeper:\n    def __init__(self, it):\n        self.it = it\n\nkeeper = Keeper(optimizer)\n"
+
+
+@pytest.mark.parametrize("held", [KEEPER, "def later():\n    optimizer.step()\n", "kept = [optimizer]\n"])
+def test_an_optimizer_that_something_keeps_may_go_on(held: str) -> None:
+    source = HEAD.format(init="", made="") + ADAMW + LOOP + held + "model.requires_grad_(False)\n"
+    assert any("frozen by requires_grad" in gap.reason for gap in translate(source).gaps)
+
+
+def test_layers_of_a_list_have_rates_of_their_own() -> None:
+    source = HEAD.format(init="", made="").replace(
+        "self.first =", "self.parts = nn.ModuleList([nn.Linear(3, 3) for _ in 'ab'])\n        self.first ="
+    )
+    source = source.replace("self.first(x)", "self.first(self.parts[1](self.parts[0](x)))")
+    groups = (
+        "optimizer = torch.optim.SGD([{'params': model.base.parts[0].parameters(), 'lr': 0.5}, "
+        "{'params': model.head.parameters()}, {'params': model.base.parts[1].parameters(), 'lr': 0.01}], lr=0.1)\n"
+    )
+    run = trained(source + groups + LOOP)
+    assert 'name.startswith("base.parts.0.")' in run.translation.code
+
+
 LEFT = {
     "thawed later": ADAMW + LOOP + "model.base.requires_grad_(True)\n" + LOOP,
     "clipped by the norm of all": ADAMW

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
@@ -106,7 +107,7 @@ class Frozen:
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
         for call, plan in optimizer_plans(self.ctx):
-            if plan.of_tensors or _is_left(module, plan):
+            if plan.of_tensors or _is_left(module, plan) or self._is_done(call, scope, node):
                 continue
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
@@ -115,6 +116,32 @@ class Frozen:
                 if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
                     return True
         return False
+
+    def _is_done(self, optimizer: ast.Call, scope: VariableScope, node: ast.stmt) -> bool:
+        """Whether nothing reads an optimizer any more when its module is frozen: a teacher, trained and then kept.
+
+        All reads have to stand above, in the same scope, and no loop may lead back to one.
+        """
+        source = self.ctx.source
+        match source.parents.get(optimizer):
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                pass
+            case _:
+                return False
+        around = [n for n in ancestors(node, source.parents) if isinstance(n, ast.stmt)]
+        if any(isinstance(n, ast.For | ast.While | ast.AsyncFor) for n in around):
+            return False
+        reads = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
+        return all(n.lineno < node.lineno and self.objects.scope(n) == scope and self._passes(n) for n in reads)
+
+    def _passes(self, read: ast.Name) -> bool:
+        """Whether an optimizer is asked for something, or given to a function or a scheduler: no object keeps it."""
+        match self.ctx.source.parents.get(read):
+            case ast.Attribute():
+                return True
+            case ast.Call(func=func):
+                return isinstance(self.ctx.fact(func), Function | Qual)
+        return isinstance(read.ctx, ast.Store)
 
     def _frozen_on_demand(self, module: str, scope: VariableScope, node: ast.stmt) -> list[tuple[str, ast.stmt]] | None:
         """Where a function that returns the module is asked to freeze it: ``teacher = make(frozen=True)``.

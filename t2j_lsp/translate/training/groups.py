@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from t2j_lsp.translate.rule.facts import Instance, Tensor, is_module
+from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .objects import Objects, VariableScope
@@ -100,6 +100,19 @@ class _Reader:
             raise UnclearGroups(UNKNOWN_PARAMETERS)
         return ast.unparse(node)
 
+    def path(self, module: str) -> str:
+        """A module's text as Flax's path of it: ``blocks[0]`` of a list is ``blocks.0``. Raises UnclearGroups."""
+        match ast.parse(module, mode="eval").body:
+            case ast.Attribute(value=owner, attr=name):
+                return f"{self.path(ast.unparse(owner))}.{name}"
+            case ast.Subscript(value=owner, slice=ast.Constant(value=int() as index)):
+                text, facts = ast.unparse(owner), self.objects.ctx.inference.facts
+                kinds = {f for n, f in facts.items() if isinstance(n, ast.expr) and _text(n) == text}
+                if not kinds or not all(isinstance(f, Layer) and f.name == "torch.nn.ModuleList" for f in kinds):
+                    raise UnclearGroups(UNKNOWN_PARAMETERS)
+                return f"{self.path(text)}.{index}"
+        return module
+
     def value(self, node: ast.expr) -> ast.expr:
         """The only value of a name. Raises UnclearGroups."""
         if isinstance(node, ast.Name):
@@ -188,6 +201,7 @@ class _Reader:
 
 def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _Reader) -> Updated:
     """Labels and conditions for groups. Raises UnclearGroups."""
+    groups = [([replace(p, module=reader.path(p.module)) for p in picked], options) for picked, options in groups]
     everything = [p for picked, _ in groups for p in picked]
     root = _common(sorted({p.module for p in everything}))
     labels = _labels(groups, root)
@@ -215,6 +229,8 @@ def _common(modules: list[str]) -> str:
         if len(set(level)) > 1:
             break
         shared.append(level[0])
+    if any(part.isdecimal() for part in shared):
+        raise UnclearGroups(UNKNOWN_PARAMETERS)
     if not shared or shared == ["self"] and len(parts) > 1 and any(len(p) == 1 for p in parts):
         raise UnclearGroups(PARTS)
     return ".".join(shared)
@@ -223,8 +239,6 @@ def _common(modules: list[str]) -> str:
 def _inside(picked: _Picked, root: str) -> str | None:
     """The condition on a name that says it is in a submodule of the root."""
     rest = picked.module[len(root) + 1 :] if picked.module != root else ""
-    if "[" in rest:
-        raise UnclearGroups(UNKNOWN_PARAMETERS)
     parts = [f'name.startswith("{rest}.")'] if rest else []
     if picked.condition:
         parts.append(picked.condition)
@@ -236,6 +250,8 @@ def _labels(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], root: str) 
     names = []
     for index, (picked, options) in enumerate(groups):
         rest = picked[0].module[len(root) + 1 :].replace(".", "_")
+        if rest.isdecimal():
+            rest = f"{root.rpartition('.')[2]}_{rest}"
         decay = options.get("weight_decay")
         if rest and len(picked) == 1 and not picked[0].condition:
             names.append(rest)

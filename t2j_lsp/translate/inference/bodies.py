@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     FunctionInfo,
     Instance,
     ListOf,
+    ModuleClass,
     Object,
     Qual,
     Scalar,
@@ -264,7 +265,7 @@ class Bodies:
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
         for index, (argument, default) in enumerate(pairs):
             if index == 0 and info.owner is not None and not static:
-                env[argument.arg] = Instance(info.owner.fact) if argument.arg != "cls" else info.owner.fact
+                env[argument.arg] = self._own_first(info, info.owner, argument.arg)
                 continue
             fact = self._stated(argument.annotation, self.state.env)
             if argument.annotation is not None:
@@ -285,6 +286,16 @@ class Bodies:
         if arguments.kwarg:
             env[arguments.kwarg.arg] = ListOf(UNKNOWN, Scalar("str"))
         return env
+
+    def _own_first(self, info: FunctionInfo, owner: ClassInfo, name: str) -> Fact:
+        """What a method is called on: an object, its class, or in ``__init_subclass__`` a class derived from it."""
+        if info.name == "__init_subclass__" and self.has_modules_below(owner):
+            return ModuleClass()
+        return owner.fact if name == "cls" else Instance(owner.fact)
+
+    def has_modules_below(self, owner: ClassInfo) -> bool:
+        """Whether classes that derive from this one are modules."""
+        return any(one.is_module and owner in one.ancestry() for one in self.state.classes.values())
 
     def class_statement(self, node: ast.ClassDef, env: Env) -> bool:
         info = self.declarations.declare_class(node, env)

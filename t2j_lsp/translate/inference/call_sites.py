@@ -1,7 +1,7 @@
 """What parameters are, from what the file passes for them: modules, and classes and other makers of modules.
 
 Nothing in ``def make(block, n): return block(n)`` says that ``block`` needs random numbers to be called with; the calls
-of ``make`` do. A dictionary is what is put into it, and a decorator's parameter is what stands below it. That ``net``
+of ``make`` do. A container is what is put into it, and a decorator's parameter is what stands below it. That ``net``
 is a module in ``def count(net)`` is said by ``count(Net())``, and in ``def finish(self, x)`` by ``finish(self, x)``.
 """
 
@@ -114,7 +114,7 @@ def _arrays_of_modules(inference: Inference) -> Iterator[ast.AST]:
 
 
 def _handed(inference: Inference) -> dict[ast.AST, Fact]:
-    """What is passed for each parameter, and put into each dictionary of the file."""
+    """What is passed for each parameter, and put into each container of the module level and of classes."""
     seen: dict[ast.AST, Fact] = {}
     facts, env = inference.facts, inference.env
 
@@ -122,15 +122,12 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
         if fact != UNKNOWN and not isinstance(fact, UnknownParameter):
             seen[node] = join(seen[node], fact) if node in seen else fact
 
-    stores = {
-        target.id: target
-        for statement in inference.source.tree.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
-        if isinstance(target, ast.Name)
-    }
+    stores = _stores(inference)
     for node in inference.source.nodes:
         match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr=name)) if name in _PUTS:
+                for store in stores.get(_last_name(holder), ()) if node.args else ():
+                    see(store, ListOf(facts.get(node.args[-1], UNKNOWN)))
             case ast.Call():
                 info = called_function(facts.get(node.func, UNKNOWN))
                 if info is not None and not info.external:
@@ -141,8 +138,9 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
                     info = called_function(facts.get(decorator, UNKNOWN))
                     if info is not None and not info.external and (parameters := _own_parameters(info)):
                         see(parameters[0], env.get(node.name, UNKNOWN))
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]) if name in stores:
-                see(stores[name], ListOf(facts.get(node.value, UNKNOWN)))
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name() | ast.Attribute() as holder)]):
+                for store in stores.get(_last_name(holder), ()):
+                    see(store, ListOf(facts.get(node.value, UNKNOWN)))
             case _:
                 pass
     for info in inference.functions.values():
@@ -150,6 +148,27 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
             if parameter in seen and facts.get(default, UNKNOWN) != NONE:
                 see(parameter, facts.get(default, UNKNOWN))
     return seen
+
+
+_PUTS = frozenset({"append", "appendleft", "add", "insert", "setdefault"})
+"""Methods of containers that put their last argument into them."""
+
+
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else f".{node.attr}"
+
+
+def _stores(inference: Inference) -> dict[str, list[ast.Name]]:
+    """Where names of the module level get their values, and attributes of classes (``.registry``), by the name."""
+    stores: dict[str, list[ast.Name]] = {}
+    classes = [info.node for info in inference.classes.values()]
+    for body, written in ((inference.source.tree.body, "{}"), *((node.body, ".{}") for node in classes)):
+        for statement in body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                    if isinstance(target, ast.Name):
+                        stores.setdefault(written.format(target.id), []).append(target)
+    return stores
 
 
 def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:

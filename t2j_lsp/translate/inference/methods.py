@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import (
     Instance,
     Layer,
     ListOf,
+    ModuleClass,
     Object,
     Qual,
     Scalar,
@@ -57,6 +58,8 @@ class Methods:
             return self.modules.method(AnyModule(), name, arguments, node)
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
+        if name == "__subclasses__" and isinstance(owner, Class) and self.bodies.has_modules_below(owner.info):
+            return ListOf(ModuleClass())
         match owner:
             case Tensor():
                 return self._tensor_method(node, owner, name, arguments)

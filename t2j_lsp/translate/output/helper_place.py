@@ -43,15 +43,25 @@ def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
     """The helpers, and the names of the module whose statements name one of these."""
     names = [(set(_bound(statement)), set(_read(statement)), _handed(statement)) for statement in output.body]
     known = {name for bound, _, _ in names for name in bound}
+    heirs = [(heir, base) for heir, base in _derived(output) if base in known]
     reaching, keeping, takers = set(helpers), set[str](), set[str]()
     while True:
         own = reaching - keeping  # what a registry's decorator itself does is to keep
         more = {n for bound, read, _ in names for n in bound if read & (own if n in takers else reaching)}
+        more |= {base for heir, base in heirs if heir in reaching}
         takers |= {name for bound, _, handed in names if bound & reaching for name in handed}
         keeping |= {name for bound, read, _ in names if bound & takers for name in read & known} - own
         if more | keeping <= reaching:
             return reaching
         reaching |= more | keeping
+
+
+def _derived(output: ast.Module) -> Iterator[tuple[str, str]]:
+    """Classes by whose bases they can be got: these keep them, or are asked for their ``__subclasses__``."""
+    asked = any(isinstance(n, ast.Attribute) and n.attr == "__subclasses__" for n in ast.walk(output))
+    classes = [s for s in output.body if isinstance(s, ast.ClassDef)]
+    keeping = {s.name for s in classes if asked or any(getattr(m, "name", "") == "__init_subclass__" for m in s.body)}
+    yield from ((s.name, base) for s in classes for base in _bases(s) if base in keeping)
 
 
 def _handed(statement: ast.stmt) -> set[str]:

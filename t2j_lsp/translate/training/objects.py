@@ -281,7 +281,7 @@ class Objects:
         text = ast.unparse(base)
         for name, values in self._values(where).items():
             of_self = name.startswith("self.") and name.removeprefix("self.").isidentifier()
-            if of_self and any(ast.unparse(_same_module(value)) == text for value in values):
+            if of_self and any(ast.unparse(same_module(value)) == text for value in values):
                 yield name, where
         for call in ast.walk(where.node or self.tree):
             if not isinstance(call, ast.Call) or self.scope(call) != where:
@@ -307,7 +307,7 @@ _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "req
 """Methods of modules that give the module itself."""
 
 
-def _same_module(node: ast.expr) -> ast.expr:
+def same_module(node: ast.expr) -> ast.expr:
     """``model`` of ``model.to(device)``."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         node = node.func.value

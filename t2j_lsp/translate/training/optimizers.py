@@ -23,6 +23,7 @@ from t2j_lsp.translate.source.folding.uses import runs
 from .bare_tensors import BareTensors
 from .groups import BARE_TENSORS, updated
 from .idle_groups import IdleGroups
+from .lost_parameters import LostParameters
 from .objects import Objects
 
 LISTS = ("SequentialLR", "ChainedScheduler")
@@ -129,7 +130,8 @@ class Optimizers:
         made = [s for s in self.objects.statements(scope) if _assigns(s, name.id)]
         reads = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name.id]
         reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
-        if len(made) == 1 and all(self._takes_parameters(n) for n in reads):
+        used_up = LostParameters(self.ctx, self.objects).used_up
+        if len(made) == 1 and all(self._takes_parameters(n) for n in reads) and not used_up(made[0]):
             self.ctx.plan.on_statement(made[0], lambda statements: self.ctx.edits.delete(made[0]))
 
     def _takes_parameters(self, node: ast.Name) -> bool:

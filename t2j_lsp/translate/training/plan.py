@@ -19,6 +19,7 @@ from .data import Data
 from .data_seeds import plan_seeds
 from .frozen import Frozen
 from .gate import LOSSES
+from .lost_parameters import LostParameters
 from .objects import Objects
 from .optimizers import Optimizers
 from .outside_updates import OutsideUpdates
@@ -49,7 +50,8 @@ def plan_training(context: Context) -> None:
     plan_seeds(context)
     batches = Batches(context)
     batches.plan()
-    steps = Steps(context, objects, Frozen(context, objects).plan(), plan_gradients(context))
+    left = Frozen(context, objects).plan() or LostParameters(context, objects).reason()
+    steps = Steps(context, objects, left, plan_gradients(context))
     steps.plan()
     Undifferentiated(context, objects, steps).plan()
     OutsideUpdates(context, objects, optimizers, steps, batches).plan()

@@ -35,14 +35,14 @@ class Steps:
     """Plans the updates of every scope of a file."""
 
     def __init__(
-        self, context: Context, objects: Objects, frozen: str = "", planned: Collection[FunctionInfo] = ()
+        self, context: Context, objects: Objects, left: str = "", planned: Collection[FunctionInfo] = ()
     ) -> None:
         self.ctx = context
         self.planned = planned
         """Functions whose gradients are planned already."""
         self.objects = objects
-        self.frozen = frozen
-        """Why no update of the file converts, where parameters are frozen in a way that none would respect."""
+        self.left = left
+        """Why no update of the file converts, where parameters are frozen or lost in a way that none would respect."""
         self.reader = Reader(context.inference)
         self.lifting = Lifting(context, objects, self.insert)
         self.jittable = Jittable(context.inference, self.reader, self.lifting.lifted, self.lifting.reasons)
@@ -62,7 +62,7 @@ class Steps:
         self._leave_marked()
         if not self.marked and plan_unread_gradients(self.ctx):
             return
-        if not self.frozen:
+        if not self.left:
             self.lifting.plan()
         for info in [None, *self.ctx.inference.functions.values()]:
             if info is None or not info.external and info not in self.planned:
@@ -134,8 +134,8 @@ class _ScopePlan:
         if not self._computes_gradients():
             return
         try:
-            if self.steps.frozen:
-                raise Refused(self.steps.frozen)
+            if self.steps.left:
+                raise Refused(self.steps.left)
             trainings = self._found()
             self._accumulated(trainings)
             for one in trainings:

@@ -111,7 +111,7 @@ PACKAGES = {
     "multiprocessing": "One JAX process drives all devices of a host.",
     "sparse": "JAX keeps sparse arrays in jax.experimental.sparse, with another interface.",
     "profiler": "JAX profiles with jax.profiler.trace.",
-    "utils.tensorboard": "The writer takes NumPy arrays: import it from tensorboardX or clu.metric_writers.",
+    "utils.tensorboard": "The package tensorboardX has its own names for this: import them from there.",
     "hub": "torch.hub loads PyTorch models.",
     "nested": "JAX has no nested tensors: pad, and keep the lengths.",
     "futures": "JAX dispatches asynchronously by itself.",

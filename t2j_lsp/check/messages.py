@@ -308,6 +308,18 @@ class Printed(Message):
 
 
 @dataclass
+class Logged(Message):
+    """What a program logged under one name: steps and numbers one after the other, and the line that was the first."""
+
+    file: str = ""
+    line: int = 0
+    steps: list[Any] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    """How many numbers belong to each step."""
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass
 class MadeModule(Message):
     """A module that a program made by itself, not as a part of another, with its parameters and buffers."""
 
@@ -345,6 +357,8 @@ class ProgramRun(Message):
     """Lists of numbers at the program's top level."""
     saved: dict[str, Any] = field(default_factory=dict)
     """Arrays and texts by the name of the file that the program wrote."""
+    logged: dict[str, Logged] = field(default_factory=dict)
+    """What it logged to TensorBoard."""
     problems: list[str] = field(default_factory=list)
     stood_in: list[str] = field(default_factory=list)
     """What of its data was made up or left out."""

@@ -140,7 +140,7 @@ def argument(name: str, text: str, fact: Fact) -> Argument:
 def _calls(signature: Signature) -> Iterator[dict[str, Argument]]:
     """The base call of a signature, the same on a parameter, and then its neighbours."""
     if signature.parameters is None:
-        owned = re.match(r"torch\.(Tensor|dtype|device|Size)\.", signature.name)
+        owned = re.match(r"torch\.(Tensor|dtype|device|Size|utils\.tensorboard\.SummaryWriter)\.", signature.name)
         for text, fact in CHOICES[:6]:
             yield {"self": argument("self", text, fact)} if owned else {}
         return

@@ -105,7 +105,20 @@ def _method(node: ast.Attribute) -> Any:
     raise AttributeError(f"an array has no attribute {node.attr!r}")
 
 
+class SummaryWriter:
+    """What the output uses of the writer of tensorboardX, which need not be installed."""
+
+    logdir = ""
+
+    def add_scalar(
+        self, tag, scalar_value, global_step=None, walltime=None, display_name="", summary_description=""
+    ) -> None: ...  # type: ignore[no-untyped-def]
+
+    def add_hparams(self, hparam_dict, metric_dict, name=None, global_step=None) -> None: ...  # type: ignore[no-untyped-def]
+
+
 OBJECTS = (
+    SummaryWriter(),
     distributions.Normal(0.0, 1.0),
     distributions_continuous.Exponential(1.0),
     distributions_continuous.Uniform(0.0, 1.0),

@@ -20,7 +20,6 @@ GAPS = {
     "hooks_features": "carry no hooks",
     "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
-    "tensorboard_cnn": "The writer takes NumPy arrays",
     "xor_lines": "order",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""

@@ -159,6 +159,33 @@ class Comparer:
                 held, own = (np.array([n.value for n in one]) for one in (numbers, own_numbers))
                 others = [np.array([n.value for n in parts(o)[1]]) if isinstance(o, str) else None for o in others]
             yield from self._array(f"the file {name}", held, own, others, values)
+        yield from self._logged(values)
+
+    def _logged(self, values: ProgramValues) -> Iterator[ProgramDifference]:
+        """What went to TensorBoard, by name; of programs that were stopped or failed, as far as both got."""
+        ended = not self.torch.stopped and self.torch.failure is self.jax.failure is None
+        for name in dict.fromkeys([*self.torch.logged, *self.jax.logged]):
+            wanted, got = self.torch.logged.get(name), self.jax.logged.get(name)
+            places = tuple((one.file, one.line) if one else ("", 0) for one in (wanted, got))
+            if wanted is None or got is None or ended and len(wanted.steps) != len(got.steps):
+                if ended:
+                    values.count += 1
+                    counts = [0 if one is None else len(one.steps) for one in (wanted, got)]
+                    what = f"PyTorch logs {name!r} {counts[0]} times, JAX {counts[1]} times"
+                    yield ProgramDifference(what, *places)
+                continue
+            both = min(len(wanted.steps), len(got.steps))
+            if (wanted.steps[:both], wanted.sizes[:both]) != (got.steps[:both], got.sizes[:both]):
+                values.count += 1
+                yield ProgramDifference(f"{name!r} is logged with other steps or shapes", *places)
+                continue
+            length = min(sum(wanted.sizes[:both]), len(wanted.values), len(got.values))
+            runs = [run.logged.get(name) for run in self.moved]
+            held, own, *others = (np.array(one.values[:length]) if one else None for one in (wanted, got, *runs))
+            for difference in self._array(
+                f"{name!r} as logged", held, own, others, values, each=set(wanted.sizes) == {1}
+            ):
+                yield ProgramDifference(difference.what, *places)
 
     def _parameters(self, values: ProgramValues) -> Iterator[ProgramDifference]:
         if self.torch.failure is not None or self.jax.failure is not None:

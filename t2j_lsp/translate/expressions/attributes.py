@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     layer_names,
 )
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
-from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, names_with
+from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
@@ -78,6 +78,8 @@ class Attributes:
                 return self._layer_attribute(node, owner)
             case Object() if has_rules(owner):
                 return self._of_object(node, owner)
+            case Object() if keeps_methods(owner) and (rule := member_rule(owner, node.attr)) is not None:
+                return self._tensor_attribute(node, owner, rule.name)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
             case UnknownParameter():

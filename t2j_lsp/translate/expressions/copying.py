@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from t2j_lsp.translate.rule.factory import FactoryKeywords, FactoryName
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import (
     ANY,
     ARGUMENT,
@@ -23,6 +24,8 @@ from .context import Context, Edits, Scope
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .variables import Variables
+
+_TAKES_ARRAYS = names_with(Trait.TAKES_ARRAYS)
 
 
 class Copier:
@@ -90,8 +93,8 @@ class Copier:
         fact = self.ctx.fact(child)
         if not isinstance(fact, Tensor) or not fact.variable:
             return piece
-        if isinstance(child, ast.Name | ast.Attribute) and self._einops_call(parent):
-            return piece if piece.text.endswith("]") else Piece(f"{bracket(piece, ATOM)}[...]")
+        if isinstance(child, ast.Name | ast.Attribute) and self._takes_arrays(child):
+            return piece if piece.text.endswith(("]", ".T", ")")) else Piece(f"{bracket(piece, ATOM)}[...]")
         if not isinstance(child, ast.Attribute):
             ordered = isinstance(child, ast.Name) and isinstance(parent, ast.Compare)
             return Piece(f"{piece.text}[...]") if ordered and self._value_wanted(parent, field, child) else piece
@@ -99,9 +102,16 @@ class Copier:
             return self.variables().value(child, piece, needed=isinstance(parent, ast.Compare))
         return piece
 
-    def _einops_call(self, node: ast.AST) -> bool:
-        """Whether this calls einops, which takes arrays and no Variables."""
-        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+    def _takes_arrays(self, argument: ast.expr) -> bool:
+        """Whether it is handed to einops or to a writer of logs, which take arrays and no Variables."""
+        call = self.ctx.source.parents.get(argument)
+        if isinstance(call, ast.keyword):
+            call = self.ctx.source.parents.get(call)
+        if not isinstance(call, ast.Call):
+            return False
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _TAKES_ARRAYS:
+            return True
+        fact = self.ctx.fact(call.func)
         return isinstance(fact, Qual) and fact.name.startswith("einops.")
 
     def _value_wanted(self, parent: ast.AST, field: str, child: ast.expr) -> bool:

@@ -32,7 +32,7 @@ from t2j_lsp.translate.rule.facts import (
     is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
+from t2j_lsp.translate.rule.library import Trait, has_rules, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_ONLY, is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -366,7 +366,7 @@ class Calls:
             return self.methods().super_call(node, func)
         if isinstance(owner, Tensor) and func.attr in MODULE_BY_NAME:
             owner = AnyModule()  # Moved to a device, it was taken for what is moved most often.
-        if isinstance(owner, Tensor) or isinstance(owner, Object) and has_rules(owner):
+        if isinstance(owner, Tensor) or isinstance(owner, Object) and (has_rules(owner) or keeps_methods(owner)):
             return self.tensors().method(node, func, owner)
         if is_module(owner):
             return self.methods().method(node, func, owner)

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import Object, Tensor
-from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, names_with
+from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
     HARMLESS,
@@ -41,7 +41,7 @@ class TensorMethods:
     def method(self, node: ast.Call, func: ast.Attribute, owner: Tensor | Object) -> Piece | None:
         name = func.attr
         if isinstance(owner, Object):
-            return self._of_distribution(node, func, owner)
+            return self._kept(node, func, owner) if keeps_methods(owner) else self._of_distribution(node, func, owner)
         if self.ctx.inference.has_jax and any(k.arg in ("axis", "keepdims") for k in node.keywords):
             return None  # converted before: a method of arrays, which may mean something else
         explicit = REGISTRY.get(f"torch.Tensor.{name}")
@@ -69,6 +69,13 @@ class TensorMethods:
             self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
             return self.copier.copy_arguments(node)
         return self.rules.apply(rule, node, func.value) or self.copier.copy_arguments(node)
+
+    def _kept(self, node: ast.Call, func: ast.Attribute, owner: Object) -> Piece | None:
+        """A method that stays as it is called, unless it has a rule: for all calls, or for those with some argument."""
+        rule = member_rule(owner, func.attr)
+        if rule is None or rule.ignore and not any(k.arg in rule.ignore for k in node.keywords):
+            return self.copier.copy_arguments(node)
+        return self._of_distribution(node, func, owner)
 
     def unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         """A method of something of unknown type: a tensor's where its name or arguments say so, else it stays."""

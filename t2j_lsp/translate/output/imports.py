@@ -74,7 +74,7 @@ def edit_imports(
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if not _already(line, ctx.source)}
-    defined = {needs.renames.get(h.name, h.name) for h in everything}
+    defined = {needs.renames.get(h.name, h.name) for h in everything} | {bound_by(line) for line in lines}
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
     if ctx.options.helpers != "inline" and named:

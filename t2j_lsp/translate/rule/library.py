@@ -63,6 +63,11 @@ def has_rules(fact: Fact) -> bool:
     return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.DISTRIBUTION)
 
 
+def keeps_methods(fact: Fact) -> bool:
+    """Whether a value is an object of a class whose methods stay as they are called, but for those with a rule."""
+    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.KEPT_METHODS)
+
+
 class Trait(Enum):
     """What a name is to the translator, besides what it becomes."""
 
@@ -88,6 +93,8 @@ class Trait(Enum):
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
     DISTRIBUTION = "a base of classes that are no tensors or modules, and whose methods and attributes have rules"
+    KEPT_METHODS = "a class whose methods stay as they are called, but for those that have a rule"
+    TAKES_ARRAYS = "a method of some object that takes arrays, and no Variables"
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     ONES = "a call that makes a tensor of ones"
     FROM_VALUES = "a call that makes a tensor of Python values"

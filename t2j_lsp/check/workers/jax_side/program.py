@@ -22,6 +22,7 @@ from t2j_lsp.check.messages import MadeModule, ProgramRun
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.programs.budget import StepBudget
 from t2j_lsp.check.workers.programs.files import listed, written
+from t2j_lsp.check.workers.programs.logs import Log, logging_here
 from t2j_lsp.check.workers.programs.made import Constructions, collected
 from t2j_lsp.check.workers.programs.recorder import OutputRecorder
 from t2j_lsp.check.workers.programs.running import copy_folder, run
@@ -65,6 +66,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     texts = [m["text"] for m in request["slice"]["modules"]]
     pairs: dict[int, nnx.Module] = {}
     problems: list[str] = []
+    logs: list[Log] = []
     made_up: dict[str, None] | None = {} if request["synthetic"] else None
     copy_folder(request["folder"], os.getcwd())
     before = listed(os.getcwd())
@@ -84,6 +86,8 @@ def program(request: dict[str, Any]) -> ProgramRun:
                 stack.enter_context(_kept_torch(streams, wide, texts, made_up))
             if made_up is not None:
                 stack.enter_context(texts_stood_in(recorder.files, made_up.setdefault))
+            logs.append(Log(recorder, logged_array))
+            stack.enter_context(logging_here(logs[0]))
             yield
 
     x64 = wide or any(enables_x64(text) for text in texts)
@@ -92,6 +96,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
         for index, one in pairs.items():
             result.final[str(index)] = MadeModule(type(one).__name__, 0, torch_made[index].name, _state(one))
         result.collected = collected(vars(module), number)
+    result.logged = logs[0].logged
     result.saved = written(os.getcwd(), before, _checkpoint)
     result.problems = problems
     result.draws = streams.made
@@ -106,6 +111,11 @@ def number(value: Any) -> float | None:
     if isinstance(value, kinds) and np.prod(np.shape(value)) == 1 and np.asarray(value).dtype.kind in "fiub":
         return float(np.asarray(value).reshape(()))
     return None
+
+
+def logged_array(value: Any) -> Any:
+    """The array that tensorboardX takes for itself, which it doesn't take out of a Variable."""
+    return np.asarray(value) if isinstance(value, jax.Array) else None
 
 
 def shown(value: Any) -> str | None:

@@ -17,6 +17,7 @@ from t2j_lsp.check.messages import MadeModule, ProgramRun
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.programs.budget import StepBudget
 from t2j_lsp.check.workers.programs.files import listed, written
+from t2j_lsp.check.workers.programs.logs import Log, logging_here
 from t2j_lsp.check.workers.programs.made import Constructions, assigned_names, collected
 from t2j_lsp.check.workers.programs.recorder import OutputRecorder
 from t2j_lsp.check.workers.programs.running import copy_folder, run
@@ -44,6 +45,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     names = assigned_names(main["text"])
     rng = np.random.default_rng(2)
     held: list[tuple[nn.Module, MadeModule]] = []
+    logs: list[Log] = []
     made_up: dict[str, None] = {}
     copy_folder(request["folder"], os.getcwd())
     before = listed(os.getcwd())
@@ -68,7 +70,15 @@ def program(request: dict[str, Any]) -> ProgramRun:
                 texts = [m["text"] for m in request["slice"]["modules"]]
                 stack.enter_context(data_stood_in(texts, made_up.setdefault))
                 stack.enter_context(texts_stood_in(recorder.files, made_up.setdefault))
-            for context in (made_here, loading_here(), alone(), layer_by_layer(), torch_random.drawing(tape)):
+            logs.append(Log(recorder, logged_array))
+            for context in (
+                made_here,
+                logging_here(logs[0]),
+                loading_here(),
+                alone(),
+                layer_by_layer(),
+                torch_random.drawing(tape),
+            ):
                 stack.enter_context(context)
             with _counted(budget), leaves:
                 yield
@@ -85,6 +95,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     for index, (one, made) in enumerate(held):
         result.final[str(index)] = MadeModule(made.type, made.line, made.name, _state(one), made.parameters)
     result.collected = collected(vars(module), number)
+    result.logged = logs[0].logged
     result.saved = written(os.getcwd(), before, _checkpoint)
     result.draws = streams.made
     result.stood_in = list(made_up)
@@ -113,6 +124,11 @@ def number(value: Any) -> float | None:
     if isinstance(value, torch.Tensor | np.generic) and np.prod(tuple(value.shape)) == 1 and not value.dtype.is_complex:  # type: ignore[union-attr]
         return float(value)
     return None
+
+
+def logged_array(value: Any) -> Any:
+    """The array that a writer takes a tensor for."""
+    return value.detach().double().cpu().numpy() if isinstance(value, torch.Tensor) else None
 
 
 def shown(value: Any) -> str | None:

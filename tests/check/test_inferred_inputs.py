@@ -281,3 +281,29 @@ def grow(module: {annotation}, size: int) -> None:
 """
     result = check(source, "def grow(module, size):\n    module.scale = jnp.ones(size)\n", name="grow")
     assert result.verdict is VerdictKind.UNCHECKED and "inputs" in result.reason, result.reason
+
+
+def test_the_longest_of_padded_sequences_is_as_long_as_the_batch(check: Check) -> None:
+    """PyTorch's own code cuts a batch at the longest of its lengths, or makes a mask that is as long."""
+    text = "def pooled(x: {array}, x_lengths: {array}):\n    x = x.reshape(x.shape[0], x.shape[1], -1)\n"
+    text += "    kept = {lib}.arange(x.shape[1]) {less} x_lengths[:, None]\n"
+    torch = "import torch\n" + text.format(array="torch.Tensor", lib="torch", less="<")
+    torch += "    kept = kept[:, :int(x_lengths.max())]\n    return (x * kept[:, :, None]).sum(1)\n"
+    jax = "import jax\nimport jax.numpy as jnp\n" + text + "    return (x * kept[:, :, None]).sum(1)\n"
+    right = jax.format(array="jax.Array", lib="jnp", less="<")
+    assert check(torch, right, "pooled").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(array="jax.Array", lib="jnp", less="<="), "pooled").verdict is VerdictKind.DIFFERENT
+
+
+def test_sequences_of_an_encoder_are_packed_whole(pool: Pool, tmp_path: Path) -> None:
+    encoder = """
+class Encoder(nn.Module):
+    def __init__(self, dim=6):
+        super().__init__()
+        self.conv = nn.Conv1d(dim, dim, 3, padding=1)
+        self.lstm = nn.LSTM(dim, 4, batch_first=True)
+    def forward(self, x, input_lengths):
+        x = nn.utils.rnn.pack_padded_sequence(self.conv(x).mT, input_lengths, batch_first=True)
+        return nn.utils.rnn.pad_packed_sequence(self.lstm(x)[0], batch_first=True)[0]
+"""
+    assert "[23 21" in found(encoder, pool, tmp_path / "model.py").shown

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -52,6 +53,7 @@ MOST_TRIED = 160
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
+_LENGTH_NAMES = re.compile(r"(\w+_)?(lengths|lens)")
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
 
@@ -149,6 +151,8 @@ class Guesser:
             return Spec("int64", (2, _EDGES), 0, main.shape[0] if main.shape else 1)
         if index and lowered == "edge_weight":
             return Spec("float32", (_EDGES,))
+        if index and _LENGTH_NAMES.fullmatch(lowered) and len(main.shape) > 1:
+            return _lengths_of(main, next(_leaf_layers(self.model), None))
         if index and _MASK_NAMES.fullmatch(lowered):
             return Spec("bool", main.shape[:2] if len(main.shape) > 1 else main.shape)
         if index and _INTEGER_NAMES.fullmatch(lowered) and main.dtype != "int64":
@@ -264,6 +268,13 @@ def _of_kind(kind: Any, spec: Any) -> Any:
     if any(item is None for item in items) or inner[0] is int:
         return None
     return tuple(items) if origin is tuple else items
+
+
+def _lengths_of(main: Spec, first: nn.Module | None) -> np.ndarray:
+    """How much of each sequence of a padded batch is there, the longest first: it is as long as the batch."""
+    channels_first = isinstance(first, nn.Conv1d | nn.BatchNorm1d) and len(main.shape) == 3
+    longest = main.shape[2 if channels_first else 1]
+    return np.array([max(1, longest - 2 * place) for place in range(main.shape[0])])
 
 
 def _leaf_layers(model: Any) -> Iterator[nn.Module]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import INT, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import own_forward
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
@@ -25,7 +26,40 @@ def _batch_channels_last(call: Call, axis: str = "") -> Piece | None:
     return call.emit("BatchNorm({num_features}" + axis + kept + ", epsilon={eps?}, rngs={rngs})", rngs=call.site.rngs())
 
 
+_FORWARD = """
+if self.momentum is None:
+    exponential_average_factor = 0.0
+else:
+    exponential_average_factor = self.momentum
+if self.training and self.track_running_stats:
+    if self.num_batches_tracked is not None:
+        self.num_batches_tracked.add_(1)
+        if self.momentum is None:
+            exponential_average_factor = 1.0 / float(self.num_batches_tracked)
+        else:
+            exponential_average_factor = self.momentum
+if self.training:
+    bn_training = True
+else:
+    bn_training = (self.running_mean is None) and (self.running_var is None)
+torch.nn.functional.batch_norm(
+    input,
+    self.running_mean if not self.training or self.track_running_stats else None,
+    self.running_var if not self.training or self.track_running_stats else None,
+    self.weight,
+    self.bias,
+    bn_training,
+    exponential_average_factor,
+    self.eps,
+)
+"""
+
+
 for rank in (1, 2, 3):
+    own_forward(
+        f"torch.nn.BatchNorm{rank}d",
+        *(_FORWARD.replace(".add_(1)", more) for more in (".add_(1)", " += 1", " = self.num_batches_tracked + 1")),
+    )
     layer(
         f"torch.nn.BatchNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,"
         " device=None, dtype=None, *, bias=True)",

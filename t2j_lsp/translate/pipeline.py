@@ -40,6 +40,7 @@ from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, writ
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
+from t2j_lsp.translate.statements import copied_forward
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import input_gradients, saved_states
@@ -154,6 +155,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         input_gradients.plan_input_gradients(context)
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:
         saved_states.plan_saved_states(context)
+    if inference.has(copied_forward.NEEDS):
+        copied_forward.plan_copied_forwards(context)
     plan.freeze()
     needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
     renderer = Renderer(context, needs)

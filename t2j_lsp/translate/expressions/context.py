@@ -56,6 +56,8 @@ class Plan:
     """Statements whose train step could not be written, and why: it grows while the file is written."""
     untouched: set[ast.AST] = field(default_factory=set)
     """Functions that stay PyTorch as a whole, because their training code does."""
+    done_by_base: set[ast.AST] = field(default_factory=set)
+    """What stands in the statements of a module's forward that its base does."""
     frozen: bool = False
 
     def keeps(self, node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -53,6 +53,15 @@ def torch_class(
     CLASSES[name] = TorchClass(annotation, value, fact, makes, derived, called)
 
 
+FORWARDS: dict[str, tuple[str, ...]] = {}
+"""What the ``forward`` of PyTorch's layers does, as its versions write it; the last statement calls a function."""
+
+
+def own_forward(name: str, *texts: str) -> None:
+    """State the body of a layer's ``forward`` in PyTorch, which subclasses copy to add something to it."""
+    FORWARDS[name] = texts
+
+
 def class_of(kind: str) -> str | None:
     """The class under whose name the methods of a kind of ``Object`` are reported."""
     return next((name for name, known in CLASSES.items() if known.called == kind), None)

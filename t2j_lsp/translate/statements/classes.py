@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
@@ -65,7 +66,7 @@ class Classes:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
         self.ctx.report.converted += 1
         lines: list[str] = []
-        if _reads_training(node) or self._is_asked_for_training(info):
+        if _reads_training(node, self.ctx.plan.done_by_base) or self._is_asked_for_training(info):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
         if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
             lines += self._constructor(info)
@@ -89,7 +90,7 @@ class Classes:
         if "training" not in inference.source.words:
             return False
         reads = inference.attribute_reads.get((info, "training"), ())
-        owners = (inference.fact(read.value) for read in reads)
+        owners = (inference.fact(read.value) for read in reads if read not in self.ctx.plan.done_by_base)
         return any(isinstance(owner, Instance) and owner.cls.info is info for owner in owners)
 
     def _constructor(self, info: ClassInfo) -> list[str]:
@@ -114,13 +115,14 @@ class Classes:
         return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
 
 
-def _reads_training(node: ast.ClassDef) -> bool:
+def _reads_training(node: ast.ClassDef, without: Collection[ast.AST]) -> bool:
     return any(
         isinstance(n, ast.Attribute)
         and n.attr == "training"
         and isinstance(n.value, ast.Name)
         and n.value.id == "self"
         and isinstance(n.ctx, ast.Load)
+        and n not in without
         for n in ast.walk(node)
     )
 

@@ -87,4 +87,3 @@ for name, reason in {
     "skip_init": "Build the module under nnx.eval_shape, which initialises nothing.",
 }.items():
     refuse(f"torch.nn.utils.{name}", reason)
-refuse("torch.func.functional_call", "nnx.split and nnx.merge give a module's function of its parameters.")

@@ -4,28 +4,56 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
-from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.facts import STR, Fact, Instance, ListOf, Tensor, Transformed, Tuple
+from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import part_texts, parts
+
+
+def _gradient(call: Call) -> Fact:
+    """A gradient by one argument is of that argument's kind."""
+    argnums = call.literal("argnums") if call.given("argnums") else 0
+    alone = isinstance(argnums, int) and argnums >= 0 and not call.given("has_aux")
+    return Transformed(call["func"].fact, argnums if alone else None)
+
+
+def _other(call: Call) -> Fact:
+    """A function of which it isn't known what it gives."""
+    return Transformed(call["func"].fact)
+
+
+def _mapped(call: Call) -> Fact:
+    """What is mapped over a batch gives the same kind of value, with one axis more."""
+    inner = call["func"].fact
+    return Transformed(inner, inner.like, inner.with_value) if isinstance(inner, Transformed) else Transformed(inner)
+
 
 Row(
     "torch.func.grad(func, argnums=0, has_aux=False)",
     "jax.grad({func}, argnums={argnums?}, has_aux={has_aux?})",
-    result="function",
+    result=_gradient,
 )
-Row("torch.func.hessian(func, argnums=0)", "jax.hessian({func}, argnums={argnums?})", result="function")
+Row(
+    "torch.func.grad_and_value(func, argnums=0, has_aux=False)",
+    "grad_and_value({func}, argnums={argnums?}, has_aux={has_aux?})",
+    result=lambda call: (
+        replace(gradient, with_value=True) if isinstance(gradient := _gradient(call), Transformed) else gradient
+    ),
+)
+Row("torch.func.hessian(func, argnums=0)", "jax.hessian({func}, argnums={argnums?})", result=_other)
 Row(
     "torch.func.jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False)",
     "jax.jacrev({func}, argnums={argnums?}, has_aux={has_aux?})",
     ignore=["chunk_size", "_preallocate_and_copy"],
-    result="function",
+    result=_gradient,
 )
 Row(
     "torch.func.jacfwd(func, argnums=0, has_aux=False, *, randomness='error')",
     "jax.jacfwd({func}, argnums={argnums?}, has_aux={has_aux?})",
-    result="function",
+    result=_gradient,
 )
 Row(
     "torch.func.jvp(func, primals, tangents, *, strict=False, has_aux=False)",
@@ -49,7 +77,7 @@ def linearize(call: Call) -> Piece:
     "torch.vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None)",
     jax="jax.vmap(f, in_axes, out_axes)",
     aliases=["torch.func.vmap"],
-    result="function",
+    result=_mapped,
 )
 def vmap(call: Call) -> Piece | Refusal:
     if call.given("randomness"):
@@ -142,9 +170,52 @@ for name in ("jvp", "hvp", "vhp"):
         return call.emit(both) if call["create_graph"].literal is True else _detached(call, f"({both})")
 
 
-refuse("torch.autograd.functional.vjp", "jax.vjp gives a function of v: out, pullback = jax.vjp(f, x); pullback(v).")
-refuse("torch.func.grad_and_value", "jax.value_and_grad gives the value first: exchange the two where they are read.")
+@rule(
+    "torch.autograd.functional.vjp(func, inputs, v=None, create_graph=False, strict=False)",
+    jax="vector_jacobian_product(f, x, v)",
+    ignore=["strict"],
+    result="unknown",
+)
+def product_of_vector(call: Call) -> Piece:
+    given = ", {v}" if call.given("v") else ""
+    return _detached(call, f"vector_jacobian_product({{func}}, {{inputs}}{given})")
+
+
+# Modules as functions of their arrays ---------------------------------------------------------------------------
+
+LOST = "A call that changes the module's state (running statistics, dropout's keys) raises: call eval() before it."
+trait(Trait.BY_NAME, "torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+trait(Trait.BY_NAME, "torch.func.stack_module_state")
+
+
+def _forward(call: Call) -> Fact:
+    """What the module gives."""
+    module = call["module"].fact
+    forward = module.cls.info.method("forward") if isinstance(module, Instance) else None
+    return forward.returns if forward is not None and forward.returns is not None else Tensor(sure=False)
+
+
+@rule(
+    "torch.func.functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True,"
+    " strict=False)",
+    jax="functional_call(module, arrays, args)",
+    aliases=["torch.nn.utils.stateless.functional_call"],
+    fidelity=CLOSE,
+    note=LOST,
+    result=_forward,
+)
+def functional_call(call: Call) -> Piece | Refusal:
+    if call.given("strict") or call.given("tie_weights"):
+        return call.refuse("the helper takes any of the names, and keeps shared arrays shared: leave both out")
+    given = ", {args}" if call.given("args") else ""
+    return call.emit(f"functional_call({{module}}, {{parameter_and_buffer_dicts}}{given}, kwargs={{kwargs?}})")
+
+
 refuse("torch.func.functionalize", "JAX arrays can't be written, so that functions are functional already.")
-refuse("torch.func.stack_module_state", "Make the modules by nnx.vmap over their constructor, with split rngs.")
+Row(
+    "torch.func.stack_module_state(models)",
+    "stack_module_state({models})",
+    result=lambda call: Tuple((ListOf(Tensor(), STR), ListOf(Tensor(), STR))),
+)
 refuse("torch.func.replace_all_batch_norm_modules_", "Under jax.vmap batch norm works: give it axis_name instead.")
 refuse("torch.func.*", "An inner function of torch.func: see jax.vmap, jax.jvp and jax.vjp.")

@@ -40,26 +40,31 @@ class Place(NamedTuple):
         array = getattr(self.layer, self.key)[...]
         return array.transpose(array.ndim - 1, array.ndim - 2, *range(array.ndim - 2)) if self.is_kernel else array
 
+    def laid_out(self, array: Any) -> Any:
+        """An array of PyTorch's layout in that of the place."""
+        return array.transpose(*range(2, array.ndim), 1, 0) if self.is_kernel else array
+
     def write(self, array: Any) -> None:
         """Sets the array from PyTorch's layout."""
         variable = getattr(self.layer, self.key)
-        if self.is_kernel:
-            array = array.transpose(*range(2, array.ndim), 1, 0)
-        variable.set_value(jnp.array(array, variable[...].dtype))
+        variable.set_value(jnp.array(self.laid_out(array), variable[...].dtype))
 
 
-def saved_places(module: nnx.Pytree, prefix: str = "") -> Iterator[tuple[str, Place]]:
-    """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts."""
+def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
+    """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts.
+
+    With `every`, also of the buffers that it doesn't save.
+    """
     held = {str(key): value for key, value in vars(module).items() if not str(key).startswith("_pytree__")}
     own = {key: value for key, value in held.items() if isinstance(value, nnx.Variable)}
     renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
     for key in sorted(own, key=lambda key: (not isinstance(own[key], nnx.Param), not (renamed and key in TORCH_NAMES))):
-        if not isinstance(own[key], nnx.RngState) and own[key].get_metadata("persistent", True):
+        if not isinstance(own[key], nnx.RngState) and (every or own[key].get_metadata("persistent", True)):
             yield prefix + (TORCH_NAMES.get(key, key) if renamed else key), Place(module, key)
     for key, part in held.items():
         if isinstance(part, nnx.Pytree) and not isinstance(part, nnx.Variable | nnx.Rngs | nnx.RngStream):
             unnamed = isinstance(module, nnx.Sequential) and key == "layers"
-            yield from saved_places(part, prefix if unnamed else f"{prefix}{key}.")
+            yield from saved_places(part, prefix if unnamed else f"{prefix}{key}.", every)
 
 
 class StateDict(MutableMapping[str, Any]):

@@ -45,6 +45,21 @@ FORMS = [
         "u",
     ),
     (
+        "torch.func.grad_and_value(lambda t: (t * t * t).sum())(u)[0]",
+        "grad_and_value(lambda t: (t * t * t).sum())(u)[0]",
+        "u",
+    ),
+    (
+        "torch.autograd.functional.vjp(lambda t: t * t, u, u, create_graph=True)[1]",
+        "vector_jacobian_product(lambda t: t * t, u, u)[1]",
+        "u",
+    ),
+    (
+        "torch.autograd.functional.vjp(lambda t, s: (t * s).sum(), (u, u), create_graph=True)[1][0]",
+        "vector_jacobian_product(lambda t, s: (t * s).sum(), (u, u))[1][0]",
+        "u",
+    ),
+    (
         "torch.func.vmap(lambda t, s: t * s, in_dims=(1, None), out_dims=1)(a, 2.0)",
         "jax.vmap(lambda t, s: t * s, in_axes=(1, None), out_axes=1)(a, 2.0)",
         "a",
@@ -53,9 +68,7 @@ FORMS = [
 REFUSED = [
     ("torch.vmap(lambda t: t, randomness='different')(a)", "split the keys", "a"),
     ("torch.vmap(lambda t: t, chunk_size=2)(a)", "jax.lax.map", "a"),
-    ("torch.func.grad_and_value(lambda t: t.sum())(a)", "the value first", "a"),
     ("torch.while_loop(lambda state: state.sum() < 3, lambda state: (state + 1,), (a,))", "as one value", "a"),
-    ("torch.autograd.functional.vjp(lambda t: t * t, a, a)", "a function of v", "a"),
     ("torch.autograd.functional.jacobian(lambda t: t * t, d)", "one tensor or a tuple", "a"),
 ]
 

@@ -65,6 +65,26 @@ class Comprehensions:
             piece = self.copier.generic(node)
         return Piece(re.sub(rf"\s+if {_ALWAYS}\b", "", piece.text), piece.precedence)
 
+    def dict_of_arrays(self, node: ast.DictComp) -> Piece | None:
+        """A comprehension over a dict of a module's arrays; its order stays through JAX, which sorts plain dicts."""
+        match node:
+            case ast.DictComp(key=key, value=value, generators=[ast.comprehension(target, walked, ifs=[])]):
+                if walked not in self.ctx.inference.state.named_arrays:
+                    return None
+            case _:
+                return None
+        with not_hoistable(self.ctx):
+            pairs = self.renderer.render(walked).text
+            name, array = self.renderer.render(key).text, self.renderer.render(value).text
+        match target:
+            case ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]) if name == first:
+                if array == second:
+                    return Piece(pairs.removesuffix(".items()"))
+                if array == f"lax.stop_gradient({second})":
+                    return Piece(f"lax.stop_gradient({pairs.removesuffix('.items()')})")
+        made = self.renderer.need("OrderedDict")
+        return Piece(f"{made}(({name}, {array}) for {ast.unparse(target)} in {pairs})")
+
     def _always_trained(self, node: ast.expr) -> bool:
         """``p.requires_grad`` of a module's parameter, in a file that freezes none."""
         if not isinstance(node, ast.Attribute) or node.attr != "requires_grad" or self.ctx.inference.freezes:

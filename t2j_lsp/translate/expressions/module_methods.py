@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import is_dtype
@@ -52,6 +53,8 @@ _REFUSED_OF_LAYERS = {
 """The same of methods that layers have and other modules have not."""
 FIRST = Gate(words=frozenset({"next"}))
 """A call for the first of a module's parameters."""
+DICTS = Gate(words=NAMED)
+"""A dict of a module's arrays."""
 
 
 class ModuleMethods:
@@ -68,6 +71,8 @@ class ModuleMethods:
         receiver = self.renderer.render(func.value)
         if name in ADDING:
             report_unknown_makers(self.ctx, node.args[-1:])
+        if node in self.ctx.inference.state.named_arrays:
+            return self._named_arrays(node, name, receiver.text)
         if name in WALKING and order_matters(self.ctx.inference, node):
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")
@@ -198,6 +203,17 @@ class ModuleMethods:
             ) if is_module(self.ctx.fact(owner)):
                 return Piece(f"{self.renderer.render(inner).text}[0]")
         return None
+
+    def _named_arrays(self, node: ast.Call, name: str, module: str) -> Piece:
+        """The dict of a module's arrays, or its items where they are walked over."""
+        parameters = "" if name == "named_parameters" else ", parameters=False"
+        made = f"{self.renderer.need('named_arrays')}({module}{parameters})"
+        return Piece(made if is_dict(self.ctx.source.parents.get(node)) else f"{made}.items()")
+
+    def dict_of_arrays(self, node: ast.Call) -> Piece | None:
+        """``dict(model.named_parameters())`` where that is a dict of arrays already."""
+        alone = is_dict(node) and node.args[0] in self.ctx.inference.state.named_arrays
+        return self.renderer.render(node.args[0]) if alone else None
 
     def _named(self, node: ast.Call, module: str, name: str) -> Piece:
         """Pairs of a name and a module or parameter."""

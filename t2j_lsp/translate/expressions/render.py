@@ -47,7 +47,7 @@ from .handlers import ExpressionRenderer
 from .in_place import InPlace
 from .layers import Layers
 from .library_objects import LibraryObjects
-from .module_methods import FIRST, ModuleMethods
+from .module_methods import DICTS, FIRST, ModuleMethods
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
@@ -88,7 +88,11 @@ class Renderer:
             ast.Lambda: lambda: (self.comprehensions.function,),
             ast.ListComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
             ast.SetComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
-            ast.DictComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
+            ast.DictComp: lambda: (
+                self.operators.filtered,
+                self.comprehensions.dict_of_arrays,
+                self.comprehensions.comprehension,
+            ),
             ast.GeneratorExp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
             ast.JoinedStr: lambda: (self.comprehensions.fstring,),
         }
@@ -104,10 +108,11 @@ class Renderer:
         has = self.ctx.inference.has
         known: tuple[Handler, ...] = (self.operators.known,) if has(KNOWN) else ()
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
+        dicts: tuple[Handler, ...] = (self.methods.dict_of_arrays,) if has(DICTS) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name, self.objects.member) if has(BY_NAME) else ()
         asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
         last = (self.functions.partial, self.calls.call) if has(PARTIAL) else (self.calls.call,)
-        return (*known, *first, *named, *asked, *last)
+        return (*known, *first, *dicts, *named, *asked, *last)
 
     def _name(self, node: ast.Name) -> Piece | None:
         """A name that is read, where it is known for a library's object or a function."""

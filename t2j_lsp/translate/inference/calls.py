@@ -30,6 +30,7 @@ from t2j_lsp.translate.rule.facts import (
     Qual,
     Shape,
     Tensor,
+    Transformed,
     Tuple,
     is_module,
     is_module_class,
@@ -112,6 +113,10 @@ class CallFacts:
                 return result
             case Layer():
                 return self._layer_call(function, node, arguments)
+            case Transformed():
+                if isinstance(function.function, Function):
+                    self.state.note_call(function.function.info, [*arguments, *named])
+                return function.result(arguments)
             case Instance():
                 if function.cls.info.is_module:
                     if arguments:

@@ -37,6 +37,7 @@ from .gates import Gate
 from .inner_scopes import InnerScopes
 from .methods import Methods
 from .module_methods import ModuleMethodFacts
+from .named_arrays import NAMED, named_arrays
 from .narrowing import Narrowing
 from .operators import OperatorFacts
 from .settings import ReadSettings, read_settings
@@ -208,6 +209,8 @@ class Inference:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
         if not (KEYS | SPEED).isdisjoint(self.source.words):
             self.factory_dicts = mark_factory_keywords(self.source.tree)
+        if not NAMED.isdisjoint(self.source.words):
+            self.state.named_arrays = named_arrays(self.source)
         self.state.imports_torch = self.source.computes_with_torch
         parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies

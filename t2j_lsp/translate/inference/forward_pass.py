@@ -115,6 +115,8 @@ class State:
     classes: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
     functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
     imports_torch: bool = False
+    named_arrays: frozenset[ast.Call] = frozenset()
+    """Walks over a module's named parameters that make a dict of arrays."""
     indexed: set[ast.Call] = field(default_factory=set)
     """Constructor calls of containers that are indexed, measured or iterated."""
     indexes_any: bool = False

@@ -38,6 +38,8 @@ class ModuleMethodFacts:
     def method(self, owner: Fact, name: str, arguments: list[Fact], node: ast.Call) -> Fact:
         if name in ("parameters", "buffers"):
             return ListOf(Tensor(variable=True, any_layout=True))
+        if node in self.state.named_arrays:
+            return ListOf(Tuple((STR, Tensor())))
         if name in ("named_parameters", "named_buffers"):
             return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
         if name == "children" and layer_names(owner):

@@ -117,6 +117,30 @@ class Partial(Fact):
 
 
 @dataclass(frozen=True)
+class Transformed(Fact):
+    """A function that a library made of ``function``, as a gradient of it or one over a batch."""
+
+    function: Fact
+    like: int | None = None
+    """The position of the argument of whose kind its values are, as a gradient's are; None where that isn't known."""
+    with_value: bool = False
+    """Whether its values are pairs of such a one and of what ``function`` gives."""
+
+    def result(self, arguments: list[Fact]) -> Fact:
+        """What is known of its value, given what is known of the arguments."""
+        if self.like is None or self.like >= len(arguments):
+            return UNKNOWN
+        match arguments[self.like]:
+            case Tensor(dtype=dtype):
+                value: Fact = Tensor(dtype=dtype)
+            case ListOf(item=Tensor(dtype=dtype), keys=keys):
+                value = ListOf(Tensor(dtype=dtype), keys)
+            case _:
+                return UNKNOWN
+        return Tuple((value, Tensor())) if self.with_value else value
+
+
+@dataclass(frozen=True)
 class Instance(Fact):
     """An instance of a class of the file."""
 

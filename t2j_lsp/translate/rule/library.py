@@ -105,6 +105,7 @@ class Trait(Enum):
     KEPT_METHODS = "a class whose methods stay as they are called, but for those that have a rule"
     TAKES_ARRAYS = "a method of some object that takes arrays, and no Variables"
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
+    BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
     ONES = "a call that makes a tensor of ones"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"

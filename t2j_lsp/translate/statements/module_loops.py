@@ -27,6 +27,8 @@ class ModuleLoops:
         call = node.iter
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
             return False
+        if call in self.ctx.inference.state.named_arrays:
+            return False  # as any loop over the items of a dict
         kind = call.func.attr.removeprefix("named_")
         named = kind != call.func.attr
         owner_fact = self.ctx.fact(call.func.value)

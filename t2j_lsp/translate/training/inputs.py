@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from t2j_lsp.symbols import ancestors
@@ -90,19 +90,30 @@ class Inputs:
         """The variables that something else than some parts of the code gives a value."""
         moved = {node for part in parts for node in ast.walk(part)}
         scope = self.scope.function.node if self.scope.function is not None else self.ctx.source.tree
-        names: set[str] = set()
-        for node in ast.walk(scope):
-            if node in moved:
+        return set(self._given_in(scope, moved, frozenset()))
+
+    def _given_in(self, node: ast.AST, moved: set[ast.AST], inner: frozenset[str]) -> Iterator[str]:
+        """The variables that get a value inside ``node``; ``inner`` are names of functions in it, which are others."""
+        for child in ast.iter_child_nodes(node):
+            if child in moved:
                 continue
-            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                names.add(self.flow.variable(node) or "")
-            elif isinstance(node, ast.arg):
-                names.add(node.arg)
-            elif isinstance(node, ast.alias):
-                names.add(node.asname or node.name.partition(".")[0])
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.add(node.name)
-        return names
+            own = inner
+            match child:
+                case ast.Name() | ast.Attribute() if not isinstance(child.ctx, ast.Load):
+                    given = self.flow.variable(child) or ""
+                case ast.arg(arg=given):
+                    pass
+                case ast.alias():
+                    given = child.asname or child.name.partition(".")[0]
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    given, own = child.name, inner | self.ctx.source.symbols.bound(child)
+                case ast.ClassDef():
+                    given = child.name
+                case _:
+                    given = ""
+            if given and given not in inner:
+                yield given
+            yield from self._given_in(child, moved, own)
 
     def optimizer(self, text: str) -> Input:
         """The optimizer as a parameter of the step."""

@@ -23,6 +23,7 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Shape,
     Tensor,
+    Transformed,
     Tuple,
     is_module,
 )
@@ -173,6 +174,8 @@ class Jittable:
                 return f"it builds a {fact.name}" if fact.info.is_module else None
             case Layer():
                 return None
+            case Transformed():
+                return self._transformed(fact, text)
             case Instance() if fact.cls.info.is_module:
                 return self._module_problem(fact.cls.info)
         if is_module(fact):
@@ -182,6 +185,18 @@ class Jittable:
         if isinstance(node.func, ast.Attribute):
             return self._method(node.func, text) if not _asks_gradient(node) else None
         return f"it calls {text}"
+
+    def _transformed(self, made: Transformed, text: str) -> str | None:
+        """A call of what a library made of a function: a gradient of it, or one over a batch."""
+        match made.function:
+            case Function(info=info):
+                return self.function_problem(info)
+            case Transformed() as inner:
+                return self._transformed(inner, text)
+            case Layer():
+                return None
+            case _:
+                return f"it calls {text}"
 
     def _module_problem(self, info: ClassInfo) -> str | None:
         """What a module does when it is called that a compiled step would do once."""

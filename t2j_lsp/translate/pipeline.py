@@ -177,6 +177,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     _keep_comments(context.edits)
     own = frozenset(context.edits.made)
     imports, _, copied = edit_imports(context, read, needs, output if lines is None else None)
+    if known.size > before:
+        return None
     code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []

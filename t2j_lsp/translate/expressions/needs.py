@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from t2j_lsp.symbols import Comprehension, Scope, scopes_around
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.source.folding.agreements import without_agreed
 from t2j_lsp.translate.source.folding.present import defines
+from t2j_lsp.translate.source.folding.uses import Agreed
 from t2j_lsp.translate.source.helpers import Helper, helper_names
 
 from .context import Context
@@ -53,10 +56,14 @@ class Known:
     """Statements whose train step turned out not to be one, and why."""
     untouched: set[ast.AST] = field(default_factory=set)
     """Functions that turned out to stay PyTorch, which take none."""
+    agreed: Agreed | None = None
+    """Arguments of helpers that all calls agree on, and don't pass; None before it was asked."""
+    agreements: int = 0
+    """How often it turned out that calls agree, or don't after all."""
 
     @property
     def size(self) -> int:
-        return len(self.renames) + len(self.drawing) + len(self.left) + len(self.untouched)
+        return len(self.renames) + len(self.drawing) + len(self.left) + len(self.untouched) + self.agreements
 
 
 @dataclass
@@ -90,6 +97,11 @@ class NeededNames:
             for name in (helper.name, *map(bound_by, helper.imports)):
                 if name not in self.renames and taken(name, (), ctx):
                     self.renames[name] = free_name(name, ctx)
+
+    def shortened(self, piece: Piece) -> Piece:
+        """A piece whose calls of helpers pass nothing that all calls of the file agree on."""
+        agreed = self.known.agreed
+        return replace(piece, text=without_agreed(piece.text, agreed, self.renames)) if agreed else piece
 
     def text(self, name: str) -> str:
         """A dotted name as it must be written here."""

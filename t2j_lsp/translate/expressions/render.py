@@ -211,6 +211,8 @@ class Renderer:
             if node in self.ctx.plan.layout.natural or node in self.ctx.plan.layout.wanted:
                 moved = self.ctx.plan.layout.wrap(node, done.text, self.need("jnp"))
                 done = Piece(moved) if moved is not None else done
+            if isinstance(node, ast.Call):
+                done = self.needs.shortened(done)
             self.rendered[node] = done
         return done
 

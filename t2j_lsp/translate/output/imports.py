@@ -7,6 +7,8 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
@@ -14,12 +16,14 @@ from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_con
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, told
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
     without_annotations,
     without_idle_annotations,
 )
 from t2j_lsp.translate.source.folding.specialise import specialised
+from t2j_lsp.translate.source.folding.uses import NOTHING_AGREED
 from t2j_lsp.translate.source.helpers import HEADER, Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
@@ -69,7 +73,8 @@ def edit_imports(
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
             asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
-            everything = specialised(everything, output.tree, needs.renames, wanted, asked, elsewhere)
+            cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
+            everything = _agreed(cut, output.tree, wanted, needs)
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
@@ -92,6 +97,20 @@ def edit_imports(
     if text:
         _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs, output)
     return ordered, named, everything
+
+
+def _agreed(cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:
+    """The helpers, cut to what all calls agree on too; where that only shows here, the calls are written anew."""
+    known, written = needs.known, {name: needs.renames.get(name, name) for name in wanted}
+    if known.agreed is None:
+        known.agreed = agreements(cut, user, written)
+        known.agreements += bool(known.agreed)
+        return cut(known.agreed)
+    copied = cut(known.agreed)
+    if known.agreed and not hold(known.agreed, copied, user, written):
+        known.agreed = NOTHING_AGREED
+        known.agreements += 1
+    return [replace(h, text=told(h.text, known.agreed[h.name])) if h.name in known.agreed else h for h in copied]
 
 
 def _annotated_like(copied: list[Helper], source: Source) -> list[Helper]:

@@ -44,7 +44,8 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
         passed = [(call, call.argument(place, name)) for call in calls]
         if any(value is not None and call.home is None for call, value in passed):
             continue
-        values = [value if value is not None else otherwise.get(name) for _, value in passed] or [otherwise.get(name)]
+        default = otherwise.get(name)
+        values = [value if value is not None else call.agreed.get(name, default) for call, value in passed] or [default]
         literals = {literal(v) if v is not None and is_literal(v) else None for v in values}
         if len(literals) == 1 and None not in literals:
             constants.append((name, literals.pop() or ""))

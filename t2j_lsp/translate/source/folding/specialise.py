@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
@@ -25,7 +25,7 @@ from .joining import joined
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
-from .uses import HelperUses, Index, UseFinder
+from .uses import NOTHING_AGREED, Agreed, HelperUses, Index, UseFinder
 from .variables import without_idle_variables
 
 MOST_ROUNDS = 40
@@ -39,12 +39,14 @@ def specialised(
     named: set[str],
     asked: frozenset[str] | None = None,
     elsewhere: frozenset[str] = frozenset(),
+    agreed: Agreed = NOTHING_AGREED,
 ) -> list[Helper]:
     """The helpers that the output ``user`` still needs, each before those that need it, with what it needs of them.
 
     ``named`` are those whose names the output means; others may be variables of the user's. ``asked`` are the methods
     that the code may call of a Sequential; without it, those that it calls of anything. ``elsewhere`` are names
-    by which other files may ask what this one hands them.
+    by which other files may ask what this one hands them. ``agreed`` are arguments that the user's calls don't pass,
+    or need not (`agreements.py`).
     """
     written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
     index = Index({None: user})
@@ -52,10 +54,10 @@ def specialised(
     if index.is_program:
         index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
-    key = (tuple(texts.items()), _asked(texts, index, written))
+    key = (tuple(texts.items()), _asked(texts, index, written, agreed))
     known = _known.get(key)
     if known is None:
-        cut = _cut(texts, index, written, named)
+        cut = _cut(texts, _User(index, written, agreed), named)
         known = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:
@@ -80,7 +82,20 @@ _known: dict[Hashable, dict[str, str]] = {}
 """Helpers that were cut, by what was asked of them."""
 
 
-def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str]) -> Hashable:
+@dataclass(frozen=True)
+class _User:
+    """The user's code, what it calls the helpers, and the arguments on which all of its calls agree."""
+
+    index: Index
+    written: Mapping[str, str]
+    agreed: Agreed
+
+    def uses_of(self, texts: Mapping[str, str]) -> UseFinder:
+        definitions = {name: definition(text) for name, text in texts.items()}
+        return UseFinder(self.index, definitions, self.written, self.agreed)
+
+
+def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], agreed: Agreed) -> Hashable:
     """All that the user's code says of what it uses of helpers: from the same, the same comes out."""
     finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
     asked = tuple(
@@ -102,6 +117,7 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str]) ->
         *(frozenset(own & names) for names in (user.words, user.stored, user.keywords)),
         user.is_program,
         _containers(user),
+        tuple(sorted(agreed.items())),
     )
 
 
@@ -110,39 +126,39 @@ def _containers(user: Index) -> Hashable:
     return None if asked is None else (LIST_METHODS | READING_METHODS) & asked
 
 
-def _cut(texts: dict[str, str], user: Index, written: Mapping[str, str], named: set[str]) -> dict[str, str]:
+def _cut(texts: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:
     for name, text in texts.items():
         # A class that only those make who are given one: if nobody else does, nobody has any.
         asks = re.compile(rf"isinstance\([^()]*\b{name}\b")
         if name not in named and isinstance(definition(text), ast.ClassDef) and any(map(asks.search, texts.values())):
             without = {other: without_instances(text, name) for other, text in texts.items()}
-            without = _settled(without, user, written, named)
+            without = _settled(without, user, named)
             if name not in without:
                 return without
-    return _settled(texts, user, written, named)
+    return _settled(texts, user, named)
 
 
-def _settled(before: dict[str, str], user: Index, written: Mapping[str, str], named: set[str]) -> dict[str, str]:
+def _settled(before: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:
     """The texts after as many rounds as change anything."""
     for _ in range(MOST_ROUNDS):
-        texts = _without_unused(_round(dict(before), user, written), named)
+        texts = _without_unused(_round(dict(before), user), named)
         if texts == before:
             break
         before = texts
     return before
 
 
-def _round(texts: dict[str, str], user: Index, written: Mapping[str, str]) -> dict[str, str]:
-    finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
+def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
+    finder = user.uses_of(texts)
     for name, uses in finder.uses.items():
         node = definition(texts[name])
         if isinstance(node, ast.FunctionDef):
             _fold_function(texts, name, node, uses)
-    fold_classes(texts, finder, user)
+    fold_classes(texts, finder, user.index)
     pure = pure_functions(texts)
     texts = {name: folded(unrolled(evaluated(text, pure)), ()) for name, text in texts.items()}
     texts = {name: without_idle_variables(text) for name, text in texts.items()}
-    finder = UseFinder(user, {name: definition(text) for name, text in texts.items()}, written)
+    finder = user.uses_of(texts)
     for name, uses in finder.uses.items():
         _move_in(texts, name, uses)
     for name in list(texts):

@@ -10,6 +10,7 @@ import ast
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
@@ -18,6 +19,9 @@ from .definitions import bound_in
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, str]
 """Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
+Agreed = Mapping[str, tuple[tuple[str, str], ...]]
+"""Parameters of helpers, and the literals that all of the user's calls pass for them."""
+NOTHING_AGREED: Agreed = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,13 @@ class HelperCall:
     node: ast.Call
     home: str | None
     """The helper that the call stands in; None in the user's code."""
+    agreed: Mapping[str, ast.expr] = field(default_factory=dict)
+    """Arguments that all calls in the user's code agree on: none of them passes these."""
 
     def argument(self, index: int | None, name: str) -> ast.expr | None:
         """What the call passes for a parameter, by its place or by its name."""
+        if name in self.agreed:
+            return None
         if index is not None and index < len(self.node.args):
             return self.node.args[index]
         return next((k.value for k in self.node.keywords if k.arg == name), None)
@@ -57,6 +65,8 @@ class HelperUses:
     """The homes of whatever reads its name."""
     checked: bool = False
     """Whether ``isinstance`` asks for it."""
+    agreed: Mapping[str, ast.expr] = field(default_factory=dict)
+    """Arguments that all calls in the user's code agree on."""
 
     @property
     def own(self) -> bool:
@@ -147,7 +157,9 @@ class Index:
 class UseFinder:
     """Finds the uses of helpers in the user's code and in the helpers' own."""
 
-    def __init__(self, user: Index, helpers: Mapping[str, ast.stmt], written: Mapping[str, str]) -> None:
+    def __init__(
+        self, user: Index, helpers: Mapping[str, ast.stmt], written: Mapping[str, str], agreed: Agreed = NOTHING_AGREED
+    ) -> None:
         """``written`` has what the user's code calls the helpers that it names."""
         trees: dict[str | None, ast.AST] = dict(helpers.items())
         own = Index(trees)
@@ -155,7 +167,7 @@ class UseFinder:
         self.indexes = (user, own)
         self.parents = ChainMap(own.parents, user.parents)
         self.homes = ChainMap(own.homes, user.homes)
-        self.uses = {name: HelperUses() for name in helpers}
+        self.uses = {name: HelperUses(agreed=_parsed(agreed.get(name, ()))) for name in helpers}
         self._reach: dict[str, set[Place] | None] | None = None
         for name in helpers:
             named = user.of_module(written[name]) if name in written else []
@@ -181,17 +193,19 @@ class UseFinder:
         parent = self.parents.get(node)
         match parent:
             case ast.Call() if parent.func is node:
-                call = HelperCall(parent, self.homes[node])
+                home = self.homes[node]
+                call = HelperCall(parent, home, uses.agreed) if home is None else HelperCall(parent, home)
                 uses.calls.append(call)
                 uses.known &= call.is_plain
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass")):
                 uses.checked = True
             case ast.Call(func=ast.Name(id="super")):
                 pass
-            case ast.Call() if _is_partial(parent) and parent.args[0] is node and len(parent.args) == 1:
+            case ast.Call() if is_partial(parent) and parent.args[0] is node and len(parent.args) == 1:
                 if any(k.arg is None for k in parent.keywords):
                     yield None
-                uses.bound |= {k.arg for k in parent.keywords if k.arg is not None}
+                agreed = uses.agreed if self.homes[node] is None else ()
+                uses.bound |= {k.arg for k in parent.keywords if k.arg is not None and k.arg not in agreed}
                 yield from self._flow(uses, parent)
             case ast.Call():
                 yield from self._passed(parent, node)
@@ -313,6 +327,10 @@ def runs(tree: ast.Module) -> bool:
     )
 
 
+def _parsed(constants: Iterable[tuple[str, str]]) -> dict[str, ast.expr]:
+    return {name: ast.parse(text, mode="eval").body for name, text in constants}
+
+
 def _called_name(func: ast.expr) -> str | None:
     """The name of the function that a call runs: ``f(x)``, or ``nnx.value_and_grad(f)(x)``, which hands all on."""
     match func:
@@ -328,7 +346,7 @@ _TRANSFORMATIONS = frozenset(
 )
 
 
-def _is_partial(call: ast.Call) -> bool:
+def is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("functools.partial", "partial", "jax.tree_util.Partial") and bool(call.args)
 
 

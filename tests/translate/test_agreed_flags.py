@@ -1,0 +1,116 @@
+"""Flags that all calls of a file pass alike go from the calls into the helper; where one call differs, all stay."""
+
+from __future__ import annotations
+
+import ast
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+from t2j_lsp.translate.source.folding.agreements import told, without_agreed
+
+from .side_by_side import compare, randomized, sides
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
+NET = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {}\n\n"
+NET += "    def forward(self, x):\n        return {}\n"
+SUM = "def f(x, y):\n    return F.kl_div(x, y, reduction='batchmean')\n"
+
+AGREED = {
+    "an order of axes": (
+        NET.format("self.attend = nn.MultiheadAttention(4, 2, batch_first=True)", "self.attend(x, x, x)[0]"),
+        "MultiheadAttention(4, 2, rngs=rngs)",
+        (2, 3, 4),
+    ),
+    "a mode and None": (
+        NET.format("self.up = nn.Upsample(scale_factor=2, mode='bilinear', align_corners=True)", "self.up(x)"),
+        "Upsample(scale_factor=2)",
+        (1, 2, 3, 4),
+    ),
+    "directions": (
+        NET.format("self.rnn = nn.LSTM(4, 5, bidirectional=True)", "self.rnn(x)[0]"),
+        "LSTM(4, 5, rngs=rngs)",
+        (3, 2, 4),
+    ),
+    "every call of two": (
+        NET.format("self.scale = 2", "up(x) + F.interpolate(x + 1, scale_factor=2, mode='bicubic')")
+        + "\n\ndef up(x):\n    return F.interpolate(x, scale_factor=2, mode='bicubic')\n",
+        "interpolate(x, scale_factor=2)",
+        (1, 2, 3, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_what_all_calls_say_is_in_the_helper_and_in_no_call(name: str) -> None:
+    source, call, shape = AGREED[name]
+    both = sides(HEAD + source, f"agreed_{list(AGREED).index(name)}")
+    assert not both.gaps() and call in both.translation.code
+    with jax.enable_x64(True):
+        made = both.jax.Net(rngs=nnx.Rngs(0))
+        compare(randomized(both.torch.Net()), made, [np.random.default_rng(0).normal(size=shape)])
+
+
+KEPT = {
+    "calls that differ": SUM + "\n\ndef g(x, y):\n    return F.kl_div(x, y)\n",
+    "a value that is computed": "def f(x, y, how):\n    return F.kl_div(x, y, reduction='sum' if how else 'mean')\n",
+    "a function that is handed on": SUM + "\n\nlosses = [F.kl_div]\n",
+    "a call by another name": SUM + "\n\nloss = F.kl_div\n\n\ndef g(x, y):\n    return loss(x, y)\n",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_where_a_call_may_differ_the_flag_stays(name: str) -> None:
+    code = convert(HEAD + KEPT[name]).code
+    helper = next(s for s in ast.parse(code).body if isinstance(s, ast.FunctionDef) and s.name == "kl_div")
+    assert "reduction" in [a.arg for a in helper.args.args]
+    assert "reduction=" in code.partition("# PyTorch behaviour")[0]
+
+
+def test_a_number_is_no_flag() -> None:
+    source = NET.format("self.rnn = nn.LSTM(4, 5, num_layers=2)", "self.rnn(x)[0]")
+    assert "LSTM(4, 5, num_layers=2, rngs=rngs)" in convert(HEAD + source).code
+
+
+def test_a_flag_that_cuts_nothing_stays_where_it_is() -> None:
+    source = NET.format("self.rnn = nn.GRU(4, 5, batch_first=True)", "self.rnn(x)[0]")
+    assert "GRU(4, 5, batch_first=True, rngs=rngs)" in convert(HEAD + source).code
+
+
+def test_whole_helpers_are_called_with_every_flag() -> None:
+    assert 'reduction="batchmean"' in convert(HEAD + SUM, helpers="import").code.replace("'", '"')
+
+
+def test_a_partial_that_binds_nothing_any_more_is_its_function() -> None:
+    code = convert(HEAD + "loss = nn.KLDivLoss(reduction='batchmean')\n\n\ndef f(x, y):\n    return loss(x, y)\n").code
+    assert "loss = kl_div\n" in code and "functools" not in code
+
+
+def test_what_is_converted_later_does_not_use_a_helper_that_was_cut_otherwise() -> None:
+    converted = convert(HEAD + SUM).code
+    more = converted + "\n\nimport torch.nn.functional as F\n\n\ndef g(x, y):\n    return F.kl_div(x, y)\n"
+    code = convert(more).code
+    assert "return kl_div_(x, y)" in code and code.count("def kl_div") == 2
+
+
+def test_a_helper_says_what_was_agreed() -> None:
+    text = 'def f(x):\n    """One thing."""\n    return x\n'
+    assert told(text, (("flag", "True"),)) == text.replace("thing.", "thing. Here `flag=True`.")
+    long = text.replace("thing", "thing" * 25)
+    assert ast.get_docstring(ast.parse(told(long, (("flag", "True"),))).body[0]) == (  # type: ignore[arg-type]
+        f"One {'thing' * 25}.\n\nHere `flag=True`."
+    )
+    bare = "def f(x):\n    return x\n"
+    assert told(bare, (("flag", "True"),)) == bare
+
+
+def test_only_calls_of_the_helper_lose_the_argument() -> None:
+    agreed = {"f": (("flag", "True"),)}
+    assert without_agreed("f(x, flag=True) + g(x, flag=True)", agreed, {}) == "f(x) + g(x, flag=True)"
+    assert without_agreed("f_(x, flag=True)", agreed, {"f": "f_"}) == "f_(x)"
+    assert without_agreed("functools.partial(f, flag=True)", agreed, {}) == "f"
+    assert without_agreed("functools.partial(f, a=1, flag=True)", agreed, {}) == "functools.partial(f, a=1)"
+    assert without_agreed("functools.partial(g, flag=True)", agreed, {}) == "functools.partial(g, flag=True)"

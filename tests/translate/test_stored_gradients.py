@@ -145,3 +145,83 @@ def step():
 """
     reasons = [gap.reason for gap in translate(HEAD + step).gaps]
     assert any("bound outside of the function" in reason for reason in reasons)
+
+
+FUNCTIONS = {
+    "of a list at the place": ("""
+        def sgd(params, lr, size):
+            with torch.no_grad():
+                for param in params:
+                    param -= lr * param.grad / size
+                    param.grad.zero_()
+
+
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.sum().backward()
+            sgd([w, b], 0.3, 2)
+            losses.append(loss.item())
+    """, "w, b = sgd(grads, [w, b], 0.3, 2)"),
+    "of a list with a name": ("""
+        @torch.no_grad()
+        def descend(rate: float, tensors) -> None:
+            "One step."
+            for t in tensors:
+                if t.grad is not None:
+                    t.sub_(t.grad, alpha=rate)
+                t.grad = None
+
+
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.backward()
+            descend(0.2, tensors=params)
+            losses.append(loss.item())
+    """, "w, b = params = descend(grads, 0.2, tensors=params)"),
+    "that leaves the gradients to others": ("""
+        def update(tensors, lr=0.1):
+            for t in tensors:
+                t.data -= lr * t.grad
+
+
+        for i in range(5):
+            w.grad = None
+            b.grad = None
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.backward()
+            update([w, b])
+            losses.append(loss.item())
+    """, "w, b = update([w_grad, b_grad], [w, b])"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_that_change_tensors_return_them(name: str) -> None:
+    text, call = FUNCTIONS[name]
+    found = sides(HEAD + textwrap.dedent(text), f"update_{len(name)}")
+    assert not found.gaps()
+    assert call in found.translation.code
+    assert found.jax.losses[-1] < found.jax.losses[0]
+    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    np.testing.assert_allclose(found.jax.w, found.torch.w.detach().numpy(), rtol=1e-5)
+    if "params" in call:
+        np.testing.assert_allclose(found.jax.params[0], found.torch.params[0].detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("losses.append", "sgd([w, b], 0.1, 2)\n    losses.append"),  # called twice
+        ("param.grad.zero_()", "param.grad.zero_()\n        print(1)"),  # does something else
+        ("sgd([w, b], 0.3, 2)", "step = sgd\n    step([w, b], 0.3, 2)"),
+        ("for i in", "held = w\nfor i in"),
+        ("for i in", "held = [w]\nprint(held)\nfor i in"),
+        ("param.grad / size", "param.grad.norm()"),
+        ("            param.grad.zero_()\n", ""),  # gradients add up
+    ],
+)
+def test_other_functions_that_change_tensors_stay(old: str, new: str) -> None:
+    text = textwrap.dedent(FUNCTIONS["of a list at the place"][0])
+    assert old in text
+    head = HEAD.replace("params = [w, b]\n", "")
+    assert not translate(head + text).gaps and translate(head + text.replace(old, new)).gaps

@@ -18,7 +18,6 @@ GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
     "hooks_features": "carry no hooks",
-    "raw_tensors": "instead of storing them",
     "reinforce": "carry no gradient in JAX",
     "xor_lines": "order",
 }

@@ -218,8 +218,9 @@ class _ScopePlan:
         if calls := self.steps.closures.calls(self.info):
             ClosureGradients(self.ctx, self.steps.objects, self.scope, self.updates, calls).plan(one, phase)
             return
-        if self.added.reads_gradients():
-            StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates).plan(one, phase)
+        stored = StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates)
+        if self.added.reads_gradients() or stored.calls_updates():
+            stored.plan(one, phase)
             return
         try:
             self.added.add_up(one, self.updates, phase, reason)

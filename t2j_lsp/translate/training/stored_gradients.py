@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
@@ -23,12 +24,15 @@ from .region import ABOUT_ZEROING
 from .step_calls import Item, Phase, Refused, StepCall, blocks
 from .text import rendered
 from .update import NOT_ZEROED, Optimized, Update, Updates
+from .update_functions import UpdateCall, has_other_name, new_tensors, update_call, write_update
 
 
 @dataclass
 class _Loop:
     """``for p in params: p -= lr * p.grad``, and whether it clears the gradients too."""
 
+    place: ast.stmt
+    """The loop, or the call of the function that it stands in."""
     node: ast.For
     name: str
     walked: ast.expr
@@ -36,6 +40,7 @@ class _Loop:
     change: ast.stmt | None
     """The statement that gives ``p`` a new value; None if the loop only clears gradients or asks for them."""
     clears: bool
+    call: UpdateCall | None = None
 
 
 class StoredGradients:
@@ -65,7 +70,7 @@ class StoredGradients:
         held = [name for loop in lists for name in self._elements(loop.walked)]
         leaves = modules or list(dict.fromkeys([*held, *names]))
         self._check_cleared(one, phase, leaves, clearing, loops)
-        self._check_places(one, phase, [*direct, *(loop.node for loop in loops)])
+        self._check_places(one, phase, [*direct, *(loop.place for loop in loops)])
         grads = self._fresh(modules, leaves, bool(names) or len(lists) > 0 and set(held) != set(leaves))
         update = self.updates.stored(one.items, phase, Optimized("", tuple(leaves)), ", ".join(grads.values()))
         if not modules and len(grads) > 1:
@@ -73,6 +78,15 @@ class StoredGradients:
         one.updates.append(update)
         clip_stored(self.ctx, self.updates, one, update)
         self._read(direct, clearing, loops, leaves, grads)
+
+    def calls_updates(self) -> bool:
+        """Whether the scope calls a function that works on the gradients in its tensors."""
+        return any(
+            isinstance(n, ast.Attribute) and n.attr == "grad"
+            for s in self._statements()
+            if (call := update_call(self.ctx, s)) is not None
+            for n in ast.walk(call.loop)
+        )
 
     # --- finding --------------------------------------------------------------------------------------------------
 
@@ -161,27 +175,33 @@ class StoredGradients:
         local = self.ctx.source.symbols.bound(self.scope.function.node) if self.scope.function is not None else None
         if local is not None and not local >= set(names):
             raise Refused(STORED)
+        function = self.scope.function.node if self.scope.function is not None else None
+        if held := next((name for name in names if has_other_name(self.ctx.source, function, name, node)), None):
+            raise Refused(f"Something else holds {held}, too, and would not see its new values.")
         return names
 
     def _loop(self, node: ast.stmt) -> _Loop | None:
         """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
+        place, call = node, update_call(self.ctx, node)
+        node = node if call is None else call.loop
         reads = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             return None
         if not any(is_name(n.value, node.target.id) for n in reads):
             return None
         name = node.target.id
-        walked = node.iter
+        walked = node.iter if call is None else call.tensors
         match walked:
             case ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]):
                 walked = module
-        if not is_module(self.ctx.fact(walked)) and self._names(walked) is None or node.orelse:
+        in_module = is_module(self.ctx.fact(walked))
+        if not in_module and self._names(walked) is None or node.orelse or in_module and call is not None:
             raise Refused(STORED)
         body = [s for outer in node.body for s in asked(outer, name)]
         changing = [s for s in body if cleared(s) is None]
-        if len(changing) > 1 or changing and not changes(changing[0], name):
+        if len(changing) > 1 or changing and not changes(changing[0], name) or call is not None and not changing:
             raise Refused(STORED)
-        return _Loop(node, name, walked, changing[0] if changing else None, len(changing) < len(body))
+        return _Loop(place, node, name, walked, changing[0] if changing else None, len(changing) < len(body), call)
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +221,7 @@ class StoredGradients:
                 cleared_names.add(ast.unparse(subject))
                 self._mark(one.items, statement, subject)
         for loop in loops:
-            if loop.clears and self._always_runs(loop.node, one):
+            if loop.clears and self._always_runs(loop.place, one):
                 cleared_names |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
                 if loop.change is None:
                     self._mark(one.items, loop.node, loop.walked)
@@ -260,7 +280,11 @@ class StoredGradients:
         for statement in clearing:
             plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
         for loop in loops:
-            plan.on_statement(loop.node, lambda statements, loop=loop: self._write(loop, grads, statements))  # type: ignore[misc]
+            if loop.call is not None:
+                plan.parameters[loop.call.function] = (["grads"], [])
+                inside = partial(self._write_in_function, loop)
+                plan.on_statement(loop.call.body, inside)
+            plan.on_statement(loop.place, lambda statements, loop=loop: self._write(loop, grads, statements))  # type: ignore[misc]
 
     def _delete(self, node: ast.stmt) -> None:
         """Clearing goes, and what is said of it above."""
@@ -277,9 +301,14 @@ class StoredGradients:
             self._delete(loop.node)
             return
         need = statements.renderer.need
+        self.ctx.report.converted += 1
+        names = self._names(loop.walked) or []
+        given = grads[""] if "" in grads else f"[{', '.join(grads[n] for n in names)}]"
+        if loop.call is not None:
+            self.ctx.edits.replace(loop.place, new_tensors(loop.call, names, given, statements))
+            return
         value = self._changed(loop, statements)
         g = self._gradient_name(loop)
-        self.ctx.report.converted += 1
         if is_module(self.ctx.fact(loop.walked)):
             module = statements.renderer.render(loop.walked).text
             state = f"{need('nnx')}.state({module}, {need('nnx')}.Param)"
@@ -287,13 +316,15 @@ class StoredGradients:
             tree = f"{need('jax')}.tree.map({text}, {state}, {grads['']})"
             self.ctx.edits.replace(loop.node, f"{need('nnx')}.update({module}, {tree})")
             return
-        names = self._names(loop.walked) or []
         walked = ast.unparse(loop.walked)
-        given = grads[""] if "" in grads else f"[{', '.join(grads[n] for n in names)}]"
         kept = f"{walked} = " if isinstance(loop.walked, ast.Name) else ""
         line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {kept}"
         line += f"[{value} for {loop.name}, {g} in zip({walked}, {given})]"
         self.ctx.edits.replace(loop.node, line)
+
+    def _write_in_function(self, loop: _Loop, statements: StatementRewriter) -> None:
+        assert loop.call is not None
+        write_update(self.ctx, loop.call, self._changed(loop, statements), self._gradient_name(loop), statements)
 
     def _gradient_name(self, loop: _Loop) -> str:
         taken = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}

@@ -266,9 +266,13 @@ def _collects(argument: Argument) -> bool:
     return is_tensor(fact.item) or fact.item == UNKNOWN and called
 
 
+trait(Trait.FROM_NUMPY, "torch.from_numpy", "torch.as_tensor", "torch.asarray")
+
+
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)
 def as_tensor(call: Call) -> Piece:
-    return fill(call, "jnp.asarray({data}, dtype={dtype?})", floats=has_float(call["data"]))
+    made = "jnp.array" if call.site.copies else "jnp.asarray"
+    return fill(call, f"{made}({{data}}, dtype={{dtype?}})", floats=has_float(call["data"]))
 
 
 @rule(
@@ -278,7 +282,8 @@ def as_tensor(call: Call) -> Piece:
     result="tensor",
 )
 def asarray(call: Call) -> Piece:
-    return fill(call, "jnp.asarray({obj}, dtype={dtype?})", floats=has_float(call["obj"]))
+    made = "jnp.array" if call.site.copies else "jnp.asarray"
+    return fill(call, f"{made}({{obj}}, dtype={{dtype?}})", floats=has_float(call["obj"]))
 
 
 @rule(f"torch.scalar_tensor(s, *, {FACTORY})", jax="jnp.array(s, dtype)", result=lambda call: Tensor(0, "float"))
@@ -292,7 +297,7 @@ def scalar_tensor(call: Call) -> Piece:
 def from_numpy(call: Call) -> Piece:
     if not call.site.x64:
         call.note("Float64 and int64 arrays become 32-bit here unless jax_enable_x64 is set; PyTorch keeps 64 bits.")
-    return call.emit("jnp.asarray({ndarray})")
+    return call.emit("jnp.array({ndarray})" if call.site.copies else "jnp.asarray({ndarray})")
 
 
 Row(

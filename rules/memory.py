@@ -99,9 +99,13 @@ refuse("torch.Tensor.get_device", "A JAX array has x.device; code under jit can'
 # Out of JAX -----------------------------------------------------------------------------------------------------
 
 
+trait(Trait.TO_NUMPY, "numpy")
+
+
 @rule("torch.Tensor.numpy(self, *, force=False)", jax="np.asarray(x)", ignore=["force"], result="unknown")
 def numpy(call: Call) -> Piece:
-    return call.emit("np.asarray({array})", array=without_stop_gradient(call["self"]))
+    made = "np.array({array})" if call.site.copies else "np.asarray({array})"
+    return call.emit(made, array=without_stop_gradient(call["self"]))
 
 
 def _number(call: Call) -> Fact:

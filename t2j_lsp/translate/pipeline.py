@@ -143,7 +143,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         if options.init == "torch":
             plan.short_layers = short_layers(inference, plan.layout)
     if inference.has(shared_storage.NEEDS):
-        plan.shared_writes = shared_storage.shared_writes(inference)
+        shared = shared_storage.shared_writes(inference)
+        plan.shared_writes, plan.copied, plan.outdated = shared.statements, shared.copied, shared.snapshots
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
@@ -162,6 +163,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     renderer = Renderer(context, needs)
     helpers = written_helpers(parsed) if inference.has_jax else []
     Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
+    for node, reason in plan.outdated.items():
+        context.report.gap(node, "in-place", "in-place-shared", reason)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:

@@ -31,6 +31,10 @@ class Plan:
     """The kinds of layers that a function of the output makes, with PyTorch's initial values."""
     shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that write into storage which another name shares."""
+    outdated: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that keep what an optimizer writes into in PyTorch."""
+    copied: set[ast.Call] = field(default_factory=set)
+    """Calls between NumPy and tensors that must copy."""
     factory_dicts: set[ast.Assign] = field(default_factory=set)
     """Assignments of dicts that hold nothing but a device and a dtype."""
     statement_handlers: dict[ast.stmt, StatementHandler] = field(default_factory=dict)

@@ -64,6 +64,10 @@ class CallSite:
         return ""
 
     @property
+    def copies(self) -> bool:
+        return self.node in self.ctx.plan.copied
+
+    @property
     def renames(self) -> Mapping[str, str]:
         return self._needs.renames
 

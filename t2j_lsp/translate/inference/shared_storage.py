@@ -9,44 +9,74 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
-from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
 from .call_sites import bound_arguments, called_function
 from .file import Inference
 from .gates import Gate
-from .storage import ADDING, VIEWS, Env, Reached, Storage, dotted, is_state, made_by, overlap, works_in_place
+from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
+from .optimizer_steps import stays_variable, stepping_functions, steps
+from .places import NOWHERE, Env, Reached, is_state, made_by, overlap
+from .statement_reads import calls_of, flatten, loads, parts_of, stored
+from .storage import ADDING, FROM_NUMPY, TO_NUMPY, VIEWS, Storage, dotted, root, works_in_place
 
-NEEDS = Gate(kinds=frozenset({ast.AugAssign}), words=frozenset({STORED, IN_PLACE, "inplace"}), facts=frozenset({Layer}))
-"""Writes; a layer may have been built to write in place."""
+NEEDS = Gate(
+    kinds=frozenset({ast.AugAssign}),
+    words=frozenset({STORED, IN_PLACE, "inplace", "numpy"}),
+    facts=frozenset({Layer}),
+    names=(FROM_NUMPY,),
+    objects=frozenset({"optimizer"}),
+)
+"""Writes; a layer may have been built to write in place, and an optimizer writes into parameters."""
 _READ = "PyTorch writes in place here, and {!r}, read later, shares the memory; in JAX it keeps its value"
 _STATE = (
     "PyTorch writes into the module whose state dict this is, JAX into a copy: change the dict's entries, and load it"
+)
+_SNAPSHOT = (
+    "PyTorch's optimizer writes into the memory that {!r} shares with a parameter; in JAX it keeps the values from"
+    " before: read the parameter where it is needed, or copy it by clone()"
 )
 _LOST = (
     "PyTorch writes into the caller's {!r} here, which JAX can't: return the new array, and use it where it is called"
 )
 
 
-def shared_writes(inference: Inference) -> dict[ast.stmt, str]:
-    """Statements that write into storage which another, later read name or the caller shares, and why they can't be.
+@dataclass
+class SharedWrites:
+    """What a file's writes into shared storage come to."""
+
+    statements: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that write into storage which another, later read name or the caller shares, and why they can't be."""
+    snapshots: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that keep what an optimizer writes into, and why that isn't the same in JAX."""
+    copied: set[ast.Call] = field(default_factory=set)
+    """Calls between NumPy and tensors that must copy, because the array is written into."""
+
+
+def shared_writes(inference: Inference) -> SharedWrites:
+    """The writes of a file into shared storage.
 
     Where a function names JAX, it was converted before: what it writes to are arrays.
     """
-    writes: dict[ast.stmt, str] = {}
-    written_for = _written_for(inference)
-    for info in inference.functions.values():
-        if not inference.names_jax(info):
-            writes.update(_Function(inference, info.node, written_for.get(info, set())).find())
-    if not inference.has_jax:
-        writes.update(_Function(inference, inference.source.tree, set()).find())
-    return writes
+    written_for, stepping, memory = _written_for(inference), stepping_functions(inference), NumpyMemory()
+    found = SharedWrites(copied=memory.copied)
+    infos = [info for info in inference.functions.values() if not inference.names_jax(info)]
+    runs: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, set[str]]]
+    runs = [(info.node, written_for.get(info, set())) for info in infos]
+    for node, written in (*runs, *([] if inference.has_jax else [(inference.source.tree, set[str]())])):
+        function = _Function(inference, node, written, memory, stepping)
+        found.statements.update(function.find())
+        found.snapshots.update(function.outdated)
+        memory.note_sources(function.storage)
+    for statement, reason in memory.found().items():
+        found.statements.setdefault(statement, reason)
+    return found
 
 
 def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
@@ -71,10 +101,6 @@ def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
     return written
 
 
-_METADATA = names_with(Trait.ABOUT)
-_ASKED_ABOUT = frozenset({"len", "isinstance", "type", "id", "hasattr"})
-
-
 @dataclass(frozen=True)
 class _Write:
     """A write into storage: what the conversion binds anew instead, as text, and whether a new name gets the value."""
@@ -91,7 +117,12 @@ class _Function:
     """
 
     def __init__(
-        self, inference: Inference, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, written_for: set[str]
+        self,
+        inference: Inference,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module,
+        written_for: set[str],
+        memory: NumpyMemory,
+        stepping: set[FunctionInfo],
     ) -> None:
         self.inference = inference
         self.storage = Storage(inference.facts)
@@ -100,14 +131,26 @@ class _Function:
         """The parameters that somebody calls it to have written."""
         arguments = [] if isinstance(node, ast.Module) else ast.walk(node.args)
         self.given = {argument.arg for argument in arguments if isinstance(argument, ast.arg)}
-        self.statements = list(_flatten(node.body))
-        self.bound = {name for statement in self.statements for name in _stored(statement)}
+        self.statements = list(flatten(node.body))
+        self.bound = {name for statement in self.statements for name in stored(statement)}
+        self.memory = memory
+        self.stepping = stepping
+        self.snapshots: dict[str, ast.stmt] = {}
+        """Names that hold what an optimizer writes into, as arrays, and where they got it."""
         self.found: dict[ast.stmt, str] = {}
+        self.outdated: dict[ast.stmt, str] = {}
 
     def find(self) -> dict[ast.stmt, str]:
-        if any(True for statement in self.statements for _ in self._targets(statement)):
+        if self._writes() or any(True for statement in self.statements for _ in self._targets(statement)):
             self._block(self.node.body, {name: made_by(name) for name in self.given})
         return self.found
+
+    def _writes(self) -> bool:
+        """Whether it writes into parameters or arrays of NumPy, or hands such out."""
+        asked = TO_NUMPY | {name.rpartition(".")[2] for name in FROM_NUMPY}
+        if not self.inference.source.words.isdisjoint(asked):
+            return True
+        return any(steps(call, self.inference, self.stepping) for s in self.statements for call in calls_of(s))
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -142,6 +185,10 @@ class _Function:
                 for end in ends:
                     env = _joined(env, end) or env
                 return env
+            case ast.Return(value=ast.expr() as value) if not isinstance(self.node, ast.Module):
+                held = self.storage.of(value, env)
+                self.memory.returns(self.inference.functions[self.node], value, held, self.storage)
+                return None
             case ast.Return() | ast.Raise():
                 return None
         self._bind(node, env)
@@ -161,6 +208,10 @@ class _Function:
                 held = self.storage.of(value, env)
                 for target in targets:
                     self.storage.bind(target, held, env)
+                    self.memory.bound(target, value, self.storage, env)
+                    self._keep(dotted(target), value, held, node)
+                    if isinstance(target, ast.Subscript):
+                        self._keep(dotted(target.value), value, held, node)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.storage.bind(target, self.storage.of(value, env), env)
             case ast.AugAssign(target=target, value=value) if text := dotted(target):
@@ -171,18 +222,31 @@ class _Function:
                     env[text] = before.added(None, new.item()) if new.reach() else before
             case ast.Expr(value=ast.Call() as call):
                 self.storage.put_by(call, env)
+                if isinstance(call.func, ast.Attribute) and call.func.attr in ADDING and call.args:
+                    item = call.args[-1]
+                    self._keep(dotted(call.func.value), item, self.storage.of(item, env), node)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 env[node.name] = self.storage.fresh()
+
+    def _keep(self, name: str, value: ast.expr, held: Reached, node: ast.stmt) -> None:
+        """A name, or an item of what it holds, is given what may be an array that an optimizer writes into."""
+        trained = any(owner in self.storage.trained for owner, _ in held.reach())
+        if name and trained and not stays_variable(value, self.inference.facts):
+            self.snapshots[name] = node
+        elif isinstance(node, ast.Assign) and name in map(dotted, node.targets):
+            self.snapshots.pop(name, None)
 
     # --- judging ----------------------------------------------------------------------------------------------------
 
     def _check(self, node: ast.stmt, env: Env) -> None:
         """Whether a statement writes into what is read later by another name, or is the caller's."""
+        self._check_numpy(node, env)
+        self._check_steps(node, env)
         for target in self._targets(node):
             new = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            root = _root(target)
-            elsewhere = new and dotted(node.targets[0]) != root  # type: ignore[attr-defined]
-            write = _Write(root, self.storage.of(target, dict(env)), elsewhere)
+            written = root(target)
+            elsewhere = new and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
+            write = _Write(written, self.storage.of(target, dict(env)), elsewhere)
             shared = self._read_later(write, node, env)
             if is_state(write.held):
                 self.found[node] = _STATE
@@ -190,6 +254,27 @@ class _Function:
                 self.found[node] = _READ.format(shared)
             elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.found:
                 self.found[node] = _LOST.format(parameter)
+
+    def _check_numpy(self, node: ast.stmt, env: Env) -> None:
+        """Whether a statement writes into an array of NumPy whose memory a tensor shares."""
+        for target in numpy_targets(node, self.inference.facts):
+            held = self.storage.of(target, dict(env))
+            if calls := self.memory.writes(node, target, held, self.storage):
+                shared = self._read_later(_Write("", held, False), node, other_side(env, held))
+                if shared is not None:
+                    self.found[node] = TENSOR.format(shared)
+                else:
+                    self.memory.copied.update(calls)
+
+    def _check_steps(self, node: ast.stmt, env: Env) -> None:
+        """Whether a statement writes into parameters whose values a name has kept, and is read for later."""
+        if not self.snapshots or not any(steps(c, self.inference, self.stepping) for c in calls_of(node)):
+            return
+        for name, made in self.snapshots.items():
+            held = env.get(name, NOWHERE)
+            places = frozenset(p for p in held.reach() if p[0] in self.storage.trained)
+            if places and self._read_later(_Write("", Reached(places), False), node, {name: held}) is not None:
+                self.outdated[made] = _SNAPSHOT.format(name)
 
     def _targets(self, node: ast.stmt) -> Iterator[ast.expr]:
         """The arrays that a statement writes into."""
@@ -203,7 +288,7 @@ class _Function:
                 if isinstance(facts.get(held), Tensor):
                     yield held
                     break
-        for call in _calls(node):
+        for call in calls_of(node):
             func = call.func
             if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
                 known = isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
@@ -244,21 +329,21 @@ class _Function:
         while place is not self.node and isinstance(place, ast.stmt):
             block = self.inference.source.block_of(place) or []
             for later in block[block.index(place) + 1 :] if place in block else []:
-                yield from _flatten([later])
+                yield from flatten([later])
                 if isinstance(later, ast.Return | ast.Raise):
                     return
             parent = self.inference.source.parents.get(place)
             if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-                yield from _flatten(parent.body)
+                yield from flatten(parent.body)
                 if isinstance(parent, ast.While):
                     yield parent
             place = parent if parent is not None else self.node
 
     def _is_read(self, name: str, rest: Iterator[ast.stmt]) -> bool:
         for later in rest:
-            if any(_loads(part, name) for part in _parts(later)):
+            if any(loads(part, name) for part in parts_of(later)):
                 return True
-            if name in _stored(later):
+            if name in stored(later):
                 return False
         return False
 
@@ -309,78 +394,5 @@ def _joined(left: Env | None, right: Env | None) -> Env | None:
             for name in (*left, *(n for n in right if n not in left))}  # fmt: skip
 
 
-def _root(node: ast.expr) -> str:
-    """What is bound anew by a write into a part of it or a view: ``y`` of ``y.view(-1)[0]``."""
-    while not (text := dotted(node)) or isinstance(node, ast.Attribute) and node.attr in VIEWS:
-        match node:
-            case ast.Subscript(value=inner) | ast.Attribute(value=inner):
-                node = inner
-            case ast.Call(func=ast.Attribute(value=inner)):
-                node = inner
-            case _:
-                return ""
-    return text
-
-
 def _tests(loop: ast.For | ast.While) -> list[ast.expr]:
     return [loop.test] if isinstance(loop, ast.While) else []
-
-
-def _flatten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements in source order, without those of nested functions and classes."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for field in ("body", "orelse", "finalbody"):
-            inner = getattr(node, field, None)
-            if isinstance(inner, list):
-                yield from _flatten(inner)
-        for handler in getattr(node, "handlers", []):
-            yield from _flatten(handler.body)
-
-
-def _header(node: ast.stmt) -> Iterator[ast.AST]:
-    for _, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.expr | ast.withitem):
-                yield child
-
-
-def _calls(node: ast.stmt) -> Iterator[ast.Call]:
-    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
-    for part in parts:
-        yield from (n for n in ast.walk(part) if isinstance(n, ast.Call))
-
-
-def _loads(node: ast.AST, name: str) -> bool:
-    """Whether the values of a name are read: not its shape, or how many items it has."""
-    about = {n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _ASKED_ABOUT:
-            about |= set(call.args)
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in about
-        for n in ast.walk(node)
-    )
-
-
-def _parts(node: ast.stmt) -> list[ast.AST]:
-    """What of a statement is no statement of its own, but for additions to a list."""
-    if any(True for _ in _appended(node)):
-        return []
-    return [node] if not hasattr(node, "body") else list(_header(node))
-
-
-def _appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """The list and the name in ``outputs.append(x)``."""
-    match node:
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attr), args=[*_, ast.Name(id=name)])
-        ) if attr in ADDING:
-            yield holder, name
-
-
-def _stored(node: ast.stmt) -> set[str]:
-    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(_header(node))
-    return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

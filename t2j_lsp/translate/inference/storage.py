@@ -1,23 +1,35 @@
-"""Which storage the values of a function may be or hold: what names, containers and views share.
-
-A place is a path: the value that made it, then what was picked of it, each step with how it was picked. Two pieces
-that one ``chunk`` gave share nothing; what was picked in different ways may.
-"""
+"""Which storage the values of a function may be or hold: what names, containers and views share."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
 
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Scalar, Shape, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import (
+    Fact,
+    Function,
+    FunctionInfo,
+    Layer,
+    ListOf,
+    Qual,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+)
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
+from .places import CROSSING, DEEPEST, NOWHERE, STATE, Env, Reached, is_state, made_by
+
 VIEWS = names_with(Trait.VIEW)
 _PIECES = names_with(Trait.PIECES)
+FROM_NUMPY, TO_NUMPY = names_with(Trait.FROM_NUMPY), names_with(Trait.TO_NUMPY)
+"""Calls whose tensor is a NumPy array's memory, and methods of tensors whose array is theirs."""
+_MOVES = frozenset({"cpu", "cuda"})
 ADDING = {
     "append": 0,
     "appendleft": 0,
@@ -31,81 +43,6 @@ ADDING = {
 """Methods that put something into a container, and which argument that is."""
 _SPREADING = frozenset({"extend", "extendleft", "update"})
 
-Place = tuple[object, tuple[tuple[str, object], ...]]
-"""What made the storage, and the steps to a part of it."""
-_DEEPEST = 5
-
-
-@dataclass(frozen=True)
-class Reached:
-    """What a value may be: places in storage, and of a container its items, None for those of unknown position."""
-
-    places: frozenset[Place] = frozenset()
-    items: Mapping[object, Reached] = field(default_factory=dict)
-
-    def reach(self) -> frozenset[Place]:
-        """All storage that can be got at through it."""
-        return self.places.union(*(item.reach() for item in self.items.values()))
-
-    def __or__(self, other: Reached) -> Reached:
-        items = dict(self.items)
-        for key, item in other.items.items():
-            items[key] = items[key] | item if key in items else item
-        return Reached(self.places | other.places, items)
-
-    def item(self, key: object = None, picked: str = "[]") -> Reached:
-        """What is at a position; None if that isn't known."""
-        if key is None or self.items and key not in self.items:
-            return Reached(self.places).joined(self.items.values())
-        parts = frozenset((made, (*steps, (picked, key))[:_DEEPEST]) for made, steps in self.places)
-        return Reached(parts).joined(self.items[k] for k in (key, None) if k in self.items)
-
-    def joined(self, others: Iterable[Reached]) -> Reached:
-        """It, or any of others."""
-        either = self
-        for other in others:
-            either |= other
-        return either
-
-    def added(self, key: object, item: Reached) -> Reached:
-        """It, with one more item."""
-        return self | Reached(items={key: item})
-
-
-NOWHERE = Reached()
-
-
-def made_by(owner: object) -> Reached:
-    """Storage that is known by who made it."""
-    return Reached(frozenset({(owner, ())}))
-
-
-STATE = "state_dict()"
-"""What made the arrays of a state dict: some module, which sees what is written into them."""
-
-
-def is_state(held: Reached) -> bool:
-    """Whether a value may be a state dict, or an array in it."""
-    return any(owner == STATE for owner, _ in held.places)
-
-
-Env = dict[str, Reached]
-"""What names hold, dotted ones too."""
-
-
-def overlap(left: frozenset[Place], right: frozenset[Place]) -> bool:
-    """Whether two sets of places may have storage in common."""
-    return any(_meets(a, b) for a in left for b in right)
-
-
-def _meets(left: Place, right: Place) -> bool:
-    if left[0] != right[0]:
-        return False
-    for one, other in zip(left[1], right[1], strict=False):
-        if one != other:
-            return one[0] != other[0]
-    return True
-
 
 class Storage:
     """What expressions of one function hold."""
@@ -113,6 +50,12 @@ class Storage:
     def __init__(self, facts: Mapping[ast.AST, Fact]) -> None:
         self.facts = facts
         self._ids = count()
+        self.crossings: dict[ast.Call, Reached] = {}
+        """Calls by which tensors and arrays of NumPy share memory, and what they are given."""
+        self.results: dict[object, FunctionInfo] = {}
+        """The functions of the file that made storage, by its place."""
+        self.trained: set[object] = set()
+        """What are parameters: optimizers write into them."""
 
     def fresh(self) -> Reached:
         """Storage that nothing else has."""
@@ -131,6 +74,8 @@ class Storage:
                 return Reached(self.of(node.value, env).places)
             case ast.Attribute():
                 text = dotted(node)
+                if text and is_variable(self.facts.get(node)):
+                    self.trained.add(text)
                 return env.setdefault(text, made_by(text)) if text else self.fresh()
             case ast.Subscript():
                 return self._subscript(node, env)
@@ -226,6 +171,15 @@ class Storage:
     def _call(self, node: ast.Call, env: Env) -> Reached:
         if works_in_place(node, self.facts):
             return self.of(node.args[0], env) if node.args else NOWHERE
+        function = self.facts.get(node.func)
+        if isinstance(function, Qual) and function.name in FROM_NUMPY and node.args:
+            listed = isinstance(self.facts.get(node.args[0]), ListOf | Tuple)
+            return self.fresh() if listed else self._crossing(node, node.args[0], env)
+        if isinstance(function, Function):
+            if isinstance(node.func, ast.Name) or not self._may_give_its_own(node.func):
+                made = self.fresh()
+                self.results.update({owner: function.info for owner, _ in made.places})
+                return made
         match node.func:
             case ast.Name(id="list" | "tuple" | "iter" | "reversed" | "sorted" | "set") if node.args:
                 return Reached(items={None: self.elements(node.args[0], env)})
@@ -242,8 +196,23 @@ class Storage:
                 return self._method(node, node.func, env)
         return self.fresh()
 
+    def _may_give_its_own(self, func: ast.expr) -> bool:
+        """Whether a method is called as one that gives what it is called on, or a view of it."""
+        return isinstance(func, ast.Attribute) and (func.attr in VIEWS or func.attr.endswith("_"))
+
+    def _crossing(self, node: ast.Call, given: ast.expr, env: Env) -> Reached:
+        """The same memory on the other side."""
+        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES:
+            given = given.func.value
+        base = Reached(self.of(given, env).places)
+        base = base if base.places else self.fresh()
+        self.crossings[node] = self.crossings.get(node, NOWHERE) | base
+        return Reached(frozenset((made, (*steps, CROSSING)[:DEEPEST]) for made, steps in base.places))
+
     def _method(self, node: ast.Call, func: ast.Attribute, env: Env) -> Reached:
         fact, name = self.facts.get(func), func.attr
+        if name in TO_NUMPY and not isinstance(fact, Qual):
+            return self._crossing(node, func.value, env)
         if name in VIEWS:
             if isinstance(fact, Qual):
                 is_view = fact.name == f"torch.{name}" and bool(node.args)
@@ -259,6 +228,10 @@ class Storage:
             return _Pieces(base.places, {}, how)
         if isinstance(fact, Qual):
             return self.fresh()
+        if is_variable(self.facts.get(node)):
+            made = self.fresh()
+            self.trained |= {owner for owner, _ in made.places}
+            return made
         if name == "state_dict" and not node.args:
             return made_by(STATE)
         held = self.of(func.value, env)
@@ -295,6 +268,18 @@ class _Pieces(Reached):
         return super().item(key, self.how)
 
 
+def is_variable(fact: Fact | None) -> bool:
+    """Whether a value is a parameter, or holds nothing else: Variables stay what they are when an optimizer writes."""
+    match fact:
+        case Tensor():
+            return fact.variable
+        case ListOf():
+            return is_variable(fact.item)
+        case Tuple():
+            return any(map(is_variable, fact.items))
+    return False
+
+
 def dotted(node: ast.AST) -> str:
     """``y`` and ``self.kept`` as text; empty for anything else."""
     match node:
@@ -304,6 +289,19 @@ def dotted(node: ast.AST) -> str:
             text = dotted(inner)
             return f"{text}.{name}" if text else ""
     return ""
+
+
+def root(node: ast.expr) -> str:
+    """What is bound anew by a write into a part of it or a view: ``y`` of ``y.view(-1)[0]``."""
+    while not (text := dotted(node)) or isinstance(node, ast.Attribute) and node.attr in VIEWS:
+        match node:
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
+            case _:
+                return ""
+    return text
 
 
 def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:

@@ -131,6 +131,11 @@ class Site(Protocol):
         ...
 
     @property
+    def copies(self) -> bool:
+        """Whether what the call gives must be a copy: the array is written into, or what it was made from."""
+        ...
+
+    @property
     def renames(self) -> Mapping[str, str]:
         """Names of helpers and imports that the user's code has taken, and what they are called instead."""
         ...

@@ -107,6 +107,8 @@ class Trait(Enum):
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
     ONES = "a call that makes a tensor of ones"
+    FROM_NUMPY = "a call whose tensor has the memory of the array that it is given"
+    TO_NUMPY = "a tensor's method that gives an array of NumPy with its memory"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"

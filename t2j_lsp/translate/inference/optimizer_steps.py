@@ -1,0 +1,47 @@
+"""Which calls of a file make an optimizer's step, and so write into parameters, and which values see that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Object
+from t2j_lsp.translate.rule.layer import flax_names
+
+from .call_sites import called_function
+from .file import Inference
+from .gates import Gate
+from .storage import is_variable
+
+
+def stepping_functions(inference: Inference) -> set[FunctionInfo]:
+    """The functions of a file that make an optimizer's step, themselves or by what they call."""
+    if not inference.has(Gate(objects=frozenset({"optimizer"}))):
+        return set()
+    calls = {
+        info: [n for n in ast.walk(info.node) if isinstance(n, ast.Call)]
+        for info in inference.functions.values()
+        if not info.external
+    }
+    stepping: set[FunctionInfo] = set()
+    while True:
+        more = {info for info, made in calls.items() if any(steps(call, inference, stepping) for call in made)}
+        if more <= stepping:
+            return stepping
+        stepping |= more
+
+
+def steps(call: ast.Call, inference: Inference, stepping: set[FunctionInfo]) -> bool:
+    """Whether a call writes into parameters: an optimizer's step, or a function that makes one."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+        fact = inference.fact(call.func.value)
+        if isinstance(fact, Object):
+            return fact.kind in ("optimizer", "scaler")
+    return called_function(inference.fact(call.func)) in stepping
+
+
+def stays_variable(value: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether a value becomes a Variable, which an optimizer writes into as well: a kernel is transposed, an array."""
+    if isinstance(value, ast.Attribute) and "kernel" in flax_names(facts.get(value.value, UNKNOWN), value.attr):
+        return False
+    return is_variable(facts.get(value))

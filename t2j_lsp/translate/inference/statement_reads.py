@@ -1,0 +1,76 @@
+"""What single statements read, bind and call, and the statements inside others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .storage import ADDING
+
+_METADATA = names_with(Trait.ABOUT)
+_ASKED_ABOUT = frozenset({"len", "isinstance", "type", "id", "hasattr"})
+
+
+def flatten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements in source order, without those of nested functions and classes."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                yield from flatten(inner)
+        for handler in getattr(node, "handlers", []):
+            yield from flatten(handler.body)
+
+
+def header(node: ast.stmt) -> Iterator[ast.AST]:
+    """The expressions of a compound statement itself."""
+    for _, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.expr | ast.withitem):
+                yield child
+
+
+def calls_of(node: ast.stmt) -> Iterator[ast.Call]:
+    """The calls of a statement, without those of statements inside it."""
+    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(header(node))
+    for part in parts:
+        yield from (n for n in ast.walk(part) if isinstance(n, ast.Call))
+
+
+def loads(node: ast.AST, name: str) -> bool:
+    """Whether the values of a name are read: not its shape, or how many items it has."""
+    about = {n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _ASKED_ABOUT:
+            about |= set(call.args)
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in about
+        for n in ast.walk(node)
+    )
+
+
+def parts_of(node: ast.stmt) -> list[ast.AST]:
+    """What of a statement is no statement of its own, but for additions to a list."""
+    if any(True for _ in appended(node)):
+        return []
+    return [node] if not hasattr(node, "body") else list(header(node))
+
+
+def appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The list and the name in ``outputs.append(x)``."""
+    match node:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attr), args=[*_, ast.Name(id=name)])
+        ) if attr in ADDING:
+            yield holder, name
+
+
+def stored(node: ast.stmt) -> set[str]:
+    """The names that a statement binds."""
+    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(header(node))
+    return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

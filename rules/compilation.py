@@ -33,7 +33,11 @@ def inference_mode(call: Call) -> Refusal:
     return call.refuse("Only a with block or a decorator converts: use lax.stop_gradient on the values.")
 
 
-refuse("torch.set_grad_enabled", "JAX takes gradients only where they are asked for; use lax.stop_gradient on a value.")
+refuse(
+    "torch.set_grad_enabled",
+    "JAX takes gradients only where they are asked for; use lax.stop_gradient on a value.",
+    aliases=["torch.autograd.set_grad_enabled"],
+)
 refuse("torch.is_grad_enabled", "JAX has no global gradient switch.")
 refuse("torch.autograd.Function", "A custom backward is written with jax.custom_vjp.")
 refuse(
@@ -42,6 +46,26 @@ refuse(
     result=lambda call: ListOf(TENSOR),
 )
 trait(Trait.INPUT_GRADIENT, "torch.autograd.grad")
+PROFILER = "PyTorch's own profiler: jax.profiler.trace writes a trace for TensorBoard or Perfetto."
+OVERRIDES = "JAX has no such protocol."
+for name, reason in {
+    "backward": "Write the loss as a function of the model and call nnx.value_and_grad on it.",
+    "gradcheck": "jax.test_util.check_grads(f, args, order=1) compares gradients with finite differences.",
+    "gradgradcheck": "jax.test_util.check_grads(f, args, order=2) compares second derivatives with finite differences.",
+    "detect_anomaly": 'jax.config.update("jax_debug_nans", True) stops at the first NaN.',
+    "variable": "Variables are tensors since PyTorch 0.4: leave it out.",
+    "SavedTensor": "jax.custom_vjp hands what the backward pass needs over as a value, the residuals.",
+    "NestedIOFunction": "A custom backward is written with jax.custom_vjp, whose arguments may be any pytree.",
+    "enforce_grad_layout_policy": "JAX arrays have no strides: a gradient has the layout that XLA gives it.",
+    "DeviceType": "A JAX device says by .platform what it is.",
+    "is_multithreading_enabled": "JAX's backward pass is a compiled program, which has no threads to set.",
+    "set_multithreading_enabled": "JAX's backward pass is a compiled program, which has no threads to set.",
+    "is_view_replay_enabled": "JAX arrays are never views.",
+    **dict.fromkeys(("handle_torch_function", "has_torch_function", "is_tensor_like"), OVERRIDES),
+    **{f"Profiler{part}": PROFILER for part in ("Activity", "Config", "Event", "State")},
+    "kineto_available": PROFILER,
+}.items():
+    refuse(f"torch.autograd.{name}", reason)
 refuse("torch.autograd.*", "JAX differentiates functions: see jax.grad, jax.vjp and jax.custom_vjp.")
 refuse("torch.Tensor.backward", "Write the loss as a function of the model and call nnx.value_and_grad on it.")
 
@@ -61,6 +85,12 @@ refuse("torch.jit.*", "JAX compiles with jax.jit or nnx.jit, and exports with ja
 drop("torch.fx.wrap", "JAX traces with jax.jit, which needs no such mark.")
 refuse("torch.fx.*", "JAX's counterpart of a traced graph is a jaxpr: see jax.make_jaxpr.")
 refuse("torch.onnx.*", "JAX exports with jax.export.")
+for name in ("QuantStub", "DeQuantStub"):
+    refuse(
+        f"torch.ao.quantization.{name}",
+        "It hands its input on until the model is quantised: leave it out, and quantise with the qwix package.",
+        aliases=[f"torch.quantization.{name}"],
+    )
 refuse("torch.ao.*", "JAX has no counterpart of PyTorch's quantisation here.")
 
 
@@ -124,9 +154,10 @@ for name, reason in PACKAGES.items():
 
 for name in ("no_grad", "inference_mode"):
     trait(Trait.NO_GRADIENT, f"torch.{name}", f"torch.autograd.{name}")
-trait(Trait.TRANSPARENT, "torch.enable_grad", "torch.autograd.profiler.record_function")
+trait(Trait.TRANSPARENT, "torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.profiler.record_function")
 trait(Trait.TRANSPARENT, "torch.profiler.record_function")
-trait(Trait.GRADIENT_SWITCH, "torch.set_grad_enabled")
+trait(Trait.GRADIENT_SWITCH, "torch.set_grad_enabled", "torch.autograd.set_grad_enabled")
+trait(Trait.FORWARD, "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled")
 trait(Trait.FORWARD, "torch.enable_grad", "torch.set_grad_enabled", "contextlib.nullcontext")
 trait(Trait.FORWARD, "torch.autograd.set_detect_anomaly")
 trait(Trait.AUTOCAST, *(f"torch.{where}autocast" for where in ("", "amp.", "cuda.amp.", "cpu.amp.")))

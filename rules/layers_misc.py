@@ -41,17 +41,32 @@ Row(
 
 SHARDED = "One JAX program drives all devices: shard the batch (jax.device_put with a NamedSharding), not the model."
 LAZY = "Its size is known only after the first call; write the class without Lazy and state the size."
-for name in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm"):
+
+
+def _refuse_lazy(name: str, argument: str) -> None:
+    """A layer that takes a size from its first input, which Flax wants as it is made."""
+    refuse(
+        f"torch.nn.Lazy{name}",
+        f"It takes {argument} from its first input: give it, as nn.{name}({argument}, ...); print(model) in PyTorch "
+        "shows the number after one call.",
+    )
+
+
+_refuse_lazy("Linear", "in_features")
+for name, argument in {
+    **dict.fromkeys(("Conv", "ConvTranspose"), "in_channels"),
+    **dict.fromkeys(("BatchNorm", "InstanceNorm"), "num_features"),
+}.items():
     for rank in (1, 2, 3):
-        refuse(f"torch.nn.Lazy{name}{rank}d", LAZY)
+        _refuse_lazy(f"{name}{rank}d", argument)
 for name, reason in {
-    "LazyLinear": LAZY,
     "UninitializedParameter": LAZY,
     "UninitializedBuffer": LAZY,
     "parallel.*": SHARDED,
     "Container": "Deprecated since PyTorch 0.4: derive from nn.Module.",
     "CrossMapLRN2d": "Old; nn.LocalResponseNorm is its successor.",
     "factory_kwargs": "A helper of PyTorch's own layers.",
+    "quantized.FloatFunctional": "Its add, mul and cat are jnp.add, jnp.multiply and jnp.concatenate: call these.",
     "quantized.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "quantizable.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "qat.*": "JAX has no counterpart of PyTorch's quantised layers here.",

@@ -186,4 +186,6 @@ for name in ("var", "std"):
     rule(f"torch.masked.{name}{SPREAD}", jax=f"jnp.{name}(x, axis, ddof=1, where=mask)", result=reduced)(spread)
 
 
-refuse("torch.masked.*", "JAX has no masked tensors: keep the values and their mask as two arrays.")
+PAIR = "JAX has no masked tensors: keep the values and their mask as two arrays."
+for name in ("MaskedTensor", "masked_tensor", "as_masked_tensor", "is_masked_tensor", "*"):
+    refuse(f"torch.masked.{name}", PAIR)

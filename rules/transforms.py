@@ -218,4 +218,6 @@ Row(
     result=lambda call: Tuple((ListOf(Tensor(), STR), ListOf(Tensor(), STR))),
 )
 refuse("torch.func.replace_all_batch_norm_modules_", "Under jax.vmap batch norm works: give it axis_name instead.")
+refuse("torch.func.rearrange", "einops.rearrange does the same of JAX arrays: call that.")
+refuse("torch.func.debug_unwrap", "Inside jax.vmap, jax.debug.print prints the values; the arrays there are tracers.")
 refuse("torch.func.*", "An inner function of torch.func: see jax.vmap, jax.jvp and jax.vjp.")

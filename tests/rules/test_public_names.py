@@ -57,5 +57,22 @@ def test_every_public_name_is_stated(name: str) -> None:
     assert [one for one in public(name) if not stated(f"{name}.{one}")] == []
 
 
+def test_no_public_name_has_only_the_reason_of_its_whole_package() -> None:
+    texts = {"common_args", "multi_dim_common"}  # parts of docstrings that torch.special keeps
+    names = [f"{name}.{one}" for name in NAMESPACES for one in public(name) if one not in texts]
+    shared = [name for name in names if (rule := REGISTRY.get(name)) is not None and rule.name.endswith(".*")]
+    spelled_otherwise = {name for trait in Trait for name in names_with(trait)} | LAYERS.keys() | CLASSES.keys()
+    assert [name for name in shared if name not in spelled_otherwise] == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "argument"),
+    [("LazyLinear", "in_features"), ("LazyConv2d", "in_channels"), ("LazyBatchNorm1d", "num_features")],
+)
+def test_a_lazy_layer_says_which_size_to_give(layer: str, argument: str) -> None:
+    rule = REGISTRY.get(f"torch.nn.{layer}")
+    assert rule is not None and rule.reason is not None and f"nn.{layer[4:]}({argument}, ...)" in rule.reason
+
+
 def test_a_name_that_nobody_states_is_found() -> None:
     assert not stated("torch.Tensor.no_such_method") and len(public("torch")) > 900

@@ -163,8 +163,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     renderer = Renderer(context, needs)
     helpers = written_helpers(parsed) if inference.has_jax else []
     Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
-    for node, reason in plan.outdated.items():
-        context.report.gap(node, "in-place", "in-place-shared", reason)
+    _report_outdated(context)
     _make_rngs(context, renderer)
     _make_fixture(context, renderer)
     if known.size > before:
@@ -221,6 +220,16 @@ def _helper_module(context: Context, copied: list[Helper], needs: NeededNames) -
 
     lines = sort_imports({line for h in copied for line in h.imports})
     return "\n".join(lines) + "\n\n\n" + helper_text(copied, {}, context.source.newline) + "\n"
+
+
+def _report_outdated(context: Context) -> None:
+    """Report what keeps values that an optimizer writes into, wherever the statement went."""
+    for node, reason in context.plan.outdated.items():
+        at = context.source.starts[node.lineno - 1]
+        if not any(edit.start < at < edit.end for edit in context.edits.made):
+            context.scope.statement = CurrentStatement(node)
+        context.report.gap(node, "in-place", "in-place-shared", reason)
+        context.scope.statement = None
 
 
 def _make_rngs(context: Context, renderer: Renderer) -> None:

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
 from .context_choices import ChosenContext, ContextChoices
+from .error_handlers import ErrorHandlers
 from .module_loops import ModuleLoops
 from .no_gradient import NO_GRAD, NoGradient
 
@@ -124,6 +125,7 @@ class ControlFlow:
 
     def try_block(self, node: ast.Try) -> bool:
         """``try``, its handlers first."""
+        ErrorHandlers(self.ctx).check(node)
         for handler in node.handlers:
             if handler.type is not None:
                 self.header.expression(handler, "type", handler.type)

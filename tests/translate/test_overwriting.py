@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,21 @@ FRESH = [
     NO_GRAD + "y, z = y * 2, y",
     NO_GRAD + "if (y := y * 2).ndim == 2: pass",
     NO_GRAD + "z = [y * 2, y]\n        y = z[0]",
+    NO_GRAD + "z, w = y, y * 2\n        y = z + w",
+    NO_GRAD + "z = w = y\n            v = y * 2\n        y = z * v + w",
+    NO_GRAD + "z: torch.Tensor = y\n            y = y * 2\n        y = z * y",
+    NO_GRAD + "z, y = y, y * 2\n        y = z * y",
+    NO_GRAD + "z = y\n            if x.ndim == 2:\n                z = y * 2\n        y = z + y",
+    NO_GRAD + "z = y if self.training else y * 2\n        y = z + y",
+    NO_GRAD + "z = [y, y * 2]\n        y = z[0] * z[1]",
+    NO_GRAD + "z = {'a': y, 'b': y * 2, **{'c': y * 3}}\n        y = z['a'] * z['b']",
+    NO_GRAD + "z, w = self.weight, y * self.weight\n        y = z * w + y",
+    "z = []\n        " + NO_GRAD + "z.append(y * 2)\n            z.append(y)\n        y = z[0] * z[1]",
+    "z = {}\n        " + NO_GRAD + "z['a'] = y * 2\n            z['b'] = y\n        y = z['a'] * z['b']",
+    "z = {}\n        " + NO_GRAD + "z.update(a=y * 2, b=y)\n        y = z['a'] * z['b']",
+    NO_GRAD + "self.kept = y * 2\n        y = y + self.kept",
+    "z = torch.zeros(4, dtype=x.dtype)\n        " + NO_GRAD + "z += y.sum(0)\n        y = y * z",
+    "z = torch.zeros(2, 4, dtype=x.dtype)\n        " + NO_GRAD + "z[1] = y.sum(0)\n        y = y * z.sum(0)",
     NO_GRAD + "z: torch.Tensor = y * 2\n            z *= 3\n        y = y + z",
 ]
 OVERWRITES = [
@@ -121,6 +138,90 @@ def test_several_values_carry_no_gradient(values: str, block: str) -> None:
             np.testing.assert_allclose(got, wanted, rtol=1e-12)
         gradient = jax.grad(lambda x: sum(part.sum() for part in both.jax.f(x)))(jnp.asarray(x))
     assert not gradient.any()
+
+
+BESIDE_IT = {
+    "y.cos(), y": "lax.stop_gradient(jnp.cos(y)), y",
+    "(y, y.cos())": "(y, lax.stop_gradient(jnp.cos(y)))",
+    "[y.cos(), y]": "[lax.stop_gradient(jnp.cos(y)), y]",
+    "y, (y.cos(), (y, y + 1))": "y, (lax.stop_gradient(jnp.cos(y)), (y, lax.stop_gradient(y + 1)))",
+    "{'a': y.cos(), 'b': y}": "{'a': lax.stop_gradient(jnp.cos(y)), 'b': y}",
+    "dict(a=y.cos(), b=y)": "dict(a=lax.stop_gradient(jnp.cos(y)), b=y)",
+    "y if len(y) > 2 else y.cos()": "y if len(y) > 2 else lax.stop_gradient(jnp.cos(y))",
+    "y, y[0], y.T": "y, lax.stop_gradient(y[0]), lax.stop_gradient(y.T)",
+}
+
+
+@pytest.mark.parametrize("values", BESIDE_IT)
+@pytest.mark.parametrize("block", ["with torch.no_grad():\n        return {}", "return {}"])
+def test_what_was_there_before_keeps_its_gradient_beside_other_values(values: str, block: str) -> None:
+    decorator = "" if "with" in block else "@torch.no_grad()\n"
+    head = "import torch\n\n\ndef f(x: torch.Tensor):\n    y = torch.sin(x)\n    return g(x, y)\n\n\n"
+    source = f"{head}{decorator}def g(x: torch.Tensor, y: torch.Tensor):\n    {block.replace('{}', values)}\n"
+    both = sides(source, "beside_it")
+    assert both.gaps() == []
+    assert f"    return {BESIDE_IT[values]}\n" in both.translation.code
+    x = np.random.default_rng(3).normal(size=(3, 5))
+    given = torch.tensor(x, requires_grad=True)
+    _total(both.torch.f(given)).backward()
+    with jax.enable_x64(True):
+        got = jax.grad(lambda x: _total(both.jax.f(x)))(jnp.asarray(x))
+    np.testing.assert_allclose(got, given.grad, rtol=1e-10)
+
+
+def _total(values: Any) -> Any:
+    return sum((leaf**2).sum() for leaf in jax.tree.leaves(values))
+
+
+UPDATED = """
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 4)
+        self.register_buffer("center", torch.zeros(4))
+
+    @torch.no_grad()
+    def update(self, y: torch.Tensor):
+        UPDATE
+
+    def follow(self, y: torch.Tensor):
+        with torch.no_grad():
+            UPDATE
+
+    def forward(self, x: torch.Tensor):
+        y = self.fc(x)
+        self.update(y)
+        y = y - self.center
+        self.follow(y)
+        return y * self.center
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "self.center = self.center * 0.9 + y.mean(0) * 0.1",
+        "self.center.mul_(0.9).add_(y.mean(0), alpha=0.1)",
+        "self.center += y.mean(0)",
+        "self.center.copy_(y.mean(0))",
+        "self.center[1:] = y.mean(0)[1:]",
+    ],
+)
+def test_a_buffer_that_another_method_reads_is_fed_without_gradient(update: str) -> None:
+    source = UPDATED.replace("UPDATE", update)
+    assert body(source).count("lax.stop_gradient(") == 2
+    equal(source, "updated", 3, 5)
+
+
+@pytest.mark.parametrize("update", ["self.center = y.mean(0).detach()", "self.center = torch.randn(4)"])
+def test_what_feeds_a_buffer_no_gradient_is_not_stopped_again(update: str) -> None:
+    assert "stop_gradient" not in body(UPDATED.replace("UPDATE", update)).replace(
+        "lax.stop_gradient(y.mean(axis=0))\n", ""
+    )
 
 
 LEFT_ALONE = [

@@ -34,7 +34,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, has_rules, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_ONLY, is_torch
-from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, precedence
+from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
@@ -213,6 +213,9 @@ class Renderer:
                 done = Piece(moved) if moved is not None else done
             if isinstance(node, ast.Call):
                 done = self.needs.shortened(done)
+            if node in self.ctx.scope.stopped:
+                bare = isinstance(node, ast.Tuple) and not enclosed_tuple(done.text)
+                done = Piece(f"{self.need('lax')}.stop_gradient({f'({done.text})' if bare else done.text})")
             self.rendered[node] = done
         return done
 

@@ -101,6 +101,8 @@ class ControlFlow:
         if all(name in NO_GRAD or name in TRANSPARENT or name in SWITCHES for name in names) and (
             SWITCHES.isdisjoint(names) or self._holds_step(node)
         ):
+            if any(name in NO_GRAD for name in names):
+                self.no_gradient.enter_block(node)
             if node.body[0].lineno > node.lineno:
                 self.statements.unwrap(node, node.body)
             else:

@@ -73,6 +73,8 @@ class Functions:
         try:
             if in_module and owner is not None and node.name == "__init__":
                 self._init_head(node, owner)
+            if no_grad:
+                self.no_gradient().enter_function(node)
             self.statements.block(node.body)
             if no_grad:
                 self.no_gradient().wrap_returns(node)

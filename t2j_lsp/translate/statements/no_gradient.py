@@ -14,7 +14,8 @@ from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import enclosed_tuple
 
-from .overwriting import Overwriting, assigned_names, changed_in_place, overwritten, writes_data
+from .overwriting import Overwriting, assigned_names, changed_in_place, writes_data
+from .stopped_values import StoppedValues, loads_after, overwritten_inside, value_of, writes
 from .unknown_passes import UnknownPasses, differentiable
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
@@ -28,13 +29,24 @@ class NoGradient:
         self.renderer = renderer
         self.variables = variables
         self.overwriting = Overwriting(context, code)
+        self.stopped = StoppedValues(context, code, self.is_buffer, self._is_trained)
+
+    def enter_block(self, node: ast.With | ast.AsyncWith) -> None:
+        """Before a block is rewritten: what can't be stopped behind it is stopped where it is made."""
+        around = self._function_around(node)
+        if around is not None and node not in self.ctx.plan.undifferentiated:
+            self.stopped.plan(node, around, loads_after(around, node) - self._bound_first(node))
+
+    def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """The same of a function as a whole."""
+        self.stopped.plan(node, node, set())
 
     def leave_block(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function, which a train step is too, values computed without gradient must not carry one later."""
         around = self._function_around(node)
         if around is None or node in self.ctx.plan.undifferentiated:
             return
-        used_later = _loads_after(around, node) - self._bound_first(node)
+        used_later = loads_after(around, node) - self._bound_first(node)
         names: list[str] = []
         aliases: dict[str, str] = {}
         bound = self._bound_in_front_of_end(node, around)
@@ -44,7 +56,9 @@ class NoGradient:
             for target in assigned_names(inner):
                 if target.id not in used_later or target.id in names or not passes.carries(target):
                     continue
-                source = self._source(inner, node)
+                if target in self.stopped.targets:
+                    continue
+                source = self._source(inner, target, node)
                 if source is not None:
                     aliases |= {target.id: source} if source else {}
                     continue
@@ -57,7 +71,8 @@ class NoGradient:
         names += [f"{text}[...]" for text, trained in variables.items() if not trained]
         # The new value is a leaf again in PyTorch: its gradient is the parameter's.
         kept = [f"{text}[...]" for text, trained in variables.items() if trained]
-        kept += self.overwriting.names(node, used_later)
+        kept += (overwritten := self.overwriting.names(node, used_later))
+        names += [name for name in self.stopped.filled(node, around, used_later) if name not in (*names, *overwritten)]
         if names or kept or aliases:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
@@ -68,14 +83,16 @@ class NoGradient:
         around = self._function_around(node)
         if around is None or node in self.ctx.plan.undifferentiated:
             return []
-        passes, used_later = UnknownPasses(self.ctx, node), _loads_after(around, node) - self._bound_first(node)
+        passes, used_later = UnknownPasses(self.ctx, node), loads_after(around, node) - self._bound_first(node)
+        if self.stopped.found(node, around, used_later) or self.stopped.filled(node, around, used_later):
+            return None
         bound, names = self._bound_in_front_of_end(node, around), dict[str, None]()
         for inner in ast.walk(node):
             if isinstance(inner, ast.Return | ast.Yield | ast.YieldFrom):
                 return None
             for target in assigned_names(inner):
                 if target.id in used_later and passes.carries(target):
-                    if self._source(inner, node) is not None:
+                    if self._source(inner, target, node) is not None:
                         return None
                     names[target.id] = None
         if names.keys() - bound or self._variables_written(node) or self.overwriting.names(node, used_later):
@@ -94,7 +111,7 @@ class NoGradient:
         if function is None or node in self.ctx.plan.undifferentiated or not writes_data(node):
             return
         kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
-        kept += self.overwriting.names(node, _loads_after(function.node, node))
+        kept += self.overwriting.names(node, loads_after(function.node, node))
         if kept:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.overwriting.keep(node, node, {text: text for text in kept}, stop)
@@ -133,16 +150,17 @@ class NoGradient:
         """What a block or a function returns carries no gradient."""
         passes = UnknownPasses(self.ctx, block)
         for node in ast.walk(block):
-            if isinstance(node, ast.Return) and node.value is not None and passes.carries(node.value):
+            if not isinstance(node, ast.Return) or node.value is None or node in self.stopped.returns:
+                continue
+            if passes.carries(node.value):
                 self._wrap(node.value, block)
 
     def _wrap(self, value: ast.expr, block: ast.stmt) -> None:
         """What was made outside of the block, or is written to, keeps its own gradient."""
         held = changed_in_place(value)
         whole = isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
-        outer = held is not None and held.id not in {n.id for part in ast.walk(block) for n in assigned_names(part)}
-        written = [n for part in ast.walk(block) if isinstance(part, ast.stmt) for n in overwritten(part)]
-        changed = outer and held is not None and any(n.id == held.id for n in written)
+        outer = held is not None and held.id not in self.stopped.bound_before(value, block)
+        changed = outer and held is not None and held.id in overwritten_inside(block)
         if outer and not changed and held is value:
             return
         stop = f"{self.renderer.need('lax')}.stop_gradient"
@@ -159,18 +177,18 @@ class NoGradient:
             self.ctx.edits.insert_before(block, [f"{old} = {held.id}"])
         self.ctx.edits.add(end, end, f" + ({old} - {stop}({old}))", 2)
 
-    def _source(self, statement: ast.AST, block: ast.stmt) -> str | None:
+    def _source(self, statement: ast.AST, target: ast.Name, block: ast.stmt) -> str | None:
         """The array of outside of a block that a statement writes to and gives another name.
 
         Empty where nothing writes to it; None where the name is that of a value made in the block.
         """
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (held := changed_in_place(value)) is not None:
-                inside = [n for n in ast.walk(block) if isinstance(n, ast.stmt)]
-                if held.id == name or any(n.id == held.id for part in inside for n in assigned_names(part)):
-                    return None
-                return held.id if any(n.id == held.id for part in inside for n in overwritten(part)) else ""
-        return None
+        value = value_of(statement, target)
+        if value is not None and self._is_trained(value):
+            return ""
+        held = changed_in_place(value) if value is not None else None
+        if value is None or held is None or held.id == target.id or held.id in self.stopped.bound_before(value, block):
+            return None
+        return held.id if held.id in overwritten_inside(block) else ""
 
     def _variables_written(self, node: ast.stmt) -> dict[str, bool]:
         """Parameters that get a value here and are read below, and buffers whose value could carry a gradient there.
@@ -182,7 +200,7 @@ class NoGradient:
         read, called = _attributes_after(around, node), _called_after(around, node)
         written: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
-            for target, sources in _writes(inner):
+            for target, sources in writes(inner):
                 used = ast.unparse(target) in read or _owner(target) in called
                 variable = self.variables.parameter(target) if used else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
@@ -190,6 +208,10 @@ class NoGradient:
                 if variable is not None and (self._is_trained(target) or any(map(differentiable, values))):
                     written[variable[0]] = self._is_trained(target)
         return written
+
+    def is_buffer(self, target: ast.expr) -> bool:
+        """Whether something is a variable that isn't trained."""
+        return self.variables.parameter(target) is not None and not self._is_trained(target)
 
     def _is_trained(self, target: ast.expr) -> bool:
         """Whether a variable is a parameter: it is assigned one in the class."""
@@ -205,14 +227,6 @@ class NoGradient:
                     fact = self.ctx.fact(func)
                     return isinstance(fact, Qual) and fact.name in made and not fact.name.endswith("Buffer")
         return False
-
-
-def _loads_after(function: ast.AST, node: ast.stmt) -> set[str]:
-    return {
-        n.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
-    }
 
 
 def _attributes_after(function: ast.AST, node: ast.stmt) -> set[str]:
@@ -233,28 +247,3 @@ def _called_after(function: ast.AST, node: ast.stmt) -> set[str]:
 def _owner(target: ast.expr) -> str:
     """The module that holds a parameter, as text."""
     return ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
-
-
-def _writes(node: ast.stmt) -> list[tuple[ast.expr, list[ast.expr]]]:
-    """Attributes that a statement may write into, each with what the new value is made from."""
-    match node:
-        case ast.Assign():
-            pairs = [(t, [node.value]) for t in node.targets]
-        case ast.AugAssign():
-            pairs = [(node.target, [node.value])]
-        case ast.Expr(value=ast.Call(func=ast.Attribute()) as call):
-            sources: list[ast.expr] = []
-            place: ast.expr = call
-            while isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
-                sources += [*place.args, *(k.value for k in place.keywords)]
-                place = place.func.value
-            pairs = [(place, sources)]
-        case _:
-            return []
-    out: list[tuple[ast.expr, list[ast.expr]]] = []
-    for target, sources in pairs:
-        while isinstance(target, ast.Subscript) or isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
-        if isinstance(target, ast.Attribute):
-            out.append((target, sources))
-    return out

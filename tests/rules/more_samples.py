@@ -126,3 +126,16 @@ MORE: dict[str, list[Arguments]] = {
 for rank, size in enumerate(((2, 3, 9), (2, 3, 7, 8), (2, 3, 5, 6, 4)), start=1):
     MORE[f"{F}max_pool{rank}d_with_indices"] = [call(x(*size), 2), call(x(*size), 3, stride=2, padding=1)]
     MORE[f"{F}adaptive_max_pool{rank}d_with_indices"] = [call(x(*size), 2), call(x(*size), 3)]
+
+UNARY_FOREACH = (
+    "abs", "ceil", "cos", "cosh", "exp", "expm1", "floor", "round", "sin", "sinh", "tan", "tanh", "trunc", "acos",
+    "asin", "atan", "neg", "reciprocal", "norm", "log", "log10", "log1p", "log2", "sqrt", "rsqrt",
+)  # fmt: skip
+for name in UNARY_FOREACH:
+    MORE[f"torch._foreach_{name}"] = [call([x(2, 3).sigmoid(), x(4).sigmoid()])]
+for name in ("mul", "div", "add", "sub", "maximum", "minimum"):
+    lists = [x(2, 3), x(4)], [x(2, 3, seed=1), x(4, seed=1)]
+    MORE[f"torch._foreach_{name}"] = [call(*lists)]
+for name in ("addcmul", "addcdiv"):
+    three = [x(2, 3)], [x(2, 3, seed=1)], [x(2, 3, seed=2)]
+    MORE[f"torch._foreach_{name}"] = [call(*three), call(*three, value=-0.5)]

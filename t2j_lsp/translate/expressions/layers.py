@@ -11,6 +11,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, UnknownParameter, contents, dotted
 from t2j_lsp.translate.inference.single_values import gives_one_value
+from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Instance, Layer, Tensor, is_module
@@ -146,20 +147,32 @@ class Layers:
         return self.copier.rebuilt(node, head, [], None, node.keywords)
 
     def _sequential(self, node: ast.Call) -> Piece | None:
-        """nnx.Sequential where the list is only called, and no child returns a tuple, which nnx would spread."""
+        if not self.is_stock_sequential(node):
+            return None
+        return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
+
+    def is_stock_sequential(self, node: ast.Call) -> bool:
+        """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
         inference = self.ctx.inference
-        if node in inference.indexed or inference.indexes_any or layer_named(inference, "torch.nn.Sequential"):
-            return None
-        if not node.args or node.keywords:
-            return None
+        if node in inference.state.listed or inference.indexes_any or layer_named(inference, "torch.nn.Sequential"):
+            return False
+        if inference.settings.of(node, "torch.nn.Sequential") or not node.args or node.keywords:
+            return False
         for argument in node.args:
             fact = self.ctx.fact(argument)
-            starred = isinstance(argument, ast.Starred)
-            if not is_module(fact) or (isinstance(argument, ast.Starred) and len(node.args) > 1 and not starred):
-                return None
-            if not isinstance(self._called_fact(fact), Tensor):
-                return None
-        return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
+            if not is_module(fact) or not isinstance(self._called_fact(fact), Tensor):
+                return False
+        return True
+
+    def child(self, node: ast.Subscript) -> Piece | None:
+        """``model[0]`` of an nnx.Sequential, which has its children in a list."""
+        fact = self.ctx.fact(node.value)
+        if not isinstance(fact, Layer) or fact.name != "torch.nn.Sequential" or fact.node is None:
+            return None
+        if not is_number(node.slice) or not self.is_stock_sequential(fact.node):
+            return None
+        owner = bracket(self.copier.render_in(node, "value", node.value), ATOM)
+        return Piece(f"{owner}.layers[{self.renderer.render(node.slice).text}]")
 
     def _called_fact(self, fact: Fact) -> Fact:
         """The fact of what a module returns."""

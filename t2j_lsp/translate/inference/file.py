@@ -159,7 +159,7 @@ class Parts:
 
     @cached_property
     def subscripts(self) -> SubscriptFacts:
-        return SubscriptFacts(self.state, self.expressions, self.evidence)
+        return SubscriptFacts(self.state, self.expressions, self.evidence, self.source)
 
     @cached_property
     def operators(self) -> OperatorFacts:

@@ -119,6 +119,8 @@ class State:
     """Walks over a module's named parameters that make a dict of arrays."""
     indexed: set[ast.Call] = field(default_factory=set)
     """Constructor calls of containers that are indexed, measured or iterated."""
+    listed: set[ast.Call] = field(default_factory=set)
+    """Those of them of which more is asked than the child at a number: `nnx.Sequential` has these in a list."""
     indexes_any: bool = False
     """Whether a module of unknown class is indexed somewhere."""
     indexes_own: bool = False
@@ -168,11 +170,13 @@ class State:
         """Whether the code here is a method of a module."""
         return self.function is not None and self.function.owner is not None and self.function.owner.is_module
 
-    def note_indexed(self, fact: Fact) -> None:
-        """A value was indexed, measured or iterated."""
+    def note_indexed(self, fact: Fact, at_number: bool = False) -> None:
+        """A value was indexed, measured or iterated; ``at_number``: a child was read at a place that is written out."""
         if isinstance(fact, Layer) and fact.name == "torch.nn.Sequential":
             if fact.node is not None:
                 self.indexed.add(fact.node)
+                if not at_number:
+                    self.listed.add(fact.node)
             else:
                 self.indexes_any = True
         elif isinstance(fact, AnyModule):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import (
     INT,
     UNKNOWN,
@@ -19,6 +20,8 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
 )
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.source.folding.uses import runs
+from t2j_lsp.translate.source.text import Source
 
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State
@@ -27,8 +30,9 @@ from .forward_pass import CONTAINERS, Env, Infer, State
 class SubscriptFacts:
     """Items and slices."""
 
-    def __init__(self, state: State, infer: Infer, evidence: ParameterEvidence) -> None:
+    def __init__(self, state: State, infer: Infer, evidence: ParameterEvidence, source: Source) -> None:
         self.state = state
+        self.source = source
         self.infer = infer
         self.evidence = evidence
 
@@ -50,7 +54,7 @@ class SubscriptFacts:
             case Tensor():
                 return Tensor(_indexed_rank(owner.rank, node.slice, index), owner.dtype, owner.sure)
             case Layer() if owner.name in CONTAINERS:
-                self.state.note_indexed(owner)
+                self.state.note_indexed(owner, self._reads_child(node, owner))
                 if isinstance(node.slice, ast.Slice):
                     return Layer(owner.name)
                 if owner.items is not None and isinstance(index, Scalar) and isinstance(index.value, int):
@@ -67,10 +71,55 @@ class SubscriptFacts:
                 self.state.indexes_own |= owner == UNKNOWN and not is_key(node.slice)
                 return element(owner)
 
+    def _reads_child(self, node: ast.Subscript, owner: Layer) -> bool:
+        """Whether the top level of a program reads a child, at a number, of what it made there: a setting, a value.
+
+        What a loop or a function does with parts of a model may become a train step, and picks of parameters filters,
+        which name the part by the source's text; what a class or a function makes, other files may read otherwise.
+        """
+        if not isinstance(node.ctx, ast.Load) or not is_number(node.slice) or not isinstance(node.value, ast.Name):
+            return False
+        parents = self.source.parents
+        match parents.get(node):
+            case ast.Call() as call if call.func is node:
+                pass
+            case ast.Assign(targets=[ast.Name()]):
+                pass
+            case ast.Attribute(ctx=ast.Load()) as read if not _of_training(read, parents.get(read)):
+                pass
+            case _:
+                return False
+        inner = ast.For | ast.AsyncFor | ast.While | ast.ClassDef | FunctionNode | ast.Lambda
+        if owner.node is None or owner.node not in parents or not runs(self.source.tree):
+            return False
+        return not any(isinstance(one, inner) for at in (node, owner.node) for one in ancestors(at, parents))
+
+
+def _of_training(read: ast.Attribute, around: ast.AST | None) -> bool:
+    """Whether a child's method is called, or gradients or their switches are meant, of it or of a parameter."""
+    match around:
+        case ast.Call() if around.func is read:
+            return True
+        case ast.Attribute(ctx=ast.Load(), attr=name) if name not in ("grad", "requires_grad", "requires_grad_"):
+            return read.attr == "grad"
+        case ast.Attribute():
+            return True
+    return False
+
 
 def is_key(index: ast.expr) -> bool:
     """Whether an index is none of a list of modules."""
     return isinstance(index, ast.Tuple) or isinstance(index, ast.Constant) and not isinstance(index.value, int)
+
+
+def is_number(index: ast.expr) -> bool:
+    """Whether an index is a number that is written out."""
+    match index:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return True
+    return False
 
 
 def _indexed_rank(rank: int | None, index: ast.expr, fact: Fact) -> int | None:

@@ -1,0 +1,65 @@
+"""Children of a Sequential that are read at a number: nnx.Sequential has them in a list. Else the copy stays."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from t2j_lsp import convert
+
+from .side_by_side import compare, randomized, sides
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+STACK = "model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4))\n"
+
+
+def test_both_programs_read_the_same_child() -> None:
+    both = sides(
+        HEAD + STACK + "shown = model(torch.ones(5, 2)) * model[-1].bias\nprint(model[0].in_features)\n", "children"
+    )
+    assert not both.gaps() and "class Sequential" not in both.translation.code
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(5, 2))
+        compare(randomized(both.torch.model), both.jax.model, [x])
+    assert both.jax.model.layers[0].in_features == both.torch.model[0].in_features
+    assert both.jax.shown.shape == tuple(both.torch.shown.shape)
+
+
+@pytest.mark.parametrize(
+    "read", ["last = model[-1]\nprint(last.bias)\n", "print(model[0].weight, model[2].out_features)\n"]
+)
+def test_a_script_reads_them_as_well(read: str) -> None:
+    code = convert(HEAD + STACK + read).code
+    assert "model = nnx.Sequential(" in code and "model.layers[" in code and "model[" not in code
+
+
+KEPT = {
+    "a slice": "print(model[:1])\n",
+    "a number that is computed": "for i in range(3):\n    print(model[i].weight)\n",
+    "a child that is exchanged": "model[0] = nn.Linear(2, 3)\nprint(model[1])\n",
+    "a length": "print(len(model), model[0].weight)\n",
+    "parameters of a part": "print(list(model[0].parameters()))\n",
+    "a part that is frozen": "model[0].weight.requires_grad = False\n",
+    "code that may become a step": "for x in torch.ones(3, 2):\n    print(model[0](x))\n",
+    "a function": "def f(x):\n    return model[0](x)\n\n\nprint(f(torch.ones(2)))\n",
+    "a module that others import": "first = model[0]\n",
+    "children by names": "named = nn.Sequential({'a': nn.Linear(2, 3)})\nprint(model[0].weight, named[0].weight)\n",
+}
+
+
+def test_a_class_that_other_files_may_read_keeps_its_methods() -> None:
+    source = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += "        self.head = nn.Sequential(nn.Linear(5, 4), nn.Tanh())\n\n    def forward(self, x):\n"
+    source += "        return self.head(x) * self.head[0].bias\n\n\nprint(Net()(torch.ones(1, 5)))\n"
+    code = convert(HEAD + source).code
+    assert "self.head = Sequential(" in code and "self.head[0].bias" in code
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_where_more_is_asked_the_class_with_its_methods_stays(name: str) -> None:
+    code = convert(HEAD + STACK + KEPT[name]).code
+    if name == "children by names":
+        assert "named = Sequential(" in code and "named[0]" in code and "model.layers[0]" in code
+    else:
+        assert "model = Sequential(" in code and "model.layers" not in code

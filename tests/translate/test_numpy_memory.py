@@ -101,6 +101,7 @@ for _ in range(3):
 OUTDATED = {
     "detached": "w = model.weight.detach()\n" + LOOP + "print(w.sum())\n",
     "data": "w = model.bias.data\n" + LOOP + "print(w.sum())\n",
+    "a bias": "b = model.bias\n" + LOOP + "print(b.sum())\n",
     "a kernel": "w = model.weight\n" + LOOP + "print(w.sum())\n",
     "before a function trains": "w = model.weight.data\ntrain(model, opt)\nprint((model.weight - w).abs().sum())\n",
     "a list that grows": LOOP
@@ -113,7 +114,6 @@ CURRENT = {
     "a number": "w = model.weight.detach().sum().item()\n" + LOOP + "print(w)\n",
     "read in each round": LOOP + "    w = model.weight.data\n    print(w.sum())\n",
     "read before": "w = model.weight.data\nprint(w.sum())\n" + LOOP,
-    "a Variable": "b = model.bias\n" + LOOP + "print(b.sum())\n",
     "a list of numbers": LOOP + "    kept.append(model.weight.detach().norm().item())\nprint(kept)\n",
 }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Object
-from t2j_lsp.translate.rule.layer import flax_names
+from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Object
 
 from .call_sites import called_function
 from .file import Inference
@@ -41,7 +40,5 @@ def steps(call: ast.Call, inference: Inference, stepping: set[FunctionInfo]) -> 
 
 
 def stays_variable(value: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
-    """Whether a value becomes a Variable, which an optimizer writes into as well: a kernel is transposed, an array."""
-    if isinstance(value, ast.Attribute) and "kernel" in flax_names(facts.get(value.value, UNKNOWN), value.attr):
-        return False
-    return is_variable(facts.get(value))
+    """Whether a value becomes a Variable, that an optimizer writes: ``b = model.bias`` becomes the array in it."""
+    return not isinstance(value, ast.Attribute) and is_variable(facts.get(value))

@@ -17,7 +17,7 @@ from .side_by_side import compare, randomized, sides
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 NET = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {}\n\n"
 NET += "    def forward(self, x):\n        return {}\n"
-SUM = "def f(x, y):\n    return F.kl_div(x, y, reduction='batchmean')\n"
+UP = "def f():\n    return nn.Upsample(scale_factor=2, mode='bicubic')\n"
 
 AGREED = {
     "an order of axes": (
@@ -36,9 +36,9 @@ AGREED = {
         (3, 2, 4),
     ),
     "every call of two": (
-        NET.format("self.scale = 2", "up(x) + F.interpolate(x + 1, scale_factor=2, mode='bicubic')")
-        + "\n\ndef up(x):\n    return F.interpolate(x, scale_factor=2, mode='bicubic')\n",
-        "interpolate(x, scale_factor=2)",
+        NET.format("self.up, self.more = nn.Upsample(None, 2, mode='bicubic'), up()", "self.up(x) + self.more(x + 1)")
+        + "\n\ndef up():\n    return nn.Upsample(None, 2, mode='bicubic')\n",
+        "Upsample(None, 2)",
         (1, 2, 3, 4),
     ),
 }
@@ -55,19 +55,24 @@ def test_what_all_calls_say_is_in_the_helper_and_in_no_call(name: str) -> None:
 
 
 KEPT = {
-    "calls that differ": SUM + "\n\ndef g(x, y):\n    return F.kl_div(x, y)\n",
-    "a value that is computed": "def f(x, y, how):\n    return F.kl_div(x, y, reduction='sum' if how else 'mean')\n",
-    "a function that is handed on": SUM + "\n\nlosses = [F.kl_div]\n",
-    "a call by another name": SUM + "\n\nloss = F.kl_div\n\n\ndef g(x, y):\n    return loss(x, y)\n",
+    "calls that differ": UP + "\n\ndef g():\n    return nn.Upsample(scale_factor=2)\n",
+    "a value that is computed": "def f(how):\n    return nn.Upsample(None, 2, mode='bicubic' if how else 'nearest')\n",
+    "a class that is handed on": UP + "\n\nlayers = [nn.Upsample]\n",
+    "a call by another name": UP + "\n\nup = nn.Upsample\n\n\ndef g():\n    return up(scale_factor=2)\n",
 }
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_where_a_call_may_differ_the_flag_stays(name: str) -> None:
     code = convert(HEAD + KEPT[name]).code
-    helper = next(s for s in ast.parse(code).body if isinstance(s, ast.FunctionDef) and s.name == "kl_div")
-    assert "reduction" in [a.arg for a in helper.args.args]
-    assert "reduction=" in code.partition("# PyTorch behaviour")[0]
+    assert "def __init__(" in code and "mode" in code[code.index("def __init__(") :].partition(":")[0]
+    assert "mode=" in code.partition("# PyTorch behaviour")[0]
+
+
+@pytest.mark.parametrize("call", ["F.kl_div(x, y, reduction='batchmean')", "x.topk(2, largest=False)[0]"])
+def test_what_a_function_is_asked_stays_in_its_call(call: str) -> None:
+    code = convert(HEAD + f"def f(x: torch.Tensor, y: torch.Tensor):\n    return {call}\n").code
+    assert call.rpartition(", ")[2] in code.partition("# PyTorch behaviour")[0]
 
 
 def test_a_number_is_no_flag() -> None:
@@ -81,19 +86,13 @@ def test_a_flag_that_cuts_nothing_stays_where_it_is() -> None:
 
 
 def test_whole_helpers_are_called_with_every_flag() -> None:
-    assert 'reduction="batchmean"' in convert(HEAD + SUM, helpers="import").code.replace("'", '"')
-
-
-def test_a_partial_that_binds_nothing_any_more_is_its_function() -> None:
-    code = convert(HEAD + "loss = nn.KLDivLoss(reduction='batchmean')\n\n\ndef f(x, y):\n    return loss(x, y)\n").code
-    assert "loss = kl_div\n" in code and "functools" not in code
+    assert 'mode="bicubic"' in convert(HEAD + UP, helpers="import").code.replace("'", '"')
 
 
 def test_what_is_converted_later_does_not_use_a_helper_that_was_cut_otherwise() -> None:
-    converted = convert(HEAD + SUM).code
-    more = converted + "\n\nimport torch.nn.functional as F\n\n\ndef g(x, y):\n    return F.kl_div(x, y)\n"
-    code = convert(more).code
-    assert "return kl_div_(x, y)" in code and code.count("def kl_div") == 2
+    converted = convert(HEAD + UP).code
+    code = convert(converted + "\n\nfrom torch import nn\n\n\ndef g():\n    return nn.Upsample(scale_factor=2)\n").code
+    assert "return Upsample_(scale_factor=2)" in code and code.count("class Upsample") == 2
 
 
 def test_a_helper_says_what_was_agreed() -> None:

@@ -1,7 +1,8 @@
 """Flags that all calls of a file pass alike: they go from the calls, and their literals into the helper.
 
 ``nn.LSTM(4, 5, batch_first=True)`` in every place of a file needs no helper that knows of another order of axes.
-Switches, names and None go, and only where the helper gets shorter; a number says something where it stands.
+Switches, names and None go, from constructors of layers, and only where the helper gets shorter. A number says
+something where it stands, and so does what a function is asked: ``top_k(x, 2, largest=False)``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def agreements(cut: Cut, user: ast.Module, written: Mapping[str, str]) -> Agreed
     finder = UseFinder(Index({None: user}), {name: definition(text) for name, text in texts.items()}, written)
     agreed: dict[str, tuple[tuple[str, str], ...]] = {}
     for name, uses in finder.uses.items():
-        function = _signature(name, texts)
+        function = _signature(name, texts) if isinstance(definition(texts[name]), ast.ClassDef) else None
         if function is None or name not in written or not uses.known or None in uses.subclassed:
             continue
         constants = tuple(_constants(function, uses, finder, written[name]))

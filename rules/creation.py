@@ -266,13 +266,17 @@ def _collects(argument: Argument) -> bool:
     return is_tensor(fact.item) or fact.item == UNKNOWN and called
 
 
+def _made(call: Call) -> str:
+    """What takes an array over, or copies it where somebody writes into it."""
+    return "jnp.array" if call.site.copies else "jnp.asarray"
+
+
 trait(Trait.FROM_NUMPY, "torch.from_numpy", "torch.as_tensor", "torch.asarray")
 
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)
 def as_tensor(call: Call) -> Piece:
-    made = "jnp.array" if call.site.copies else "jnp.asarray"
-    return fill(call, f"{made}({{data}}, dtype={{dtype?}})", floats=has_float(call["data"]))
+    return fill(call, f"{_made(call)}({{data}}, dtype={{dtype?}})", floats=has_float(call["data"]))
 
 
 @rule(
@@ -282,8 +286,7 @@ def as_tensor(call: Call) -> Piece:
     result="tensor",
 )
 def asarray(call: Call) -> Piece:
-    made = "jnp.array" if call.site.copies else "jnp.asarray"
-    return fill(call, f"{made}({{obj}}, dtype={{dtype?}})", floats=has_float(call["obj"]))
+    return fill(call, f"{_made(call)}({{obj}}, dtype={{dtype?}})", floats=has_float(call["obj"]))
 
 
 @rule(f"torch.scalar_tensor(s, *, {FACTORY})", jax="jnp.array(s, dtype)", result=lambda call: Tensor(0, "float"))
@@ -297,7 +300,7 @@ def scalar_tensor(call: Call) -> Piece:
 def from_numpy(call: Call) -> Piece:
     if not call.site.x64:
         call.note("Float64 and int64 arrays become 32-bit here unless jax_enable_x64 is set; PyTorch keeps 64 bits.")
-    return call.emit("jnp.array({ndarray})" if call.site.copies else "jnp.asarray({ndarray})")
+    return call.emit(f"{_made(call)}({{ndarray}})")
 
 
 Row(

@@ -35,10 +35,14 @@ def header(node: ast.stmt) -> Iterator[ast.AST]:
                 yield child
 
 
+def _own_parts(node: ast.stmt) -> list[ast.AST]:
+    """A statement, or the expressions of a compound one, without the statements inside it."""
+    return [node] if not hasattr(node, "body") else list(header(node))
+
+
 def calls_of(node: ast.stmt) -> Iterator[ast.Call]:
     """The calls of a statement, without those of statements inside it."""
-    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(header(node))
-    for part in parts:
+    for part in _own_parts(node):
         yield from (n for n in ast.walk(part) if isinstance(n, ast.Call))
 
 
@@ -58,7 +62,7 @@ def parts_of(node: ast.stmt) -> list[ast.AST]:
     """What of a statement is no statement of its own, but for additions to a list."""
     if any(True for _ in appended(node)):
         return []
-    return [node] if not hasattr(node, "body") else list(header(node))
+    return _own_parts(node)
 
 
 def appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -72,5 +76,6 @@ def appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 def stored(node: ast.stmt) -> set[str]:
     """The names that a statement binds."""
-    parts: list[ast.AST] = [node] if not hasattr(node, "body") else list(header(node))
-    return {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {
+        n.id for p in _own_parts(node) for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }

@@ -70,12 +70,8 @@ class ErrorHandlers:
                     forward = fact.cls.info.method("forward") if isinstance(fact, Instance) else None
                     return bool(args) and not _raises_itself(forward, error)
                 info = called_function(fact)
-                if (
-                    error == "RuntimeError"
-                    and info is not None
-                    and not info.external
-                    and not _raises_itself(info, error)
-                ):
+                own = info is not None and not info.external and not _raises_itself(info, error)
+                if error == "RuntimeError" and info is not None and own:
                     return any(self._computes(n) for n in ast.walk(info.node) if isinstance(n, ast.Call))
         return False
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.unknown_makers import ADDING
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -55,7 +55,7 @@ class LostParameters:
         """Whether an iterator has several readers, or one in a loop behind it."""
         reads = [n for n in self._reads(target, made) if not self._is_made_again(target, made, n)]
         loops = self._loops(made)
-        if any(self._loops(read) - loops and self._function(read) is self._function(made) for read in reads):
+        if any(self._loops(read) - loops and self.objects.scope(read) == self.objects.scope(made) for read in reads):
             return True
         pairs = ((a, b) for i, a in enumerate(reads) for b in reads[i + 1 :])
         return any(not self._is_either(a, b) for a, b in pairs)
@@ -76,7 +76,7 @@ class LostParameters:
 
     def _is_made_again(self, target: ast.expr, made: ast.stmt, read: ast.expr) -> bool:
         """Whether a variable has got another value between a statement and a place behind it, or was read before."""
-        if self._function(made) is not self._function(read):
+        if self.objects.scope(made) != self.objects.scope(read):
             return False
         lines = [n.lineno for n in self._stores(ast.unparse(target), self.objects.scope(made))]
         return read.lineno < made.lineno or any(made.lineno < line < read.lineno for line in lines)
@@ -94,9 +94,6 @@ class LostParameters:
                 loops.add(place)
             inner = place
         return loops
-
-    def _function(self, node: ast.AST) -> ast.AST | None:
-        return next((p for p in ancestors(node, self.ctx.source.parents) if isinstance(p, FunctionNode)), None)
 
     def _is_either(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places stand in branches of which one run takes one."""

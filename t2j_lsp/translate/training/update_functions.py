@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
@@ -50,7 +51,7 @@ def update_call(ctx: Context, node: ast.stmt) -> UpdateCall | None:
     loop = _loop(ctx, body[0]) if len(body) == 1 else None
     if loop is None or not isinstance(loop.iter, ast.Name) or not _is_called_once(ctx, function.name):
         return None
-    tensors = _argument(function, call, loop.iter.id)
+    tensors = _argument(fact.info, call, loop.iter.id)
     free = not any(isinstance(n, ast.Name) and n.id == "grads" for n in ast.walk(function))
     return UpdateCall(call, function, body[0], loop, tensors) if tensors is not None and free else None
 
@@ -72,16 +73,14 @@ def _is_called_once(ctx: Context, name: str) -> bool:
     return sum(isinstance(n, ast.Name) and n.id == name for n in ctx.source.nodes) == 1
 
 
-def _argument(function: ast.FunctionDef, call: ast.Call, name: str) -> ast.expr | None:
+def _argument(info: FunctionInfo, call: ast.Call, name: str) -> ast.expr | None:
     """What a call gives a parameter, if the function has only plain ones."""
-    arguments = function.args
-    plain = [a.arg for a in arguments.args]
-    if arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg or name not in plain:
+    arguments = info.node.args
+    if arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
         return None
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    if any(k.arg is None for k in call.keywords):
         return None
-    given = dict(zip(plain, call.args, strict=False)) | {k.arg: k.value for k in call.keywords}
-    return given.get(name)
+    return {parameter.arg: value for parameter, value in bound_arguments(call, info)}.get(name)
 
 
 def write_update(ctx: Context, one: UpdateCall, value: str, gradient: str, statements: StatementRewriter) -> None:

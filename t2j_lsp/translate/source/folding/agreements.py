@@ -33,7 +33,7 @@ def agreements(cut: Cut, user: ast.Module, written: Mapping[str, str]) -> Agreed
     finder = UseFinder(Index({None: user}), {name: definition(text) for name, text in texts.items()}, written)
     agreed: dict[str, tuple[tuple[str, str], ...]] = {}
     for name, uses in finder.uses.items():
-        function = _signature(name, texts) if isinstance(definition(texts[name]), ast.ClassDef) else None
+        function = _constructor(name, texts)
         if function is None or name not in written or not uses.known or None in uses.subclassed:
             continue
         constants = tuple(_constants(function, uses, finder, written[name]))
@@ -117,20 +117,20 @@ def _statements(texts: Mapping[str, str]) -> int:
     return sum(isinstance(node, ast.stmt) for text in texts.values() for node in ast.walk(definition(text)))
 
 
-def _signature(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
-    """The function that a call of a helper runs, if it is among the helpers."""
+def _constructor(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
+    """What makes an instance of a class, if that is among the helpers."""
     node = definition(texts[name]) if name in texts else None
-    if isinstance(node, ast.ClassDef):
-        for statement in node.body:
-            if isinstance(statement, ast.FunctionDef) and statement.name == NEW:
-                return statement
-        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        return next((found for base in bases if (found := _signature(base, texts)) is not None), None)
-    return node if isinstance(node, ast.FunctionDef) else None
+    if not isinstance(node, ast.ClassDef):
+        return None
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == NEW:
+            return statement
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return next((found for base in bases if (found := _constructor(base, texts)) is not None), None)
 
 
 def _are_gone(name: str, constants: tuple[tuple[str, str], ...], texts: Mapping[str, str]) -> bool:
-    function = _signature(name, texts)
+    function = _constructor(name, texts)
     if function is None or function.args.kwarg is not None:
         return False
     left = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
@@ -146,7 +146,7 @@ def _constants(
     if not sites or None in sites:
         return
     plain = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    plain = plain[1:] if plain[:1] == ["self"] else plain
+    plain = plain[1:]
     others = [c for c in uses.calls if c.home is None and id(c.node) not in direct]
     for name, default in defaults(function).items():
         place = plain.index(name) if name in plain else None

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_con
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, told
+from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, told
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
     without_annotations,
@@ -74,7 +74,7 @@ def edit_imports(
         if everything and output is not None:
             asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
             cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
-            everything = _agreed(cut, output.tree, wanted, needs)
+            everything = _agreed(everything, cut, output.tree, wanted, needs)
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
@@ -99,11 +99,11 @@ def edit_imports(
     return ordered, named, everything
 
 
-def _agreed(cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:
+def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:
     """The helpers, cut to what all calls agree on too; where that only shows here, the calls are written anew."""
     known, written = needs.known, {name: needs.renames.get(name, name) for name in wanted}
     if known.agreed is None:
-        known.agreed = agreements(cut, user, written)
+        known.agreed = agreements(cut, user, written) if may_agree(whole, user, written) else NOTHING_AGREED
         known.agreements += bool(known.agreed)
         return cut(known.agreed)
     copied = cut(known.agreed)

@@ -27,6 +27,17 @@ Cut = Callable[[Agreed], list[Helper]]
 """The helpers of a file, cut to its uses where its calls agree on these arguments."""
 
 
+def may_agree(copied: Iterable[Helper], user: ast.Module, written: Mapping[str, str]) -> bool:
+    """Whether some call of a class passes a flag at all: most files have none, and nothing has to be cut to see it."""
+    classes = {written[h.name] for h in copied if h.name in written and isinstance(definition(h.text), ast.ClassDef)}
+    return any(
+        isinstance(node, ast.Call)
+        and any(_is_switch(k.value) for k in node.keywords)
+        and any(isinstance(called, ast.Name) and called.id in classes for called in (node.func, *node.args[:1]))
+        for node in ast.walk(user)
+    )
+
+
 def agreements(cut: Cut, user: ast.Module, written: Mapping[str, str]) -> Agreed:
     """The arguments that all calls of the user's code agree on, and without which helpers are shorter."""
     texts = _texts(cut(NOTHING_AGREED))
@@ -176,5 +187,8 @@ def _passed(site: ast.Call, place: int | None, name: str, default: ast.expr) -> 
     if value is None and (is_partial(site) or place is not None and place < len(site.args)):
         return None
     value = default if value is None else value
-    is_switch = isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None)
-    return literal(value) if is_switch and is_literal(value) else None
+    return literal(value) if _is_switch(value) and is_literal(value) else None
+
+
+def _is_switch(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None)

@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--packages", default=",".join(PACKAGES), help="these, with commas between them")
     parser.add_argument("--classes", type=int, default=26, help="classes of each package that run (26)")
     parser.add_argument("--seed", type=int, default=1, help="decides the order in which classes are taken (1)")
-    parser.add_argument("--timeout", type=float, default=60.0, help="as of t2j check (60)")
+    parser.add_argument("--timeout", type=float, default=120.0, help="as of t2j check (120)")
     parser.add_argument("--again", default="", help="check classes anew that have this pattern")
     parser.add_argument("--python", help="the interpreter of both sides, with packages that the libraries need (this)")
     options = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ its fans are counted on other axes.
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.facts import INT, Tuple
 from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Call, Emit, Refusal, refuse, rule
 
@@ -132,4 +133,6 @@ rule(f"{INIT}.calculate_gain(nonlinearity, param=None)", jax="calculate_gain(non
 )
 for name in ("eye_", "dirac_", "sparse_"):
     refuse(f"{INIT}.{name}", f"There is no rule for {name} yet: assign to the parameter's [...] explicitly.")
-refuse(f"{INIT}._calculate_fan_in_and_fan_out", "Count the fans from the kernel's shape: (*spatial, in, out) in Flax.")
+rule(f"{INIT}._calculate_fan_in_and_fan_out(tensor)", jax="fans(x)", result=lambda call: Tuple((INT, INT)))(
+    lambda call: call.emit("fans({tensor})")
+)

@@ -57,6 +57,11 @@ def trunc_normal(mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float 
     return init
 
 
+def fans(x: jax.Array) -> tuple[int, int]:
+    """How many inputs and outputs an element of a weight in PyTorch's layout, (out, in, *spatial), has."""
+    return math.prod(x.shape[1:]), x.shape[0] * math.prod(x.shape[2:])
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The gain that PyTorch recommends for a nonlinearity (torch.nn.init.calculate_gain)."""
     if nonlinearity == "tanh":

@@ -106,3 +106,8 @@ def test_gains_are_those_of_torch() -> None:
     assert init.calculate_gain("leaky_relu", 0.2) == pytest.approx(torch.nn.init.calculate_gain("leaky_relu", 0.2))
     with pytest.raises(ValueError, match="Unsupported nonlinearity gelu"):
         init.calculate_gain("gelu")
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (6, 2, 3), (6, 2, 3, 5)])
+def test_fans_are_those_that_pytorch_counts(shape: tuple[int, ...]) -> None:
+    assert init.fans(jnp.zeros(shape)) == torch.nn.init._calculate_fan_in_and_fan_out(torch.zeros(shape))

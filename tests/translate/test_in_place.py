@@ -42,7 +42,7 @@ def test_writes_rebind(statement: str, wanted: str) -> None:
         ("def f(x: Tensor, n):\n    for i in range(n):\n        x[i] = n\n", 1),
         ("def f(x: Tensor, cache: Tensor):\n    cache[:, 0] = x\n    return x\n", 1),
         ("def f(x: Tensor):\n    y = x[0]\n    y.zero_()\n", 1),
-        ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    f(y)\n    return y\n", 1),
+        ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    f(y)\n    return y\n", 0),
         ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    return f(y)\n", 0),
         ("def f(x: Tensor):\n    x = x.clone()\n    x[0] = 1\n", 0),
         ("def f(x: Tensor, n):\n    for i in range(n):\n        print(x.sum())\n        x += 1\n    return n\n", 0),

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from t2j_lsp.symbols import scopes_around
-from t2j_lsp.translate.rule.facts import Scalar, Tensor
+from t2j_lsp.translate.inference.fillers import stops_gradients
+from t2j_lsp.translate.rule.facts import Fact, Function, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.source.text import Source
@@ -19,6 +20,8 @@ from .subscripts import Subscripts
 from .variables import Variables
 
 FREE = "this changes {}, which is bound outside of the function: return the new array instead"
+
+KEPT = "PyTorch keeps the gradient of what is overwritten without gradients here: say x + stop_gradient(new - x)"
 
 
 class InPlace:
@@ -71,6 +74,15 @@ class InPlace:
             return Piece(receiver.id)
         self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
         return self.copier.copy_arguments(node)
+
+    def by_function(self, node: ast.Call, fact: Fact, receiver: ast.expr, value: Callable[[], Piece]) -> Piece | None:
+        """``trunc_(self.weight)``, where a function writes into what it is given: what it returns, bound to that."""
+        around = self.ctx.scope.function
+        if isinstance(fact, Function) and around is not None and around.runs_in_module:
+            if any(stops_gradients(info, self.ctx.inference) for info in (fact.info, around)):
+                self._unseen(node, KEPT)
+                return self.copier.copy_arguments(node)
+        return self.call(node, receiver, value)
 
     def _of_its_dtype(self, receiver: ast.expr, piece: Piece) -> Piece:
         """A comparison in place keeps the tensor's dtype in PyTorch: ``x.eq_(y)`` gives zeros and ones."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from t2j_lsp.translate.inference.storage import works_in_place
+from t2j_lsp.translate.inference.fillers import written_argument
 from t2j_lsp.translate.rule.facts import (
     AnyModule,
     Class,
@@ -288,9 +288,9 @@ class Calls:
         torch = isinstance(fact, Qual) and is_torch(fact.name)
         if not torch and (stays := stays_torch(self.ctx, node)) is not None:
             self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
-        if self._only_effect(node) and works_in_place(node, self.ctx.inference.facts) and node.args:
-            return self.in_place().call(
-                node, node.args[0], lambda: self._called(node, fact) or self.copier.copy_arguments(node)
+        if self._only_effect(node) and (written := written_argument(node, self.ctx.inference)) is not None:
+            return self.in_place().by_function(
+                node, fact, written, lambda: self._called(node, fact) or self.copier.copy_arguments(node)
             )
         return self._called(node, fact)
 

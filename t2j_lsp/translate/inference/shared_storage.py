@@ -19,12 +19,13 @@ from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
 from .call_sites import bound_arguments, called_function
 from .file import Inference
+from .fillers import filled, written_argument
 from .gates import Gate
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
 from .places import NOWHERE, Env, Reached, is_state, made_by, overlap
 from .statement_reads import calls_of, flatten, loads, parts_of, stored
-from .storage import ADDING, FROM_NUMPY, TO_NUMPY, VIEWS, Storage, dotted, root, works_in_place
+from .storage import ADDING, FROM_NUMPY, TO_NUMPY, VIEWS, Storage, dotted, root
 
 NEEDS = Gate(
     kinds=frozenset({ast.AugAssign}),
@@ -130,6 +131,9 @@ class _Function:
         self.written_for = written_for
         """The parameters that somebody calls it to have written."""
         arguments = [] if isinstance(node, ast.Module) else ast.walk(node.args)
+        info = None if isinstance(node, ast.Module) else inference.functions[node]
+        self.handed_back = filled(info, inference) if info is not None else None
+        """The parameter that it writes into and returns, which those who call it store."""
         self.given = {argument.arg for argument in arguments if isinstance(argument, ast.arg)}
         self.statements = list(flatten(node.body))
         self.bound = {name for statement in self.statements for name in stored(statement)}
@@ -294,8 +298,8 @@ class _Function:
                 known = isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
                 if known and not isinstance(facts.get(func), Qual):
                     yield func.value
-            if works_in_place(call, facts) and call.args:
-                yield call.args[0]
+            if (argument := written_argument(call, self.inference)) is not None:
+                yield argument
 
     def _read_later(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""
@@ -351,7 +355,7 @@ class _Function:
         """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
         places = write.held.reach()
         owner = next((str(p[0]) for p in places if p[0] in self.given), None)
-        if owner is None:
+        if owner is None or owner == self.handed_back:
             return None
         if owner in self.written_for:
             return owner

@@ -390,6 +390,8 @@ def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
         match node:
             case ast.Name():
                 yield node.id
+            case ast.Call(func=ast.Name(id=name)) if name.endswith("_") and not name.endswith("__"):
+                yield IN_PLACE
             case ast.Attribute():
                 yield node.attr
                 if node.attr.endswith("_") and not node.attr.endswith("__"):

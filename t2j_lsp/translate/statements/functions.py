@@ -9,9 +9,11 @@ from collections.abc import Callable
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.inference.fillers import filled, hands_nothing_back, values_of
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.text import IN_PLACE
 
 from .decorators import Decorators
 from .given_parameters import give_parameters
@@ -20,6 +22,7 @@ from .no_gradient import NoGradient
 from .own_new import no_place_for
 
 STUBS = names_with(Trait.STUB)
+_STORED = "PyTorch's {} writes into what it is given, JAX's returns the new array: store it where this is called"
 
 
 class Functions:
@@ -78,9 +81,25 @@ class Functions:
             self.statements.block(node.body)
             if no_grad:
                 self.no_gradient().wrap_returns(node)
+            if IN_PLACE in self.ctx.source.words:
+                self._hand_back(node, info)
         finally:
             self.ctx.scope.functions.pop()
         return True
+
+    def _hand_back(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
+        """``return t`` behind a function that fills ``t`` and returns nothing: who calls it stores the array."""
+        name = filled(info, self.ctx.inference)
+        if name is None:
+            return
+        nothing = hands_nothing_back(info)
+        for use in values_of(info, self.ctx.inference):
+            tell = self.ctx.report.gap if nothing else self.ctx.report.note
+            tell(use, node.name, "in-place", _STORED.format(node.name))
+        if nothing and node.body[-1].lineno == node.lineno:
+            self.ctx.report.gap(node, node.name, "refused", f"It needs return {name}, and has no line for it")
+        elif nothing:
+            self.ctx.edits.insert_after(node.body[-1], [f"return {name}"])
 
     def _rename(self, node: ast.FunctionDef | ast.AsyncFunctionDef, new: str) -> None:
         start, _ = self.ctx.source.span(node)

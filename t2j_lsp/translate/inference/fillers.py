@@ -1,0 +1,193 @@
+"""Functions that write into an array they are given and hand it back: a file's own initialisers.
+
+``def trunc_(t, std): t.uniform_(-1, 1); t.erfinv_(); return t.mul_(std)`` is called for what it does to ``t``. In JAX
+it returns the new array, and whoever calls it stores that where the old one is held.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from t2j_lsp.symbols import FunctionNode
+from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
+from t2j_lsp.translate.source.text import IN_PLACE
+
+from .call_sites import bound_arguments
+from .file import Inference
+from .storage import works_in_place
+
+_NO_GRADIENT = names_with(Trait.NO_GRADIENT)
+
+
+def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
+    """What a call writes into besides its receiver: ``F.relu(x, inplace=True)``, or a call of such a function."""
+    if works_in_place(call, inference.facts) and call.args:
+        return call.args[0]
+    fact = inference.facts.get(call.func)
+    name = filled(fact.info, inference) if isinstance(fact, Function) else None
+    return _argument(call, fact.info, name) if isinstance(fact, Function) and name is not None else None
+
+
+def filled(info: FunctionInfo, inference: Inference) -> str | None:
+    """The parameter that a function writes into and hands back, or would if it handed back anything."""
+    return _filled(info, inference, ())
+
+
+def stops_gradients(info: FunctionInfo, inference: Inference, seen: frozenset[FunctionInfo] = frozenset()) -> bool:
+    """Whether anything in a function, or in one of those that it calls, is outside of what is differentiated."""
+    home = info.home if isinstance(info.home, Inference) else inference
+    for node in ast.walk(info.node):
+        fact = home.facts.get(node)
+        if isinstance(fact, Qual) and fact.name in _NO_GRADIENT:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            return True
+        known = seen | {info}
+        if isinstance(fact, Function) and fact.info not in known and stops_gradients(fact.info, home, known):
+            return True
+    return False
+
+
+def values_of(info: FunctionInfo, inference: Inference) -> Iterator[ast.Name]:
+    """Where a file names a function without calling it."""
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id == info.node.name:
+            parent, fact = inference.source.parents.get(node), inference.facts.get(node)
+            called = isinstance(parent, ast.Call) and parent.func is node
+            if not called and isinstance(fact, Function) and fact.info is info:
+                yield node
+
+
+def hands_nothing_back(info: FunctionInfo) -> bool:
+    """Whether a function that fills what it is given has no ``return``: in JAX it needs one."""
+    return not any(isinstance(n, ast.Return) for n in _inner(info.node))
+
+
+def _filled(info: FunctionInfo, inference: Inference, around: tuple[FunctionInfo, ...]) -> str | None:
+    node = info.node
+    if info in around or info.settled or isinstance(node, ast.AsyncFunctionDef) or info.owner is not None:
+        return None
+    home = info.home if isinstance(info.home, Inference) else inference
+    if IN_PLACE not in home.source.words:
+        return None
+    if info.home is not None:
+        info.home.infer_function(info)
+    if home.names_jax(info) or not all(_stops_gradients(d, home.facts) for d in node.decorator_list):
+        return None
+    reading = _Reading(info, home, (*around, info))
+    written = reading.written()
+    return written if written is not None and reading.hands_back(written) else None
+
+
+def _stops_gradients(decorator: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    fact = facts.get(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return isinstance(fact, Qual) and fact.name in _NO_GRADIENT
+
+
+class _Reading:
+    """One function, read for what it writes into."""
+
+    def __init__(self, info: FunctionInfo, home: Inference, around: tuple[FunctionInfo, ...]) -> None:
+        self.info = info
+        self.home = home
+        self.around = around
+        self.nodes = list(_inner(info.node))
+
+    def written(self) -> str | None:
+        """The one parameter that the function writes into, which it never binds anew or gives another name."""
+        arguments = self.info.node.args
+        given = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+        written = {name for n in self.nodes if isinstance(n, ast.expr) and (name := self._target(n)) in given}
+        if len(written) != 1:
+            return None
+        (name,) = written
+        bound = any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in self.nodes)
+        named = any(
+            isinstance(n, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.AugAssign)
+            and n.value is not None
+            and self._root(n.value) == name
+            for n in self.nodes
+        )
+        return None if bound or named else name
+
+    def hands_back(self, name: str) -> bool:
+        """Whether it returns the parameter on every way, or nothing on any."""
+        returns = [n for n in self.nodes if isinstance(n, ast.Return)]
+        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in self.nodes):
+            return False
+        if not returns:
+            return True
+        return all(n.value is not None and self._root(n.value) == name for n in returns) and _ends(self.info.node.body)
+
+    def _target(self, node: ast.expr) -> str:
+        """The name that an expression's own operation in place writes into."""
+        if not isinstance(node, ast.Call):
+            return ""
+        return self._root(node) if self._writes(node) else ""
+
+    def _writes(self, call: ast.Call) -> bool:
+        """Whether a call writes into what it is given: a method in place, a function of torch, another such one."""
+        func = call.func
+        fact = self.home.facts.get(func)
+        if isinstance(fact, Function):
+            return self._argument(call, fact) is not None
+        if isinstance(fact, Qual):
+            return is_torch(fact.name) and _in_place(fact.name.rpartition(".")[2])
+        return isinstance(func, ast.Attribute) and _in_place(func.attr) and self._is_tensor(func)
+
+    def _is_tensor(self, func: ast.Attribute) -> bool:
+        return isinstance(self.home.facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
+
+    def _argument(self, call: ast.Call, fact: Function) -> ast.expr | None:
+        name = _filled(fact.info, self.home, self.around)
+        return _argument(call, fact.info, name) if name is not None else None
+
+    def _root(self, node: ast.expr) -> str:
+        """The name whose array an expression is, as a whole."""
+        while isinstance(node, ast.Call) and self._writes(node):
+            fact = self.home.facts.get(node.func)
+            if isinstance(fact, Function):
+                argument = self._argument(node, fact)
+            elif isinstance(fact, Qual):
+                argument = node.args[0] if node.args else None
+            else:
+                argument = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if argument is None:
+                return ""
+            node = argument
+        while isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        return node.id if isinstance(node, ast.Name) else ""
+
+
+def _argument(call: ast.Call, info: FunctionInfo, name: str) -> ast.expr | None:
+    return next((value for parameter, value in bound_arguments(call, info) if parameter.arg == name), None)
+
+
+def _in_place(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
+
+
+def _inner(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without those of functions and classes in it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """Whether nothing comes behind statements: each way through them ends in a ``return`` or an error."""
+    match body[-1]:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.With(body=inner):
+            return _ends(inner)
+        case ast.If(body=inner, orelse=[_, *_] as other):
+            return _ends(inner) and _ends(other)
+    return False

@@ -1,0 +1,136 @@
+"""Functions that write into an array they are given: they return it, and whoever calls them stores it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+from t2j_lsp.contract import Options
+from t2j_lsp.translate import translate
+
+from .convert import HEAD, expect, run
+
+TRUNC = """
+def trunc_(t: Tensor, std):
+    with torch.no_grad():
+        t.uniform_(-0.5, 0.5)
+        t.erfinv_()
+        return t.mul_(std)
+
+
+def trunc_tf_(t: Tensor, std):
+    trunc_(t, 1.0)
+    t.mul_(std).clamp_(min=0)
+"""
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pos = nn.Parameter(torch.zeros(2, 3))
+        self.register_buffer("seen", torch.zeros(3))
+        self.fc = nn.Linear(3, 4)
+        trunc_tf_(self.pos, std=0.1)
+        trunc_(self.fc.weight, 0.2)
+        trunc_(self.seen, std=0.3)
+
+    def forward(self, x):
+        return self.fc(x + self.pos)
+"""
+
+
+def test_what_a_function_fills_is_stored_by_its_caller() -> None:
+    expect(
+        NET.replace("trunc_tf_", "zero").replace("trunc_", "zero").replace(", std=0.1", "").replace(", 0.2", "")
+        .replace(", std=0.3", "") + "\n\ndef zero(t: Tensor):\n    t.zero_()\n",
+        """
+        class Net(nnx.Module):
+            def __init__(self, *, rngs: nnx.Rngs):
+                self.pos = nnx.Param(jnp.zeros((2, 3)))
+                self.seen = Buffer(jnp.zeros(3))
+                self.fc = nnx.Linear(3, 4, **uniform_init(3), rngs=rngs)
+                self.pos[...] = zero(self.pos[...])
+                self.fc.kernel[...] = zero(self.fc.kernel.T).T
+                self.seen[...] = zero(self.seen[...])
+
+            def __call__(self, x):
+                return self.fc(x + self.pos)
+
+
+        def zero(t: jax.Array):
+            t = jnp.zeros_like(t)
+            return t
+        """,
+    )  # fmt: skip
+
+
+def test_the_filled_parameters_have_the_new_values() -> None:
+    code = convert(HEAD + TRUNC + NET).code
+    assert "TODO" not in code
+    scope: dict[str, type[nnx.Module]] = {}
+    exec(compile(code, "<converted>", "exec"), scope)
+    net = scope["Net"](rngs=nnx.Rngs(0))
+    bound = jax.scipy.special.erfinv(0.5)
+    assert 0 < jnp.max(net.pos[...]) <= 0.1 * bound
+    assert jnp.min(net.pos[...]) == 0
+    assert 0.1 * bound < jnp.max(jnp.abs(net.fc.kernel[...])) <= 0.2 * bound
+    assert jnp.all(net.seen[...] != 0)
+
+
+def test_one_of_another_file_is_stored_too() -> None:
+    def resolve(level: int, name: str) -> str | None:
+        return HEAD + TRUNC if name == "init" else None
+
+    source = HEAD + "from init import trunc_, trunc_tf_\n" + NET
+    code = translate(source, Options(helpers="import", resolve=resolve)).code
+    assert "self.pos[...] = trunc_tf_(self.pos[...], std=0.1, rngs=rngs)" in code
+    assert "self.fc.kernel[...] = trunc_(self.fc.kernel.T, 0.2, rngs=rngs).T" in code
+
+
+ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def g(y: Tensor):\n    z = zero(y)\n    return y + z\n", "'y', read later, shares the memory"),
+        ("def g(y: Tensor):\n    z = y\n    zero(y)\n    return y + z\n", "'z', read later, shares the memory"),
+        ("def g(ys: list[Tensor]):\n    for y in ys:\n        zero(y)\n    return ys\n", "'ys', read later"),
+        (
+            "class M(nn.Module):\n    def forward(self, x):\n        y = x * 2\n        with torch.no_grad():\n"
+            "            zero(y)\n        return y\n",
+            "keeps the gradient of what is overwritten",
+        ),
+        ("def clear(t: Tensor):\n    t.zero_()\n\n\nFILLS = [clear]\n", "JAX's returns the new array"),
+        ("def either(t: Tensor, u: Tensor):\n    t.zero_()\n    u.zero_()\n    return t\n", "the caller's 'u'"),
+        ("def some(t: Tensor, n):\n    if n:\n        return\n    t.zero_()\n", "the caller's 't'"),
+    ],
+)
+def test_where_storing_is_not_enough_it_is_told(code: str, told: str) -> None:
+    gaps = run(ZERO + code).gaps
+    assert any(told in gap.reason for gap in gaps)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("zero(y)\n    return y", "y = zero(y)\n    return y"),
+        ("return zero(y)", "return zero(y)"),
+        ("return zero(torch.ones(3))", "return zero(jnp.ones(3))"),
+        ("zero(y[0])\n    return y", "y = y.at[0].set(zero(y[0]))\n    return y"),
+    ],
+)
+def test_arrays_of_other_functions(before: str, after: str) -> None:
+    expect(
+        f"{ZERO}def g(y: Tensor):\n    {before}\n",
+        f"def zero(t: jax.Array):\n    t = jnp.zeros_like(t)\n    return t\n\n\ndef g(y: jax.Array):\n    {after}\n",
+    )
+
+
+def test_fans_are_counted_in_pytorchs_layout() -> None:
+    code = run(
+        "def f(w: Tensor):\n    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(w)\n    return fan_in\n"
+    ).code
+    assert "fan_in, fan_out = fans(w)" in code

@@ -230,20 +230,29 @@ class Sides:
     conversion: FileConversion | None = None
 
 
-def both_sides(source: Path, converted: Path | None, options: Options, displays: bool = False) -> Sides:
+def both_sides(
+    source: Path,
+    converted: Path | None,
+    options: Options,
+    displays: bool = False,
+    data: bytes | None = None,
+    converted_data: bytes | None = None,
+) -> Sides:
     """A file or notebook and its conversion, made here where there is none. Raises SourceError.
 
-    ``displays``: the cells of notebooks show the value of their last expression.
+    ``displays``: the cells of notebooks show the value of their last expression. ``data`` and ``converted_data`` stand
+    for the bytes of notebooks that are not those on disk.
     """
     if converted is None:
-        conversion = convert_file(source, options)
+        conversion = convert_file(source, options, data)
         if conversion.notebook is None:
             return Sides(conversion.translation.code, conversion.translation.source_map, conversion=conversion)
         programs = conversion.notebook.program, conversion.notebook.converted
         source_text, code = with_displays(*programs) if displays else (one.text for one in programs)
         cells = Cells(*(one.lines for one in programs))
         return Sides(code, conversion.notebook.source_map, source_text, cells=cells, conversion=conversion)
-    torch, jax = (_program(path) if path.suffix == ".ipynb" else None for path in (source, converted))
+    given = ((source, data), (converted, converted_data))
+    torch, jax = (_program(path, own) if path.suffix == ".ipynb" else None for path, own in given)
     texts = [None if one is None else one.text for one in (torch, jax)]
     if displays and torch is not None and jax is not None:
         texts = [*with_displays(torch, jax)]
@@ -251,8 +260,8 @@ def both_sides(source: Path, converted: Path | None, options: Options, displays:
     return Sides(converted, None, texts[0], texts[1], Cells(lines[0], lines[1]) if any(lines) else None)
 
 
-def _program(path: Path) -> NotebookProgram:
+def _program(path: Path, data: bytes | None) -> NotebookProgram:
     try:
-        return notebook_program(read_source(path).text)
+        return notebook_program((read_source(path) if data is None else decode(data)).text)
     except SourceError as error:
         raise SourceError(f"{path}: {error}", error.line, error.column) from error

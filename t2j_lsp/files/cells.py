@@ -145,12 +145,13 @@ class Cells:
 
     def check(self, report: CheckReport) -> CheckReport:
         """A report on classes and functions, by cells."""
-        objects = [self._object(one) for one in report.objects]
+        objects = [self.object(one) for one in report.objects]
         not_run = [self._placed(one) for one in report.not_run]
-        coverage = report.coverage and self._coverage(report.coverage)
-        return replace(report, objects=objects, not_run=not_run, coverage=coverage)
+        covered = report.coverage and self.coverage(report.coverage)
+        return replace(report, objects=objects, not_run=not_run, coverage=covered)
 
-    def _object(self, one: ObjectVerdict) -> ObjectVerdict:
+    def object(self, one: ObjectVerdict) -> ObjectVerdict:
+        """A verdict on a class or function, by cells."""
         stages = {
             name: replace(stage, reason=self.text(stage.reason), observed=[self.text(o) or "" for o in stage.observed])
             for name, stage in one.stages.items()
@@ -169,7 +170,8 @@ class Cells:
     def _value(self, value: Value | None, side: CellLines | None) -> Value | None:
         return value and replace(value, location=self.location(value.location, side))
 
-    def _coverage(self, found: Coverage) -> Coverage:
+    def coverage(self, found: Coverage) -> Coverage:
+        """What verdicts cover, by cells."""
         places = [(self.jax.place(line) if self.jax is not None else None) or (0, line) for line in found.gaps]
         cells = tuple(cell for cell, _ in places) if self.jax is not None else ()
         return replace(

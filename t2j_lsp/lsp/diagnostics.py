@@ -73,7 +73,7 @@ class Diagnostics:
     def _open_conversion(self, uri: str) -> str | None:
         """The conversion of a document, where it is open too."""
         pair = self.session.pairs.converted_of(uri)
-        return pair[0] if pair is not None and pair[0] in self.session.store.documents else None
+        return pair[0] if pair is not None and self.session.store.program(pair[0]) is not None else None
 
     def _diagnostic(self, program: Program, finding: Finding, span: Span, mends_elsewhere: bool) -> types.Diagnostic:
         position = self.session.store.position

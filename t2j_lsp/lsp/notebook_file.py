@@ -15,7 +15,7 @@ from t2j_lsp.contract import T2JError
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.lsp.analysis.model import ConversionRefused
 
-from .documents import Notebook
+from .documents import Document, Notebook
 
 MOVED = "save the notebook first: cells were added, removed or moved since it was saved"
 
@@ -32,14 +32,43 @@ def notebook_bytes(path: Path, notebook: Notebook) -> bytes:
     return json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
 
 
-def _put_in(cells: Cells, notebook: Notebook) -> None:
+def cells_alone(text: str | bytes) -> str:
+    """A notebook's file without outputs, counts and metadata; as it is where it can't be read."""
+    try:
+        data = json.loads(text)
+        cells = [{"cell_type": cell["cell_type"], "source": _source(cell)} for cell in data["cells"]]
+        kernel = (data.get("metadata") or {}).get("kernelspec") or {}
+        return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}}, ensure_ascii=False, indent=1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+def documents_of_cells(path: Path, notebook: Notebook) -> dict[int, str]:
+    """The URIs of the cells by their numbers in the file, from 1; none where the two don't fit."""
+    try:
+        cells: Cells = json.loads(read_source(path).text)["cells"]
+        saved, documents = _matched(cells, notebook)
+    except (T2JError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    if len(saved) != len(documents):
+        return {}
+    numbers = {id(cell): number for number, cell in enumerate(cells, 1)}
+    return {numbers[id(cell)]: document.uri for cell, document in zip(saved, documents, strict=True)}
+
+
+def _matched(cells: Cells, notebook: Notebook) -> tuple[Cells, list[Document]]:
+    """The cells of the file that are synced, and the documents that are."""
     all_synced = [kind for kind, _ in notebook.cells] == [
         "code" if cell.get("cell_type") == "code" else "markup" for cell in cells
     ]
     if all_synced:
-        saved, texts = cells, [document.text for _, document in notebook.cells]
-    else:
-        saved, texts = [c for c in cells if _is_python(c)], [document.text for document in notebook.python_cells]
+        return cells, [document for _, document in notebook.cells]
+    return [c for c in cells if _is_python(c)], notebook.python_cells
+
+
+def _put_in(cells: Cells, notebook: Notebook) -> None:
+    saved, documents = _matched(cells, notebook)
+    texts = [document.text for document in documents]
     before = [_source(cell) for cell in saved]
     if before == texts:
         notebook.note_saved()

@@ -1,13 +1,21 @@
-"""Which file is whose conversion: by its name, open in the editor or on disk."""
+"""Which file is whose conversion: by its name, open in the editor or on disk.
+
+A notebook goes by its own URI, and so do its cells. Its text is its cells alone, as JSON: outputs are no part of a
+program, and nothing becomes stale when a cell is run.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from t2j_lsp.files.sources import read_source
+from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import SUFFIXES, read_source
+from t2j_lsp.lsp.analysis.model import ConversionRefused
 
 from .documents import DocumentStore
+from .notebook_file import cells_alone, documents_of_cells, notebook_bytes
 from .paths import converted_path, source_path, to_path, to_uri
 
 
@@ -21,18 +29,23 @@ class Pairs:
 
     def source_of(self, uri: str) -> str | None:
         """The URI of the PyTorch file that a document belongs to: its own, or that of the file it came from."""
+        program = self._store.program(uri)
+        uri = program.uri if program is not None else uri
         path = to_path(uri)
-        if path is None or path.suffix != ".py":
+        if path is None or path.suffix not in SUFFIXES:
             return None
         suffix = self._suffix_of(uri)
         origin = source_path(path, suffix)
-        if origin is not None and (to_uri(origin) in self._store.documents or origin.is_file()):
-            return to_uri(origin) if to_uri(origin) in self._store.documents else self.spelled(origin)
+        if origin is not None and (self._is_open(to_uri(origin)) or origin.is_file()):
+            return to_uri(origin) if self._is_open(to_uri(origin)) else self.spelled(origin)
         return uri
+
+    def _is_open(self, uri: str) -> bool:
+        return uri in self._store.documents or uri in self._store.notebooks
 
     def spelled(self, path: Path) -> str:
         """A path's URI as the client spells it, where it has the file open."""
-        for uri in self._store.documents:
+        for uri in (*self._store.documents, *self._store.notebooks):
             if to_path(uri) == path:
                 return uri
         return to_uri(path)
@@ -44,9 +57,48 @@ class Pairs:
             return None
         target = converted_path(path, self._suffix_of(source_uri))
         uri = self.spelled(target)
-        return (uri, target) if uri in self._store.documents or target.is_file() else None
+        return (uri, target) if self._is_open(uri) or target.is_file() else None
 
     def text(self, uri: str, path: Path) -> tuple[str, int]:
         """A text and its revision; 0 for one on disk. Raises T2JError where it can't be read."""
+        notebook = self._store.notebooks.get(uri)
+        if notebook is not None:
+            try:
+                return cells_alone(notebook_bytes(path, notebook)), notebook.revision
+            except ConversionRefused as error:
+                raise T2JError(str(error)) from None
         document = self._store.document(uri)
-        return (document.text, document.revision) if document is not None else (read_source(path).text, 0)
+        text = document.text if document is not None else read_source(path).text
+        revision = document.revision if document is not None else 0
+        return cells_alone(text) if path.suffix == ".ipynb" else text, revision
+
+    # --- cells ----------------------------------------------------------------------------------------------------
+
+    def is_notebook(self, uri: str) -> bool:
+        """Whether lines of a file are lines of its cells."""
+        path = to_path(uri)
+        return uri in self._store.notebooks or (path is not None and path.suffix == ".ipynb")
+
+    def cell(self, uri: str, number: int) -> str | None:
+        """The document of a notebook's cell, which is counted from 1; None where the client doesn't show it."""
+        notebook, path = self._store.notebooks.get(uri), to_path(uri)
+        if notebook is None or path is None:
+            return None
+        return documents_of_cells(path, notebook).get(number)
+
+    def definition_in_cells(self, uri: str, name: str) -> tuple[str, int] | None:
+        """The cell and the line (from 0) that define a class or function, else the first of all; None where closed."""
+        notebook = self._store.notebooks.get(uri)
+        if notebook is None or not notebook.python_cells:
+            return None
+        head = definition_head(name)
+        for cell in notebook.python_cells:
+            for number, line in enumerate(cell.lines):
+                if head.match(line):
+                    return cell.uri, number
+        return notebook.python_cells[0].uri, 0
+
+
+def definition_head(name: str) -> re.Pattern[str]:
+    """What the line looks like that begins the definition of a class or function, by its qualified name."""
+    return re.compile(rf"\s*(?:class|(?:async\s+)?def)\s+{re.escape(name.rpartition('.')[2])}\b")

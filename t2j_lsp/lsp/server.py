@@ -73,8 +73,8 @@ class Server(Session):
         self._analyse(program)
         if not program.is_notebook:
             self.diagnostics.look_at_project_files()
-            self.diagnostics.opened_or_closed(program.uri)
-            self.checks.opened(program.uri)
+        self.diagnostics.opened_or_closed(program.uri)
+        self.checks.opened(program.uri)
 
     def changed(self, changed: Program) -> None:
         """A document or notebook has a new text."""
@@ -82,8 +82,7 @@ class Server(Session):
         self.survey.touch()
         if changed.uri.endswith(f"/{PROJECT_FILE}"):
             self.diagnostics.look_at_project_files()
-        if not changed.is_notebook:
-            self.checks.edited(changed.uri)
+        self.checks.edited(changed.uri)
 
     def _analyse(self, changed: Program) -> None:
         program = self.store.program(changed.uri)

@@ -11,13 +11,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
-from t2j_lsp.api import CONVERSIONS, convert, convert_expression
+from t2j_lsp.api import CONVERSIONS, both_sides, convert, convert_expression
 from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
 from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
@@ -30,7 +30,17 @@ from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
-from t2j_lsp.contract import Coverage, Explanation, ObjectVerdict, Options, Translation, VerdictKind
+from t2j_lsp.contract import (
+    Coverage,
+    Explanation,
+    Finding,
+    ObjectVerdict,
+    Options,
+    SourceMapEntry,
+    Translation,
+    VerdictKind,
+)
+from t2j_lsp.files.cells import Cells
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
@@ -77,26 +87,22 @@ class Checker:
 
     def run(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
         """The report on both programs as wholes. Raises T2JError where a text can't be read."""
-        source = Path(request["source"])
-        converted = Path(request["converted"]) if request["converted"] else None
-        text = _plain(request["source_text"])
-        fresh = _converted(text, source, request)
-        code = fresh.code if converted is None else _plain(request["converted_text"])
-        if code == fresh.code and fresh.gaps:
-            return not_converted(fresh.gaps).to_json()
+        given = _given(request, displays=True)
+        if given.is_fresh and given.gaps:
+            return not_converted(given.gaps).to_json()
         report = run_program(
-            source,
-            converted if converted is not None else code,
+            given.source,
+            given.converted if given.converted is not None else given.code,
             RunSettings(request["arguments"], request["steps"], request["timeout"], synthetic=request["synthetic"]),
             pool=self.workers(request),
             neighbour=_neighbour(request),
-            source_map=fresh.source_map if code == fresh.code else None,
+            source_map=given.source_map,
             on_progress=progress,
             cancelled=self.cancelled,
-            source_text=text,
-            converted_text=code if converted is not None else None,
+            source_text=given.text,
+            converted_text=given.code if given.converted is not None else None,
         )
-        return report.to_json()
+        return (given.cells.program(report) if given.cells is not None else report).to_json()
 
     def close(self) -> None:
         if self.pool is not None:
@@ -105,13 +111,10 @@ class Checker:
 
     def check(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
         """The report on a pair of texts, and the shapes seen. Raises T2JError where a text can't be read."""
-        source, text = Path(request["source"]), _plain(request["source_text"])
-        converted = Path(request["converted"]) if request["converted"] else None
-        fresh = _converted(text, source, request)
-        code = fresh.code if converted is None else _plain(request["converted_text"])
-        source_map = fresh.source_map if code == fresh.code else None
+        given = _given(request)
+        source, converted, code, cells = given.source, given.converted, given.code, given.cells
         sides = (
-            Slicer(source, text),
+            Slicer(source, given.text),
             Slicer(converted or source, code, _neighbour(request) if converted is None else _read),
         )
         digests = self._digests(*sides, request)
@@ -119,7 +122,7 @@ class Checker:
         names = [name for name in request["objects"] or digests if name in digests]
         todo = names if request["explain"] else [n for n in names if self._still(source, n, digests[n]) is None]
         pool = self.workers(request)
-        shapes: dict[str, list[list[Any]]] = {}
+        shapes: dict[int, list[list[Any]]] = {}
         explanations: dict[str, dict[str, Any]] = {}
         device = pool.device_name
         if todo:
@@ -132,29 +135,33 @@ class Checker:
                 device=request["device"],
                 timeout=request["timeout"],
                 on_progress=progress,
-                source_map=source_map,
+                source_map=given.source_map,
                 neighbour=_neighbour(request),
                 expression=convert_expression,
                 pool=pool,
                 cancelled=self.cancelled,
                 explain=request["explain"],
                 initial=request["init"] == "torch",
-                source_text=text,
+                source_text=given.text,
                 converted_text=code if converted is not None else None,
             )
             device = report.device
-            explanations = {v.name: _explained(v.explanation) for v in report.objects if v.explanation is not None}
+            shown = cells.check(report) if cells is not None else report
+            explanations = {v.name: _explained(v.explanation) for v in shown.objects if v.explanation is not None}
             for verdict in report.objects:
                 self._known[str(source), verdict.name] = (digests[verdict.name], _bare(verdict), device)
             if request["shapes"] and not self.cancelled():
                 shapes = self._shapes(pool, source, request["timeout"])
         known = [self._known[str(source), name][1] for name in names if (str(source), name) in self._known]
-        verdicts = [verdict.to_json() for verdict in known]
+        verdicts = [(cells.object(one) if cells is not None else one).to_json() for one in known]
         coverage = self._coverage(request, sides, digests)
-        if converted is not None and not self.cancelled():
+        if cells is not None:
+            coverage = cells.coverage(coverage)
+        elif converted is not None and not self.cancelled():
             about = {"device": device, "names": list(digests), "neighbours": beside, "coverage": coverage}
             _record(request, source, converted, verdicts, {**about, "ran": {v.name: v.ran for v in known}})
-        answer: dict[str, Any] = {"shapes": shapes, "explanations": explanations, "coverage": coverage.to_json()}
+        answer: dict[str, Any] = {"shapes": _placed(shapes, cells), "explanations": explanations}
+        answer["coverage"] = coverage.to_json()
         answer["containment"] = pool.containment.to_json() if pool.containment else None
         return {"device": device, "device_reason": pool.fallback, "objects": verdicts, "checked": todo, **answer}
 
@@ -163,7 +170,7 @@ class Checker:
         source = Path(request["source"])
         known = (self._known.get((str(source), name)) for name in digests)
         decided = decided_by(one[1] for one in known if one is not None and one[0] == digests[one[1].name])
-        if request["converted"] is not None:
+        if request["converted"] is not None and source.suffix != ".ipynb":
             before = kept(source, request["source_text"], Path(request["converted"]), request["converted_text"])
             decided = before.beside(*decided) if before is not None else decided
         return Covered(*sides).coverage(*decided)
@@ -188,9 +195,9 @@ class Checker:
             digests[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return digests
 
-    def _shapes(self, pool: RecordingPool, source: Path, timeout: float) -> dict[str, list[list[Any]]]:
+    def _shapes(self, pool: RecordingPool, source: Path, timeout: float) -> dict[int, list[list[Any]]]:
         """The shapes of values by line of the source, from one more run of each object that was checked."""
-        by_line: dict[str, list[list[Any]]] = {}
+        by_line: dict[int, list[list[Any]]] = {}
         for observed in pool.observed.values():
             message = {**observed, "mode": "eval", "wide": True, "gradients": False, "construct": False}
             with contextlib.suppress(WorkerError, RemoteError):
@@ -200,7 +207,7 @@ class Checker:
                     shape = list(value.shape) if hasattr(value, "shape") else None
                     if shape is None or Path(file).resolve() != source.resolve():
                         continue
-                    shapes = by_line.setdefault(str(line), [])
+                    shapes = by_line.setdefault(line, [])
                     if [target, shape] not in shapes:
                         shapes.append([target, shape])
         return by_line
@@ -247,6 +254,62 @@ def _read(path: Path) -> str:
     from t2j_lsp.check.program.workspace import read_text
 
     return read_text(path)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The two programs of a request. ``converted`` None: the conversion was made here, and is no file."""
+
+    source: Path
+    text: str
+    converted: Path | None
+    code: str
+    is_fresh: bool
+    """Whether the conversion is what the source becomes now."""
+    gaps: Sequence[Finding]
+    """The gaps of what the source becomes now."""
+    source_map: tuple[SourceMapEntry, ...] | None
+    cells: Cells | None
+    """Where the lines stand, in cells of notebooks."""
+
+
+def _given(request: dict[str, Any], displays: bool = False) -> _Given:
+    """The programs of a request. Raises SourceError.
+
+    ``displays``: the cells of notebooks show the value of their last expression.
+    """
+    source = Path(request["source"])
+    converted = Path(request["converted"]) if request["converted"] else None
+    if source.suffix == ".ipynb":
+        return _given_cells(source, converted, request, displays)
+    text = _plain(request["source_text"])
+    fresh = _converted(text, source, request)
+    code = fresh.code if converted is None else _plain(request["converted_text"])
+    same = code == fresh.code
+    return _Given(source, text, converted, code, same, fresh.gaps, fresh.source_map if same else None, None)
+
+
+def _given_cells(source: Path, converted: Path | None, request: dict[str, Any], displays: bool) -> _Given:
+    """The programs of two notebooks, whose texts a request has as JSON."""
+    options = Options(target=request["target"], init=request["init"])
+    texts = (request["source_text"], request["converted_text"])
+    data = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+    fresh = both_sides(source, None, options, displays, data[0])
+    sides = both_sides(source, converted, options, displays, *data) if converted is not None else fresh
+    assert fresh.conversion is not None and sides.source_text is not None
+    code = sides.converted_text if converted is not None else sides.converted
+    assert isinstance(code, str)
+    same, gaps = code == fresh.converted, fresh.conversion.translation.gaps
+    source_map = fresh.source_map if same else None
+    return _Given(source, _plain(sides.source_text), converted, _plain(code), same, gaps, source_map, sides.cells)
+
+
+def _placed(shapes: dict[int, list[list[Any]]], cells: Cells | None) -> list[list[Any]]:
+    """Shapes with the places of their lines: the cell, or none in a file, the line from 1, and the shapes."""
+    lines = cells.torch if cells is not None else None
+    if lines is None:
+        return [[None, line, seen] for line, seen in shapes.items()]
+    return [[*place, seen] for line, seen in shapes.items() if (place := lines.place(line)) is not None]
 
 
 def _converted(text: str, source: Path, request: dict[str, Any]) -> Translation:

@@ -27,6 +27,7 @@ from t2j_lsp.migration.verdict_store import Stored, asked_of
 
 from .battery import plugged_in
 from .pausing import LOOK, Pause
+from .places import PairPlaces
 from .requests import CheckRequest
 from .runner import CheckProcess
 from .verdicts import Checked, FoundDifference, diagnostics_of, found_of, merged_with, restored, summary_of
@@ -125,7 +126,7 @@ class CheckService:
         if kept is not None and (state is None or state.stale or not state.verdicts):
             forms = [report.form for report in kept.reports.values()]
             self.on_ran(source, pair, texts, forms)
-            self._set(source, restored(kept, source, path, pair[0]))
+            self._set(source, restored(kept, PairPlaces(self.pairs, source, pair[0])))
         return kept
 
     def _make_stale(self, source: str) -> None:
@@ -178,7 +179,7 @@ class CheckService:
             raise T2JError(f"the workspace is not trusted, and {what} runs its code")
         source = self.pairs.source_of(uri)
         if source is None:
-            raise T2JError("only .py files are checked")
+            raise T2JError("only .py files and notebooks are checked")
         return source
 
     async def _answered(self, request: CheckRequest) -> dict[str, Any]:
@@ -307,7 +308,7 @@ class CheckService:
         source, objects = request.uri, request.objects
         path = to_path(source)
         if path is None:
-            raise T2JError("only files are checked")
+            raise T2JError("only .py files and notebooks are checked")
         pair = self.pairs.converted_of(source)
         source_text, _ = self.pairs.text(source, path)
         converted_text = self.pairs.text(*pair)[0] if pair is not None else None
@@ -339,13 +340,17 @@ class CheckService:
         if pair is not None and converted_text is not None:
             self.on_ran(source, pair, (source_text, converted_text), answer["objects"])
         merged = merged_with(self.states.get(source), answer["objects"], objects)
-        converted_uri = pair[0] if pair is not None else source
-        shapes = {int(line): shape for line, shape in answer["shapes"].items()}
-        shape = [f for v in answer["objects"] for f in found_of(v, source, path, converted_uri, pair is not None)]
+        places = PairPlaces(self.pairs, source, pair[0] if pair is not None else None)
+        found = [f for verdict in answer["objects"] for f in found_of(verdict, places)]
+        shapes = {self._line_of(source, *place): shape for *place, shape in answer["shapes"]}
         reason = answer["device_reason"]
         about = {"device_reason": reason, "containment": answer["containment"]}
         about["coverage"] = Coverage.from_json(answer["coverage"])
-        return Checked(merged, answer["device"], False, None, shape, shapes, revision, **about)
+        return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
+
+    def _line_of(self, source: str, cell: int | None, line: int) -> tuple[str, int]:
+        """The document of a line of a file or of a cell (from 1), and its number there (from 0)."""
+        return (self.pairs.cell(source, cell) or source) if cell is not None else source, line - 1
 
     # --- results --------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,13 @@ from t2j_lsp.contract import DIFFERS, Coverage, T2JError, VerdictKind, editor_co
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.lsp.documents import Document
 from t2j_lsp.lsp.links import finding_page
-from t2j_lsp.lsp.paths import to_path, to_uri
+from t2j_lsp.lsp.pairs import definition_head
+from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.positions import split_lines
 from t2j_lsp.lsp.session import Session
 from t2j_lsp.migration.verdict_store import Stored
+
+from .places import PairPlaces
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Checked:
     problem: str | None = None
     """Why the last check gave no verdicts."""
     found: list[FoundDifference] = field(default_factory=list)
-    shapes: dict[int, list[Any]] = field(default_factory=dict)
+    shapes: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
+    """The shapes of values by document and line (from 0)."""
     revision: int = -1
     """The source's revision that ``shapes`` are about."""
     device_reason: str | None = None
@@ -67,11 +70,11 @@ class Checked:
         return True
 
 
-def restored(kept: Stored, source: str, path: Path, converted: str) -> Checked:
+def restored(kept: Stored, places: PairPlaces) -> Checked:
     """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
     reports = sorted(kept.reports.values(), key=lambda report: report.checked)
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
-    differences = [f for verdict in verdicts for f in found_of(verdict, source, path, converted, True)]
+    differences = [f for verdict in verdicts for f in found_of(verdict, places)]
     return Checked(verdicts, reports[-1].device, found=differences, coverage=kept.coverage)
 
 
@@ -136,38 +139,29 @@ def _reason(verdict: dict[str, Any]) -> str | None:
     return str(reason).splitlines()[0] if reason else None
 
 
-def found_of(verdict: dict[str, Any], source: str, path: Path, converted: str, in_file: bool) -> list[FoundDifference]:
+def found_of(verdict: dict[str, Any], places: PairPlaces) -> list[FoundDifference]:
     """The places of one verdict's difference: the error in the conversion, where that is a file, and a hint in PyTorch.
 
-    Without a file for the conversion, the error stands at the PyTorch line.
+    Where the client has nothing of the conversion to put it in, the error stands at the PyTorch line.
     """
     if verdict["verdict"] != VerdictKind.DIFFERENT:
         return []
     name, divergence = verdict["name"], verdict["divergence"] or {}
     what = str(divergence.get("what") or verdict["reason"])
     what += f"\nLikely cause: {divergence['cause']}" if divergence.get("cause") else ""
-    torch, jax = divergence.get("torch"), divergence.get("jax")
-    torch_uri = to_uri(Path(torch["file"])) if torch and Path(torch["file"]) != path.resolve() else source
-    torch_line = torch["line"] - 1 if torch else None
-    jax_line = jax["line"] - 1 if jax and in_file else None
-    about = source, name, divergence.get("fix") if in_file else None
-    if not in_file:
+    torch, jax = places.torch(divergence.get("torch"), name), places.jax(divergence.get("jax"), name)
+    if places.converted is None:
         alone = f"{name} differs from PyTorch once it is converted: {what}"
-        return [FoundDifference(torch_uri, torch_line, alone, converted, jax_line, *about)]
-    jax_place, torch_place = _named(converted, jax_line), _named(torch_uri, torch_line)
-    refers, error = (
-        f"{name} differs from PyTorch{place}: {what}" for place in (f" in {jax_place}", f", {torch_place}")
-    )
+        return [FoundDifference(torch.uri, torch.line, alone, places.source, None, places.source, name)]
+    about = places.source, name, divergence.get("fix")
+    refers = f"{name} differs from PyTorch in {places.named(divergence.get('jax'))}: {what}"
+    if jax is None:
+        return [FoundDifference(torch.uri, torch.line, refers, places.converted, None, *about)]
+    error = f"{name} differs from PyTorch, {torch.named}: {what}"
     return [
-        FoundDifference(torch_uri, torch_line, refers, converted, jax_line, *about, is_hint=True),
-        FoundDifference(converted, jax_line, error, torch_uri, torch_line, *about),
+        FoundDifference(torch.uri, torch.line, refers, jax.uri, jax.line, *about, is_hint=True),
+        FoundDifference(jax.uri, jax.line, error, torch.uri, torch.line, *about),
     ]
-
-
-def _named(uri: str, line: int | None) -> str:
-    """A place as a message names it: ``net.py, line 12``."""
-    name = (to_path(uri) or Path(uri)).name
-    return f"{name}, line {line + 1}" if line is not None else name
 
 
 def diagnostics_of(session: Session, found: list[FoundDifference], document: Document | None) -> list[types.Diagnostic]:
@@ -187,7 +181,7 @@ def diagnostics_of(session: Session, found: list[FoundDifference], document: Doc
         related = None
         if session.client.related_information and one.other_line is not None:
             other = types.Position(one.other_line, 0)
-            side = "the PyTorch line" if one.other_uri == one.source_uri else "the JAX line"
+            side = "the JAX line" if one.is_hint else "the PyTorch line"
             related = [
                 types.DiagnosticRelatedInformation(types.Location(one.other_uri, types.Range(other, other)), side)
             ]
@@ -209,7 +203,7 @@ def line_in(found: FoundDifference, lines: list[str]) -> int:
     """The line (from 0) that a difference is shown on: its own, or that of the class or function's definition."""
     if found.line is not None:
         return found.line
-    head = re.compile(rf"\s*(?:class|(?:async\s+)?def)\s+{re.escape(found.name.rpartition('.')[2])}\b")
+    head = definition_head(found.name)
     return next((number for number, line in enumerate(lines) if head.match(line)), 0)
 
 

@@ -14,6 +14,7 @@ from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.progress import Progress, StatusProgress
 from t2j_lsp.lsp.session import Session
 
+from .places import PairPlaces
 from .requests import CheckRequest
 from .runner import CheckProcess
 from .verdicts import FoundDifference, found_of
@@ -80,8 +81,8 @@ class WholePrograms:
         if answer is None or self._texts(source, path) != texts:
             return None
         about = {"name": NAME, **answer, "divergence": answer["divergence"] and {**answer["divergence"], "cause": None}}
-        converted = pair[0] if pair is not None else source
-        state = self.states[source] = ProgramVerdict(answer, found_of(about, source, path, converted, pair is not None))
+        places = PairPlaces(self._session.pairs, source, pair[0] if pair is not None else None)
+        state = self.states[source] = ProgramVerdict(answer, found_of(about, places))
         if request.ran is not None and not request.ran.done():
             request.ran.set_result(answer)
         return state

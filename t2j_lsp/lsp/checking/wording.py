@@ -94,9 +94,10 @@ def coverage_line(kind: str, coverage: Coverage, stale: bool = False) -> str:
 def coverage_details(coverage: Coverage) -> list[str]:
     """What did not run, with its lines, and where the conversion is still PyTorch."""
     missed = [f"not run: {one.name} ({one.lines})" for one in (*coverage.not_run, *coverage.branches)]
-    missed += [f"not run as a whole: {one.name} (line {one.line})" for one in coverage.training]
-    places = ", ".join(map(str, coverage.gaps))
-    return [*missed, *([f"left as PyTorch in the conversion: line {places}"] if places else [])]
+    missed += [f"not run as a whole: {one.name} ({one.lines})" for one in coverage.training]
+    cells = coverage.gap_cells or (None,) * len(coverage.gaps)
+    lines = [f"{n}" if cell is None else f"{n} of cell {cell}" for cell, n in zip(cells, coverage.gaps, strict=True)]
+    return [*missed, *([f"left as PyTorch in the conversion: line {', '.join(lines)}"] if lines else [])]
 
 
 def compared(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -134,7 +135,13 @@ def _differs(verdict: Mapping[str, Any]) -> list[str]:
     divergence = verdict["divergence"] or {}
     parts = [f"differs: {clipped(subject(divergence.get('what') or verdict['reason'] or 'see the report'))}"]
     place = divergence.get("jax") or divergence.get("torch")
-    return [*parts, f"{Path(place['file']).name}:{place['line']}"] if place else parts
+    return [*parts, _placed(place)] if place else parts
+
+
+def _placed(place: Mapping[str, Any]) -> str:
+    """``net.py:12``, or ``net.ipynb: cell 3, line 2``."""
+    name, cell = Path(place["file"]).name, place.get("cell")
+    return f"{name}: cell {cell}, line {place['line']}" if cell is not None else f"{name}:{place['line']}"
 
 
 def subject(text: str) -> str:
@@ -168,7 +175,7 @@ def program_line(report: Mapping[str, Any], stale: bool = False, converted: str 
     if kind is VerdictKind.DIFFERENT:
         place = report["divergence"]["jax" if converted else "torch"]
         parts = [f"programs differ: {clipped(report['reason'])}"]
-        parts += [f"{Path(place['file']).name}:{place['line']}"] if place else []
+        parts += [_placed(place)] if place else []
     elif kind is VerdictKind.UNCHECKED:
         parts = [f"programs not compared: {clipped(report['reason'])}"]
     else:

@@ -320,13 +320,14 @@ class Offers:
                 how = "Merge new conversion into" if standing.edited else "Convert file to JAX again: replace"
                 title = f"{how} {target.name}"
         yield self._action(title, CONVERT, reason=analysis.problem or reason, file=True)
-        if target is not None and not self.program.is_notebook:
+        if target is not None:
             both = f"{title}, and check it"
             may_run = self.server.trusted or self.server.client.asks_before_checks
             why = analysis.problem or reason or (None if may_run else UNTRUSTED)
             action = self._action(both, CONVERT_AND_CHECK, reason=why)
             if why is None:
-                action.data, action.command = None, types.Command(both, "t2j.convertAndCheck", arguments=[self.uri])
+                arguments = [self.program.uri]
+                action.data, action.command = None, types.Command(both, "t2j.convertAndCheck", arguments=arguments)
             yield action
         yield self._rewrite("all that is exact", FIX_ALL, ConversionScope("exact"))
 
@@ -334,13 +335,14 @@ class Offers:
 
     def _divergences(self) -> Iterator[types.CodeAction]:
         for difference in self.server.checks.found_in(self.uri):
-            if not self.first <= line_in(difference, self.program.lines) <= self.last:
+            line = self.program.line_of(self.uri, line_in(difference, self.program.lines))
+            if line is None or not self.first <= line <= self.last:
                 continue
             about = [d for d in self.context if d.source == "t2j" and d.code == editor_code(DIFFERS)]
             about = [d for d in about if d.message == difference.message]
             mending = mend(self.server, difference)
             offered = [mending] if mending is not None else []
-            if difference.line is not None and difference.source_uri != self.uri:
+            if difference.line is not None and not self.program.is_notebook and difference.source_uri != self.uri:
                 restore = {"source": difference.source_uri, "line": difference.line + 1}
                 offered.append(self._action("Write this as the rules convert it", QUICK_FIX, restore=restore))
                 offered[0].is_preferred = True

@@ -117,8 +117,8 @@ def _checks(server: Server) -> None:
         if not server.trusted:
             server.checks.cancel()
             server.asking.cancel()
-        for uri in list(server.store.documents) if server.trusted else ():
-            server.checks.due(uri)
+        for program in server.store.programs() if server.trusted else ():
+            server.checks.due(program.uri)
         server.refresh_views()
 
 

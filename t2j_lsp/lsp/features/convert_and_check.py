@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from t2j_lsp.contract import T2JError
+from t2j_lsp.files.sources import SUFFIXES
+from t2j_lsp.lsp.notebook_file import cells_alone
 from t2j_lsp.lsp.paths import to_path
 from t2j_lsp.lsp.targets import UNTRUSTED, target_of
 
@@ -46,8 +48,8 @@ def register(server: Server) -> None:
 def why_not(server: Server, uri: str) -> str | None:
     """Why a document can't be converted and checked; None where it can."""
     path = to_path(uri)
-    if path is None or path.suffix != ".py" or target_of(server, uri) is None:
-        return "only .py files are checked"
+    if path is None or path.suffix not in SUFFIXES or target_of(server, uri) is None:
+        return "only .py files and notebooks are checked"
     if not server.trusted:
         return UNTRUSTED
     return None
@@ -57,10 +59,11 @@ async def _arrived(server: Server, conversion: OfferedConversion) -> None:
     """Waits until what the client has written is on disk, or in a document that it has told of."""
     loop = asyncio.get_running_loop()
     end = loop.time() + ARRIVAL
+    expected = cells_alone(conversion.code) if server.pairs.is_notebook(conversion.uri) else conversion.code
     while loop.time() < end:
         pair = server.pairs.converted_of(conversion.uri)
         try:
-            if pair is not None and server.pairs.text(*pair)[0] == conversion.code:
+            if pair is not None and server.pairs.text(*pair)[0] == expected:
                 return
         except T2JError:
             pass  # It is being written.

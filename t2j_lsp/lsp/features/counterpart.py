@@ -18,24 +18,29 @@ if TYPE_CHECKING:
 def register(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_IMPLEMENTATION)
     async def implementation(params: types.ImplementationParams) -> list[types.Location]:
-        document = server.store.document(params.text_document.uri)
-        pair = _other(server, params.text_document.uri)
-        if document is None or pair is None:
+        program = server.store.program(params.text_document.uri)
+        pair = _other(server, program.uri) if program is not None else None
+        if program is None or pair is None:
             return []
         uri, path = pair
+        other = server.store.program(uri)
         try:
-            other = Document(uri, server.pairs.text(uri, path)[0], None)
+            if other is None and not server.pairs.is_notebook(uri):
+                other = Document(uri, server.pairs.text(uri, path)[0], None)
         except T2JError:
             return []
-        line = params.position.line + 1
+        line = program.line_of(params.text_document.uri, params.position.line)
+        if other is None or line is None:
+            return []
         place: Span | None = await server.service.ask_plain(
-            "counterpart", text=document.text, other=other.text, line=line
+            "counterpart", text=program.text, other=other.text, line=line + 1
         )
         if place is None:
             return []
         start = server.store.position(other, place.line - 1, place.column)
         end = server.store.position(other, place.end_line - 1, place.end_column)
-        return [types.Location(uri, types.Range(start, end))]
+        shown, _ = other.place(place.line - 1)
+        return [types.Location(shown, types.Range(start, end))]
 
 
 def _other(server: Server, uri: str) -> tuple[str, Path] | None:

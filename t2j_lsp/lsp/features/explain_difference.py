@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -
         "torch": {"uri": source},
         "jax": {"uri": converted},
         **explanation,
-        "steps": [_step(step, _uris(source, converted)) for step in explanation["steps"]],
+        "steps": [_step(step, _uris(source, converted), server.pairs.cell) for step in explanation["steps"]],
         "text": "\n".join(lines) + explanation["text"],
     }
 
@@ -88,13 +89,19 @@ def _uris(source: str, converted: str | None) -> dict[str, tuple[str, str | None
     }
 
 
-def _step(step: dict[str, Any], uris: dict[str, tuple[str, str | None]]) -> dict[str, Any]:
-    return {**step, **{side: _value(step[side], *uris[side]) for side in uris}}
+def _step(
+    step: dict[str, Any], uris: dict[str, tuple[str, str | None]], cell: Callable[[str, int], str | None]
+) -> dict[str, Any]:
+    return {**step, **{side: _value(step[side], *uris[side], cell) for side in uris}}
 
 
-def _value(value: dict[str, Any] | None, path: str, uri: str | None) -> dict[str, Any] | None:
+def _value(
+    value: dict[str, Any] | None, path: str, uri: str | None, cell: Callable[[str, int], str | None]
+) -> dict[str, Any] | None:
     if value is None:
         return None
-    file, line = value.pop("file", path), value.pop("line", 1)
+    file, line, number = value.pop("file", path), value.pop("line", 1), value.pop("cell", None)
     own = Path(file) == Path(path).resolve() or file == path
+    if own and uri is not None and number is not None:
+        uri = cell(uri, number)
     return {"uri": uri if own else to_uri(Path(file)), "line": line - 1, **value}

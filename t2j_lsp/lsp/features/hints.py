@@ -16,17 +16,17 @@ def register(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions())
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
         uri = params.text_document.uri
-        document = server.store.document(uri)
-        state = server.checks.states.get(uri)
-        if document is None or state is None or not server.settings_for(uri).inlay_hints:
+        document, program = server.store.document(uri), server.store.program(uri)
+        state = server.checks.states.get(program.uri) if program is not None else None
+        if document is None or program is None or state is None or not server.settings_for(uri).inlay_hints:
             return []
         # Shapes of an older text would stand on wrong lines.
-        if state.stale or state.revision != document.revision:
+        if state.stale or state.revision != program.revision:
             return []
         hints = []
-        for number, shapes in sorted(state.shapes.items()):
-            line = number - 1
-            if not params.range.start.line <= line <= params.range.end.line or line >= len(document.lines):
+        for (where, line), shapes in sorted(state.shapes.items()):
+            shown = where == uri and params.range.start.line <= line <= params.range.end.line
+            if not shown or line >= len(document.lines):
                 continue
             texts = list(dict.fromkeys(_shape(shape) for _, shape in shapes))
             label = " | ".join(texts[:MAX_SHAPES]) + (" | …" if len(texts) > MAX_SHAPES else "")

@@ -33,7 +33,8 @@ class Captures:
     ) -> None:
         """There are verdicts on two texts: those that differ are remembered, and fixes of earlier ones are kept."""
         path = to_path(source)
-        if path is None or not self.session.settings_for(source).keep_fixes:
+        kept = self.session.settings_for(source).keep_fixes and not self.session.pairs.is_notebook(source)
+        if path is None or not kept:
             self._failed = {key: one for key, one in self._failed.items() if key[0] != source}
             return
         now: Texts = (path, texts[0]), (converted[1], texts[1])

@@ -105,7 +105,7 @@ class SimilarService:
         """Path and text of a file and of its conversion; None where there is none, or one can't be read."""
         pairs = self.session.pairs
         path, pair = to_path(source), pairs.converted_of(source)
-        if path is None or pair is None:
+        if path is None or pair is None or pairs.is_notebook(source):
             return None
         try:
             return (str(path), pairs.text(source, path)[0]), (str(pair[1]), pairs.text(*pair)[0])

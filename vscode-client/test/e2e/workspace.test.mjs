@@ -113,6 +113,38 @@ test("a notebook's cells hover and convert", { timeout: TIMEOUT }, async () => {
   });
 });
 
+test("a notebook is checked, and what differs in its conversion stands in the cell", { timeout: TIMEOUT }, async () => {
+  const imports = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F";
+  const study = JSON.stringify({
+    cells: [cell("A model", "markdown"), cell(imports), cell(NET.slice(NET.indexOf("class Net")))],
+    metadata: { language_info: { name: "python" } },
+    nbformat: 4,
+    nbformat_minor: 5,
+  });
+  await within("notebook check", { files: { "study.ipynb": study, "net.py": NET } }, async (code) => {
+    const { page } = code;
+    await code.openFile("net.py");
+    await code.lens("Convert to JAX");
+    await code.openFile("study.ipynb");
+    await page.locator(".notebookOverlay .view-line span", { hasText: "gelu" }).last().click();
+    await code.command("t2j: Check Conversion of This File");
+    await code.answer("Check conversions by running", "Allow");
+    await code.lens("✓ checked");
+    await code.shot("notebook checked");
+    await code.command("t2j: Convert File to JAX…");
+    await code.notification("study_jax.ipynb");
+    const token = page.locator(".notebookOverlay .view-line span", { hasText: "approximate" }).last();
+    await token.waitFor();
+    await code.lens("✓ checked");
+    await token.click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" * 2");
+    await code.lens("≠ differs");
+    await page.locator(".notebookOverlay .squiggly-error").first().waitFor();
+    await code.shot("notebook differs");
+  });
+});
+
 /** The report in the extension's storage. */
 function reportOf(code) {
   const storage = join(code.root, "data", "User", "workspaceStorage");

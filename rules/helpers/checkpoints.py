@@ -53,9 +53,11 @@ class Place(NamedTuple):
 def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
     """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts.
 
-    With `every`, also of the buffers that it doesn't save.
+    With `every`, also of the buffers that it doesn't save. They come in the order of their assignment, which Flax keeps
+    in `_pytree__nodes`; `vars(module)` is in alphabetical order once `nnx.jit` was given the module.
     """
-    held = {str(key): value for key, value in vars(module).items() if not str(key).startswith("_pytree__")}
+    values = vars(module)
+    held = {key: values[key] for key in module._pytree__nodes if key in values and not key.startswith("_pytree__")}
     own = {key: value for key, value in held.items() if isinstance(value, nnx.Variable)}
     renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
     for key in sorted(own, key=lambda key: (not isinstance(own[key], nnx.Param), not (renamed and key in TORCH_NAMES))):

@@ -19,7 +19,6 @@ GAPS = {
     "apply_init": "order",
     "hooks_features": "carry no hooks",
     "reinforce": "carry no gradient in JAX",
-    "xor_lines": "order",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""
 

@@ -206,9 +206,10 @@ class ModuleMethods:
 
     def _named_arrays(self, node: ast.Call, name: str, module: str) -> Piece:
         """The dict of a module's arrays, or its items where they are walked over."""
-        parameters = "" if name == "named_parameters" else ", parameters=False"
+        parameters = "" if name.endswith("parameters") else ", parameters=False"
         made = f"{self.renderer.need('named_arrays')}({module}{parameters})"
-        return Piece(made if is_dict(self.ctx.source.parents.get(node)) else f"{made}.items()")
+        walked = "items" if name.startswith("named_") else "values"
+        return Piece(made if is_dict(self.ctx.source.parents.get(node)) else f"{made}.{walked}()")
 
     def dict_of_arrays(self, node: ast.Call) -> Piece | None:
         """``dict(model.named_parameters())`` where that is a dict of arrays already."""

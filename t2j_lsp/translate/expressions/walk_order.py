@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.told_walks import has_order
 from t2j_lsp.translate.rule.facts import Instance, Qual, is_module
 
 WALKING = frozenset({
@@ -21,8 +22,6 @@ _UNORDERED = frozenset({"sum", "any", "all", "max", "min", "len", "set", "frozen
 """Functions whose result is the same in any order of what they are given."""
 _IN_ORDER = frozenset({"list", "tuple", "iter", "filter", "reversed"})
 """Functions that hand on what they are given in its order, or in an order that follows from it."""
-_TOLD = frozenset({"print", "append", "extend", "insert", "write", "info", "debug", "warning", "next", "enumerate"})
-"""Functions and methods to which it matters when they are called."""
 
 
 def order_matters(inference: Inference, node: ast.AST) -> bool:
@@ -46,7 +45,7 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                     return True
                 node = parent
             case ast.For() if parent.iter is node:
-                return _has_order(parent)
+                return has_order(parent)
             case ast.Expr() | ast.If():
                 return False
             case ast.Assign() | ast.NamedExpr():
@@ -135,25 +134,6 @@ def walk_alike(inference: Inference, node: ast.Call) -> bool:
             case _:
                 return False
     return len(seen) == 1
-
-
-def _has_order(loop: ast.For) -> bool:
-    """Whether a loop over the parts of a module would do something else if they came in another order."""
-    inside = [n for s in loop.body for n in ast.walk(s)]
-    counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
-    if loop.orelse:
-        return True
-    for node in inside:
-        match node:
-            case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
-                return True
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _TOLD:
-                return True
-            case ast.Name(id=name, ctx=ast.Load()) if name in counters:
-                return True
-            case _:
-                pass
-    return False
 
 
 def writes_to_parts(inference: Inference, call: ast.Call) -> bool:

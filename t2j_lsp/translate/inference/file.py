@@ -42,6 +42,7 @@ from .narrowing import Narrowing
 from .operators import OperatorFacts
 from .settings import ReadSettings, read_settings
 from .subscripts import SubscriptFacts
+from .told_walks import TOLD, told_in_order
 
 MAX_IMPORT_DEPTH = 8
 """How far imports of imports are read."""
@@ -209,8 +210,8 @@ class Inference:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
         if not (KEYS | SPEED).isdisjoint(self.source.words):
             self.factory_dicts = mark_factory_keywords(self.source.tree)
-        if not NAMED.isdisjoint(self.source.words):
-            self.state.named_arrays = named_arrays(self.source)
+        if not (NAMED | TOLD).isdisjoint(self.source.words):
+            self.state.named_arrays = named_arrays(self.source) | told_in_order(self.source)
         self.state.imports_torch = self.source.computes_with_torch
         parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies

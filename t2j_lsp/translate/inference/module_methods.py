@@ -36,10 +36,11 @@ class ModuleMethodFacts:
         self.bodies = bodies
 
     def method(self, owner: Fact, name: str, arguments: list[Fact], node: ast.Call) -> Fact:
+        if node in self.state.named_arrays:
+            array = Tensor(any_layout=True)
+            return ListOf(Tuple((STR, array)) if name.startswith("named_") else array)
         if name in ("parameters", "buffers"):
             return ListOf(Tensor(variable=True, any_layout=True))
-        if node in self.state.named_arrays:
-            return ListOf(Tuple((STR, Tensor())))
         if name in ("named_parameters", "named_buffers"):
             return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
         if name == "children" and layer_names(owner):

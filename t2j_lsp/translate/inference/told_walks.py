@@ -1,0 +1,187 @@
+"""Walks over a module's parameters that tell of them one after the other, and only read them.
+
+`for name, p in model.named_parameters(): print(name, p.shape)` tells PyTorch's names, order and layouts: what is
+walked then is a dict of arrays that has these. An array is what the parameter was then, so it may go nowhere.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.text import Source
+
+TOLD = frozenset({"parameters", "named_parameters"})
+"""The methods that walk so, if what is done with the items is no more."""
+_ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "debug", "warning", "next", "enumerate"})
+"""Functions and methods to which it matters when they are called."""
+_GATHERED = frozenset({"list", "tuple", "print", "join", "enumerate", "zip"})
+"""What a comprehension's values are handed to in their order."""
+_ASKED = names_with(Trait.ABOUT)
+_SAME = names_with(Trait.VIEW) | names_with(Trait.TO_NUMPY) | names_with(Trait.TORCH_ONLY_BARE)
+"""What gives the parameter's values, perhaps in its memory."""
+_COMPUTED = frozenset().union(
+    *map(names_with, (Trait.ABOUT, Trait.REDUCTION, Trait.OPERATOR_METHOD, Trait.AMBIGUOUS, Trait.VALUE)),
+    *map(names_with, (Trait.OTHER_WITH_ONE, Trait.TENSOR_ONLY_BARE)),
+    {"nelement", "square"},
+) - _SAME  # fmt: skip
+"""What gives values of its own."""
+
+
+def told_in_order(source: Source) -> frozenset[ast.Call]:
+    """The calls that walk so."""
+    if _has_late_parts(source):
+        return frozenset()
+    return frozenset(
+        node
+        for node in source.nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in TOLD
+        and not (node.args or node.keywords)
+        and _is_told(source, node, node.func.attr.startswith("named_"))
+    )
+
+
+def has_order(loop: ast.For) -> bool:
+    """Whether a loop over the parts of a module would do something else if they came in another order."""
+    inside = [n for s in loop.body for n in ast.walk(s)]
+    counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    if loop.orelse:
+        return True
+    for node in inside:
+        match node:
+            case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
+                return True
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _ORDERED:
+                return True
+            case ast.Name(id=name, ctx=ast.Load()) if name in counters:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
+    place = source.parents.get(call)
+    if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "enumerate":
+        if place.args != [call] or place.keywords:
+            return False
+        call, place = place, source.parents.get(place)
+        counted = True
+    else:
+        counted = False
+    if not isinstance(place, ast.For | ast.comprehension) or place.iter is not call:
+        return False
+    target = place.target
+    if counted:
+        match target:
+            case ast.Tuple(elts=[ast.Name(), inner]):
+                target = inner
+            case _:
+                return False
+    match target:
+        case ast.Tuple(elts=[ast.Name(), ast.Name(id=item)]) if named:
+            pass
+        case ast.Name(id=item) if not named:
+            pass
+        case _:
+            return False
+    if isinstance(place, ast.For):
+        return has_order(place) and _only_read(source, place.body, item) and not _read_behind(source, place, item)
+    made = source.parents[place]
+    if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) > 1:
+        return False
+    handed = source.parents.get(made)
+    if isinstance(handed, ast.Starred):
+        handed = source.parents.get(handed)
+    match handed:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _GATHERED:
+            return _only_read(source, [made.elt, *place.ifs], item)
+    return False
+
+
+def _only_read(source: Source, parts: list[ast.stmt] | list[ast.expr], item: str) -> bool:
+    """Whether nothing keeps the parameter or writes into it."""
+    names = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name) and n.id == item]
+    return all(isinstance(n.ctx, ast.Load) and _is_read(source, n) for n in names)
+
+
+def _is_read(source: Source, node: ast.expr) -> bool:
+    """Whether a value is only asked for something, computed with, or printed."""
+    parent = source.parents.get(node)
+    match parent:
+        case ast.Attribute(attr=name) if isinstance(parent.ctx, ast.Load):
+            called = source.parents.get(parent)
+            if name in _ASKED:
+                return True
+            if isinstance(called, ast.Call) and called.func is parent:
+                return name in _COMPUTED or name in _SAME and _is_read(source, called)
+            return name in _SAME and _is_read(source, parent)
+        case ast.Call(func=ast.Name(id="print" | "len" | "float" | "tuple")):
+            return node is not parent.func
+        case ast.FormattedValue():
+            return True
+        case ast.BinOp() | ast.Compare():
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)):
+            return name in _COMPUTED
+    return False
+
+
+def _read_behind(source: Source, loop: ast.For, item: str) -> bool:
+    """Whether the loop's variable is read behind the loop, where it is the last parameter."""
+    around = next(n for n in ancestors(loop, source.parents) if isinstance(n, _SCOPES))
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == item
+        and isinstance(n.ctx, ast.Load)
+        and not any(n is loop or _binds(n, item) for n in ancestors(n, source.parents))
+        for n in ast.walk(around)
+    )
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a loop, a comprehension or a function gives the name a value of its own."""
+    match node:
+        case ast.For():
+            binders: list[ast.AST] = [node.target]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            binders = [g.target for g in node.generators]
+        case ast.Lambda() | ast.FunctionDef():
+            return any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        case _:
+            return False
+    return any(isinstance(n, ast.Name) and n.id == name for binder in binders for n in ast.walk(binder))
+
+
+def _has_late_parts(source: Source) -> bool:
+    """Whether a part of a module is None at first and set behind other parts: PyTorch has it behind these then."""
+    for node in source.nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            if _is_late([n for n in ast.walk(node) if _is_own_store(n)], source):
+                return True
+    return False
+
+
+def _is_own_store(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Store()):
+            return True
+    return False
+
+
+def _is_late(stores: list[ast.AST], source: Source) -> bool:
+    empty: dict[str, int] = {}
+    ordered = sorted((n for n in stores if isinstance(n, ast.Attribute)), key=lambda n: (n.lineno, n.col_offset))
+    for index, store in enumerate(ordered):
+        value = getattr(source.parents.get(store), "value", None)
+        if isinstance(value, ast.Constant) and value.value is None:
+            empty.setdefault(store.attr, index)
+        elif store.attr in empty and any(s.attr != store.attr for s in ordered[empty[store.attr] : index]):
+            return True
+    return False

@@ -1,0 +1,111 @@
+"""Walks over parameters that tell of them one after the other have PyTorch's names, order and layouts."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+MODEL = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3)
+        self.blocks = nn.ModuleList([nn.Linear(4, 5 if i == 10 else 4) for i in range(12)][:{blocks}])
+        self.alpha = nn.Parameter(torch.ones(3))
+        self.norm = nn.BatchNorm1d(4)
+        self.act = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.act(self.norm(self.stem(x).mean(dim=(2, 3)))) + self.alpha.sum()
+
+
+{code}
+"""
+FLAT = """\
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(2):
+    loss = model(torch.rand(4, 3, 5, 5)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+for name, p in model.named_parameters():
+    if p.requires_grad:
+        print(name, tuple(p.shape), p.numel(), bool(p.data.norm() > 0))
+print([tuple(p.shape) for p in model.parameters()])
+"""
+FUNCTION = """\
+def describe(net, depth=3):
+    total = 0
+    for i, (key, value) in enumerate(net.named_parameters()):
+        total += value.nelement()
+        print(f"{i} {key} {list(value.size())} {value.detach().abs().max().item() >= 0}")
+        if i == depth:
+            break
+    return total
+
+
+net = Net()
+print(describe(net), describe(net, 100))
+"""
+TRAINER = """\
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.log = []
+
+    def shapes(self):
+        for p in self.model.parameters():
+            self.log.append(list(p.shape))
+        return self.log
+
+
+print(Trainer(Net()).shapes(), "; ".join(name for name, _ in Net().named_parameters()))
+"""
+
+
+def printed(code: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "program", "exec"), {"__name__": "__main__"})
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("code", [FLAT, FUNCTION, TRAINER], ids=["flat", "function", "trainer"])
+def test_a_told_walk_prints_what_pytorch_prints(code: str) -> None:
+    source = MODEL.format(code=code, blocks=12)
+    translation = translate(source)
+    assert not translation.gaps, translation.gaps
+    assert printed(translation.code) == printed(source)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "kept = []\nfor name, p in net.named_parameters():\n    kept.append(p.data)",
+        "kept = {}\nfor name, p in net.named_parameters():\n    kept[name] = p\n    print(name)",
+        "for name, p in net.named_parameters():\n    print(name)\n    p.data.zero_()",
+        "for name, p in net.named_parameters():\n    print(name, p.grad)",
+        "for name, p in net.named_parameters():\n    print(name)\nprint(p.shape)",
+    ],
+    ids=["kept", "kept by name", "written", "gradient", "read behind"],
+)
+def test_a_walk_that_does_more_stays_marked(loop: str) -> None:
+    translation = translate(MODEL.format(code=f"net = Net()\n{loop}", blocks=2))
+    assert any("PyTorch's order" in gap.reason for gap in translation.gaps)
+
+
+def test_a_part_that_comes_late_leaves_the_order_unsure() -> None:
+    source = MODEL.format(code="for name, p in Net().named_parameters():\n    print(name)", blocks=2)
+    late = source.replace("self.stem =", "self.last = None\n        self.stem =")
+    late = late.replace("    def forward", "        self.last = nn.Linear(2, 2)\n\n    def forward")
+    assert not translate(source).gaps
+    assert any("PyTorch's order" in gap.reason for gap in translate(late).gaps)

@@ -330,3 +330,39 @@ def test_a_dtype_that_is_an_argument_is_as_wide_on_both_sides(factor: str, verdi
     jax = f"def f(x, dtype):\n    return (x * {factor}).astype(dtype)\n"
     found = check(torch, jax, expression=convert_expression)
     assert found.verdict is verdict, found.reason
+
+
+SHARED = """
+# t2j: x=f32[3, 4]
+class Shared({base}):
+    def __init__(self{rngs}):
+        {start}
+        {made}
+
+    def {call}(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+"""
+FLAX_NORM = "nnx.LayerNorm(4, epsilon=1e-5, use_fast_variance=False, rngs=rngs)"
+LISTED = "self.listed = {list}([{norm}, {norm}])\n        self.parts = {list}({copy})"
+REMOVED = "self.parts = {list}([{norm}, {norm}, {norm}])\n        del self.parts[0]"
+
+
+@pytest.mark.parametrize(
+    ("made", "copy", "wanted"),
+    [
+        (LISTED, "self.listed", VerdictKind.EQUIVALENT),
+        (LISTED, "[nnx.LayerNorm(4, epsilon=1e-5, rngs=rngs), self.listed[1]]", VerdictKind.DIFFERENT),
+        (REMOVED, "", VerdictKind.EQUIVALENT),
+    ],
+)
+def test_a_layer_with_two_names_counts_once(made: str, copy: str, wanted: VerdictKind, check: Check) -> None:
+    """A plain list of layers has no names in PyTorch, and `nnx.List` keeps a second one of what moved up."""
+    torch_made = made.replace("self.listed = {list}", "self.listed = ").format(
+        list="nn.ModuleList", norm="nn.LayerNorm(4)", copy="self.listed"
+    )
+    jax_made = made.format(list="nnx.List", norm=FLAX_NORM, copy=copy)
+    torch = SHARED.format(base="nn.Module", rngs="", start="super().__init__()", call="forward", made=torch_made)
+    jax = SHARED.format(base="nnx.Module", rngs=", *, rngs", start="pass", call="__call__", made=jax_made)
+    assert check(torch, jax, "Shared").verdict is wanted

@@ -7,6 +7,8 @@ import inspect
 from pathlib import Path
 
 import flax
+import jax
+import numpy as np
 import pytest
 from flax import nnx
 from jax import lax
@@ -23,6 +25,8 @@ from t2j_lsp.translate.source.folding.stock import DEFAULTS, without_stock_defau
 from t2j_lsp.translate.source.folding.unrolling import unrolled
 from t2j_lsp.translate.source.folding.variables import without_idle_variables
 from t2j_lsp.translate.source.helpers import _import_lines, all_imports, defined, helpers
+
+from .side_by_side import compare, randomized, sides
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 
@@ -458,3 +462,32 @@ def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
     )
     found = {s.name for s in definitions(again)["Sequential"].body if isinstance(s, ast.FunctionDef)}
     assert {"insert", "__delitem__", "_assign"} <= found
+
+
+DICTS = {
+    "given": ("self.parts = nn.ModuleDict({'z': nn.Linear(5, 4), 'a': nn.Linear(5, 4)})", "self.parts['a'](x)"),
+    "updated": (
+        "self.parts = nn.ModuleDict()\n        self.parts.update({'z': nn.Linear(5, 4), 'a': nn.Linear(5, 4)})",
+        "sum(part(x) * i for i, part in enumerate(self.parts.values()))",
+    ),
+    "shortened": (
+        "self.parts = nn.ModuleDict({'z': nn.Linear(5, 4), 'a': nn.Linear(5, 4)})\n        self.parts.pop('z')",
+        "self.parts['a'](x) * len(self.parts)",
+    ),
+    "given an item": (
+        "self.parts = nn.ModuleDict({'z': nn.Linear(5, 4)})\n        self.parts['a'] = nn.Linear(5, 4)",
+        "self.parts['a'](x) * len(self.parts)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DICTS)
+def test_a_container_keeps_the_methods_that_inherited_ones_call(name: str) -> None:
+    """``update`` and ``pop`` of the base set and delete items by the class's own methods, and no file names these."""
+    made, result = DICTS[name]
+    source = f"class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {made}\n\n"
+    both = sides(HEAD + source + f"    def forward(self, x):\n        return {result}\n", "kept_methods")
+    assert not both.gaps()
+    with jax.enable_x64(True):
+        module = both.jax.Net(rngs=both.jax.nnx.Rngs(0))
+        compare(randomized(both.torch.Net()), module, [np.random.default_rng(0).normal(size=(2, 5))])

@@ -9,12 +9,13 @@ from itertools import takewhile, zip_longest
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
-from t2j_lsp.translate.inference.forward_pass import CONTAINERS, UnknownParameter, contents, dotted
-from t2j_lsp.translate.inference.single_values import gives_one_value
+from t2j_lsp.translate.inference.containers import SEQUENTIAL
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
+from t2j_lsp.translate.inference.sequentials import is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
-from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Instance, Layer, Tensor, is_module
+from t2j_lsp.translate.rule.facts import Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
@@ -87,7 +88,7 @@ class Layers:
             build = layer.border.form(spatial)
         if layer.on_linear is not None and self.is_linears_table(node):
             build = layer.on_linear
-        if layer.name == "torch.nn.Sequential":
+        if layer.name == SEQUENTIAL:
             return self._sequential(node)
         if layer.name == "torch.nn.ModuleList" and (items := contents(node)) is not None:
             return self._module_list(node, items)
@@ -147,47 +148,20 @@ class Layers:
         return self.copier.rebuilt(node, head, [], None, node.keywords)
 
     def _sequential(self, node: ast.Call) -> Piece | None:
-        if not self.is_stock_sequential(node):
+        """nnx.Sequential where the list is only called, and no child returns a tuple, which nnx would spread."""
+        if not is_stock_sequential(self.ctx.inference, node):
             return None
         return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
-
-    def is_stock_sequential(self, node: ast.Call) -> bool:
-        """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
-        inference = self.ctx.inference
-        if node in inference.state.listed or inference.indexes_any or layer_named(inference, "torch.nn.Sequential"):
-            return False
-        if inference.settings.of(node, "torch.nn.Sequential") or not node.args or node.keywords:
-            return False
-        for argument in node.args:
-            fact = self.ctx.fact(argument)
-            if not is_module(fact) or not isinstance(self._called_fact(fact), Tensor):
-                return False
-        return True
 
     def child(self, node: ast.Subscript) -> Piece | None:
         """``model[0]`` of an nnx.Sequential, which has its children in a list."""
         fact = self.ctx.fact(node.value)
-        if not isinstance(fact, Layer) or fact.name != "torch.nn.Sequential" or fact.node is None:
+        if not isinstance(fact, Layer) or fact.name != SEQUENTIAL or fact.node not in self.ctx.source.parents:
             return None
-        if not is_number(node.slice) or not self.is_stock_sequential(fact.node):
+        if not is_number(node.slice) or not is_stock_sequential(self.ctx.inference, fact.node):
             return None
         owner = bracket(self.copier.render_in(node, "value", node.value), ATOM)
         return Piece(f"{owner}.layers[{self.renderer.render(node.slice).text}]")
-
-    def _called_fact(self, fact: Fact) -> Fact:
-        """The fact of what a module returns."""
-        match fact:
-            case Layer() if fact.name in LAYERS:
-                return LAYERS[fact.name].result
-            case Instance():
-                forward = fact.cls.info.method("forward")
-                if forward is None:
-                    return TENSOR
-                returned = self.ctx.inference.returns(forward)
-                unknown = returned == UNKNOWN or isinstance(returned, UnknownParameter)
-                return TENSOR if unknown and gives_one_value(forward, self.ctx.inference) else returned
-            case _:
-                return TENSOR
 
     def _helper_call(self, node: ast.Call, layer: LayerRule) -> Piece:
         """The helper has what it needs of PyTorch's parameters: what is only said to be as by default goes."""
@@ -222,11 +196,6 @@ def _is_default(layer: LayerRule, keyword: ast.keyword) -> bool:
     """Whether an argument is what its parameter is without it."""
     parameter = layer.signature.by_name.get(keyword.arg or "")
     return parameter is not None and parameter.default == ast.unparse(keyword.value)
-
-
-def layer_named(inference: object, name: str) -> bool:
-    """Whether isinstance asks for this layer, so that its helper class has to be there."""
-    return name in getattr(inference, "isinstance_classes", ())
 
 
 def _is_exchanged(node: ast.Call, ctx: Context, stores: Mapping[str, Sequence[ast.Attribute]]) -> bool:

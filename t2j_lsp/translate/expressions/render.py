@@ -42,6 +42,7 @@ from .attributes import BY_NAME, Attributes
 from .comprehensions import Comprehensions
 from .context import Context
 from .copying import Copier
+from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
@@ -101,8 +102,15 @@ class Renderer:
         """The handlers of a kind of expression; the first that answers is right."""
         handlers = self._handlers.get(kind)
         if handlers is None:
-            handlers = self._handlers[kind] = self._parts[kind]() if kind in self._parts else ()
+            handlers = self._parts[kind]() if kind in self._parts else ()
+            handlers = self._handlers[kind] = (*self._of_other_files(kind), *handlers)
         return handlers
+
+    def _of_other_files(self, kind: type[ast.expr]) -> tuple[Handler, ...]:
+        """The handlers that only a file needs which imports others of its project."""
+        if kind not in (ast.Name, ast.Attribute, ast.Subscript) or not any(self.ctx.inference.imported.values()):
+            return ()
+        return (self.foreign.child if kind is ast.Subscript else self.foreign.children,)
 
     def _of_calls(self) -> tuple[Handler, ...]:
         has = self.ctx.inference.has
@@ -139,6 +147,10 @@ class Renderer:
     @cached_property
     def in_place(self) -> InPlace:
         return InPlace(self.ctx, self, self.variables, self.copier, self.subscripts)
+
+    @cached_property
+    def foreign(self) -> ForeignChildren:
+        return ForeignChildren(self.ctx, self)
 
     @cached_property
     def layers(self) -> Layers:

@@ -22,6 +22,9 @@ from t2j_lsp.translate.rule.join import element
 
 from .forward_pass import State, class_names, join_all
 
+READERS = frozenset(("len", "enumerate", "zip", "list", "tuple", "set", "iter", "reversed", "sorted", "map", "filter"))
+"""Builtins that read what a container holds."""
+
 
 class BuiltinCalls:
     """Calls of builtins."""
@@ -31,8 +34,9 @@ class BuiltinCalls:
 
     def call(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         first = arguments[0] if arguments else UNKNOWN
-        if name == "len":
-            self.state.note_indexed(first)
+        if name in READERS:
+            for fact in arguments[name == "filter" :]:
+                self.state.note_indexed(fact)
         match name:
             case "len" | "int" | "ord" | "id" | "hash":
                 return INT
@@ -51,16 +55,12 @@ class BuiltinCalls:
             case "range":
                 return ListOf(INT)
             case "enumerate":
-                self.state.note_indexed(first)
                 return ListOf(Tuple((INT, element(first))))
             case "zip":
-                for fact in arguments:
-                    self.state.note_indexed(fact)
                 return ListOf(Tuple(tuple(map(element, arguments))))
             case "iter" if isinstance(first, Object) and first.kind in ("loader", "batches"):
                 return Object("batches", first.name)
             case "list" | "tuple" | "sorted" | "set" | "iter":
-                self.state.note_indexed(first)
                 return (
                     first
                     if isinstance(first, Tuple | Shape)

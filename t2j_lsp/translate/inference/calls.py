@@ -79,6 +79,8 @@ class CallFacts:
         named = [self.infer.expr(keyword.value, env) for keyword in node.keywords]
         if isinstance(node.func, ast.Name) and function is UNKNOWN and node.func.id not in env:
             if node.func.id == "map" and len(arguments) > 1:
+                for fact in arguments[1:]:
+                    self.state.note_indexed(fact)
                 return ListOf(self._mapped(node.args[0], arguments, env))
             if (member := _member(node, arguments)) is not None:
                 return member

@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf
 
 from .file import Inference
+from .readers import handed_to_readers
 from .subscripts import is_key
 
 SEQUENTIAL = "torch.nn.Sequential"
@@ -22,7 +23,7 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
             if _may_be_sequential(inference.facts.get(node.value, UNKNOWN)):
                 names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
     states = [state, *(other.state for other in imported_files(inference))]
-    if state.indexed or any(one.indexes_any or one.indexes_own for one in states):
+    if state.indexed or handed_to_readers(inference) or any(one.indexes_any or one.indexes_own for one in states):
         names |= {"__len__", "__iter__", "__getitem__"}
     return frozenset(names)
 

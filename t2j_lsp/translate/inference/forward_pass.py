@@ -121,6 +121,8 @@ class State:
     """Constructor calls of containers that are indexed, measured or iterated."""
     listed: set[ast.Call] = field(default_factory=set)
     """Those of them of which more is asked than the child at a number: `nnx.Sequential` has these in a list."""
+    handed: frozenset[ast.Call] | None = None
+    """Those that other files are handed and read; None before it was asked."""
     indexes_any: bool = False
     """Whether a module of unknown class is indexed somewhere."""
     indexes_own: bool = False
@@ -300,7 +302,9 @@ class Expressions:
         return ListOf(join_all(values), join_all(keys) if keys else STR)
 
     def _starred(self, node: ast.Starred, env: Env) -> Fact:
-        return element(self.expr(node.value, env))
+        held = self.expr(node.value, env)
+        self.state.note_indexed(held)
+        return element(held)
 
     def _fstring(self, node: ast.JoinedStr, env: Env) -> Fact:
         for value in node.values:

@@ -48,7 +48,7 @@ class InnerScopes:
         return UNKNOWN
 
     def yielded_from(self, node: ast.YieldFrom, env: Env) -> Fact:
-        self.state.body.yielded.append(element(self.infer.expr(node.value, env)))
+        self.state.body.yielded.append(self._iterated(node.value, self.infer.expr(node.value, env)))
         return UNKNOWN
 
     def _comprehension(self, generators: list[ast.comprehension], env: Env) -> Env:

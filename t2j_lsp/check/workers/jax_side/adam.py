@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import jax.numpy as jnp
@@ -36,3 +37,15 @@ class Adam:
             value = value_of(entry) - 1e-2 * (first / (1 - 0.9**self.count)) / scale
             for variable, part in zip(entry.variables, entry.from_torch(value), strict=True):
                 variable.set_value(jnp.asarray(part))
+
+
+def squared_norm(model: nnx.Module, gradients: dict[str, Any]) -> float:
+    """The sum of squares of all gradients, that of a parameter with several names once."""
+    total, counted = 0.0, defaultdict[tuple[int, ...], list[Any]](list)
+    for name, entry in names_of(model).items():
+        if name in gradients:
+            gradient, same = gradients[name], counted[tuple(map(id, entry.variables))]
+            if not any(np.array_equal(gradient, other, equal_nan=True) for other in same):
+                same.append(gradient)
+                total += float((np.abs(gradient).astype(np.float64) ** 2).sum())
+    return total

@@ -20,7 +20,7 @@ from t2j_lsp.check.protocol import leaves, plain
 from t2j_lsp.check.workers.serve import failure, raised
 
 from . import random as jax_random
-from .adam import Adam
+from .adam import Adam, squared_norm
 from .build import build, construct, realise, takes_rngs, to_array
 from .device import Options, usual_loops
 from .pairing import layout_of, names_of, value_of
@@ -299,8 +299,7 @@ class ProgramSession:
                 values |= self.buffers("buffer after train", model)
             if steps:
                 values[f"step {step}: loss"] = to_array(value)
-                squares = sum(float((np.abs(g).astype(np.float64) ** 2).sum()) for g in by_name.values())
-                values[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
+                values[f"step {step}: gradient norm"] = np.asarray(squared_norm(model, by_name) ** 0.5)
                 adam.update(model, by_name)
         if steps:
             end = f"after {steps} steps"

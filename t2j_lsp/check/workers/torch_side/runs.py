@@ -289,7 +289,8 @@ class Runs:
                 values |= self.buffers("buffer after train")
             if count:
                 values[f"step {step}: loss"] = np.asarray(0.0 if loss is None else loss.item())
-                squares = sum(float((g.abs().double() ** 2).sum()) for g in gradients.values())
+                distinct = {id(named[n]): g for n, g in gradients.items()}.values()
+                squares = sum(float((g.abs().double() ** 2).sum()) for g in distinct)
                 values[f"step {step}: gradient norm"] = np.asarray(squares**0.5)
             if optimizer is not None:
                 optimizer.step()

@@ -34,6 +34,10 @@ LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign",
 READING_METHODS = frozenset(("__len__", "__iter__", "__getitem__"))
 """Those that read a container: they go where none is read, as a stock `nnx.Sequential` has none of them."""
 
+_MIXINS = {"__setitem__": ("update", "setdefault", "reverse"), "__delitem__": ("pop", "popitem", "clear", "remove")}
+"""The inherited methods of `nnx.Dict` and `nnx.List` that set and delete items, as mutable collections do."""
+INHERITED = frozenset(name for names in _MIXINS.values() for name in names)
+
 _PROTOCOLS = frozenset(collections.abc.__all__)
 """Bases that ask for methods which nobody may name: a dict that has no ``__iter__`` can't be made."""
 
@@ -193,7 +197,10 @@ def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> 
     asked = user.asked_of_containers if sequential else None
     if method in ("__setitem__", "__delitem__") and (asked is None or method in asked):
         kind = ast.Store if method == "__setitem__" else ast.Del
-        return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, kind) for n in user.parents)
+        inherited = () if sequential else _MIXINS[method]
+        if any(name in user.words or family.finder.own.reads.get(("attribute", name)) for name in inherited):
+            return True
+        return kind in user.items
     own = family.finder.own.reads.get(("attribute", method), [])
     words = user.words if asked is None else asked | user.strings
     return method in words or any(_function(n, family.finder) != method for n in own)

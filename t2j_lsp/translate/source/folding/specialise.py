@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
 from .arguments import assigned_names, decided, drop_arguments
-from .classes import LIST_METHODS, READING_METHODS, fold_classes
+from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, members
 from .evaluation import evaluated, pure_functions
@@ -111,10 +111,11 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
         )
         for uses in finder.uses.values()
     )
-    own = {name for text in texts.values() for name in members(text)}
+    own = {name for text in texts.values() for name in members(text)} | INHERITED
     return (
         asked,
-        *(frozenset(own & names) for names in (user.words, user.stored, user.keywords)),
+        *(frozenset(own & names) for names in (user.words, user.stored, user.keywords, user.strings)),
+        user.items,
         user.is_program,
         _containers(user),
         tuple(sorted(agreed.items())),

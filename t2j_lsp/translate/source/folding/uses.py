@@ -89,6 +89,8 @@ class Index:
         """Attributes that are assigned."""
         self.strings: set[str] = set()
         """What strings say, which may be names of attributes."""
+        self.items: frozenset[type[ast.expr_context]] = frozenset()
+        """What is done with items by brackets: loaded, stored, deleted."""
         self.keywords: set[str] = set()
         """Names of keywords that set attributes of modules."""
         self.is_program = any(isinstance(tree, ast.Module) and runs(tree) for tree in trees.values())
@@ -117,6 +119,8 @@ class Index:
                         self.reads[("attribute", node.attr)].append(node)
                     else:
                         self.stored.add(node.attr)
+                case ast.Subscript():
+                    self.items |= {type(node.ctx)}
                 case ast.keyword(arg=str() as name):
                     self.words.add(name)
                 case ast.Call(func=ast.Attribute(attr="set_attributes" | "set_mode" | "view")):

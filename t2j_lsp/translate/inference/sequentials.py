@@ -1,0 +1,62 @@
+"""Which Sequentials are `nnx.Sequential`: those that are only called, in their file and where it hands them on."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import (
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    Instance,
+    Layer,
+    Tensor,
+    is_module,
+)
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .containers import SEQUENTIAL, imported_files
+from .file import Inference
+from .forward_pass import UnknownParameter
+from .readers import handed_to_readers
+from .single_values import gives_one_value
+
+
+def is_stock_sequential(inference: Inference, node: ast.Call) -> bool:
+    """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
+    if node in inference.state.listed or inference.indexes_any or SEQUENTIAL in inference.isinstance_classes:
+        return False
+    if inference.settings.of(node, SEQUENTIAL) or not node.args or node.keywords:
+        return False
+    for argument in node.args:
+        fact = inference.fact(argument)
+        if not is_module(fact) or not isinstance(_called(inference, fact), Tensor):
+            return False
+    return node not in handed_to_readers(inference)
+
+
+def home_of(inference: Inference, node: ast.Call) -> Inference | None:
+    """The file that a constructor's call stands in, this one or one that it imports; that one is inferred whole."""
+    if node in inference.source.parents:
+        return inference
+    for other in imported_files(inference):
+        if node in other.source.parents:
+            other.ask_all()
+            return other
+    return None
+
+
+def _called(inference: Inference, fact: Fact) -> Fact:
+    """The fact of what a module returns."""
+    match fact:
+        case Layer() if fact.name in LAYERS:
+            return LAYERS[fact.name].result
+        case Instance():
+            forward = fact.cls.info.method("forward")
+            if forward is None:
+                return TENSOR
+            returned = inference.returns(forward)
+            unknown = returned == UNKNOWN or isinstance(returned, UnknownParameter)
+            return TENSOR if unknown and gives_one_value(forward, inference) else returned
+        case _:
+            return TENSOR

@@ -1,0 +1,191 @@
+"""Sequentials that one file makes and another reads: both conversions mean the same list of children."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from t2j_lsp import convert
+from t2j_lsp.files.sources import neighbours
+
+from .side_by_side import compare, randomized, sides
+
+HEAD = "import torch\nfrom torch import nn\n"
+NET = """
+
+class Net(nn.Module):
+    def __init__(self, deep=True):
+        super().__init__()
+        {}
+
+    def forward(self, x):
+        return self.head(x)
+"""
+STOCK = "self.head = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))"
+USER = """from net import Net
+
+
+class User(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, x):
+        {}
+        return x
+
+
+class Sub(Net):
+    def forward(self, x):
+        return self.head[-1](self.head[:2](x))
+
+
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Sub()
+
+    def forward(self, x):
+        return self.sub(x) + x
+"""
+READS = [
+    "x = self.net.head[-1](self.net.head[0](x))",
+    "x = self.net.head[1:](self.net.head[0](x)) * len(self.net.head)",
+    "for layer in self.net.head: x = layer(x)",
+    "for i, layer in enumerate(self.net.head): x = layer(x) * i",
+    "x = x + sum(layer(x).mean() for layer in [*self.net.head][:2])",
+    "head = self.net.head\n        a, b, c = head\n        x = c(b(a(x)))",
+    "first, *rest = self.net.head\n        x = rest[-1](first(x))",
+    "for layer in self.net.head.children(): x = layer(x)",
+]
+MADE = {
+    "only called": STOCK,
+    "read in its file": STOCK + "\n        self.count = len(self.head)",
+    "one of two": "if deep:\n            " + STOCK + "\n        else:\n            "
+    "self.head = nn.Sequential(nn.Linear(5, 5), nn.ReLU())",
+}
+
+
+def both(folder: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The last of some files as PyTorch and, each file converted alone, as JAX."""
+    modules: dict[str, object] = {}
+    for side in ("torch", "jax"):
+        place = folder / side
+        place.mkdir()
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(text)
+        for name, text in files.items():
+            path = folder / f"{name}.py"
+            done = convert(text, resolve=neighbours(path))
+            assert not done.gaps
+            (place / f"{name}.py").write_text(text if side == "torch" else done.code)
+        monkeypatch.syspath_prepend(str(place))
+        for name in files:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        for name in files:
+            modules[side] = __import__(name)
+        for name in files:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+    return modules
+
+
+@pytest.mark.parametrize(("made", "read"), [(m, r) for m in MADE for r in (READS[:4] if "one" in m else READS)])
+def test_another_file_reads_the_children(made: str, read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"net": HEAD + NET.format(MADE[made]), "user": HEAD + USER.format(read)}
+    modules = both(tmp_path, files, monkeypatch)
+    with jax.enable_x64(True):
+        for name in ("User", "Other") if read == READS[0] else ("User",):
+            reference = randomized(getattr(modules["torch"], name)())
+            module = getattr(modules["jax"], name)(rngs=modules["jax"].nnx.Rngs(0))
+            compare(reference, module, [np.random.default_rng(1).normal(size=(3, 5))])
+
+
+@pytest.mark.parametrize(
+    "change", ["net.head.append(nn.ReLU())", "net.head[1] = nn.ReLU()", "net.head.insert(0, nn.ReLU())"]
+)
+def test_what_no_list_of_layers_can_is_said(change: str, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + NET.format(STOCK))
+    text = HEAD + f"from net import Net\n\n\ndef grow(net: Net):\n    {change}\n"
+    assert "another file" in convert(text, resolve=neighbours(tmp_path / "user.py")).gaps[0].reason
+
+
+def test_one_of_several_is_said_where_nothing_tells_which(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + NET.format(MADE["one of two"]))
+    text = HEAD + "from net import Net\n\n\ndef first(net: Net):\n    head = net.head\n    return head[0]\n"
+    assert "another file" in convert(text, resolve=neighbours(tmp_path / "user.py")).gaps[0].reason
+
+
+def test_a_class_without_the_methods_is_said(tmp_path: Path) -> None:
+    named = "self.head = nn.Sequential(OrderedDict(a=nn.Linear(5, 4), b=nn.Tanh()))"
+    (tmp_path / "net.py").write_text(HEAD + "from collections import OrderedDict\n" + NET.format(named))
+    text = HEAD + "from net import Net\n\n\ndef first(net: Net):\n    return net.head[0]\n"
+    assert "another file" in convert(text, resolve=neighbours(tmp_path / "user.py")).gaps[0].reason
+
+
+READERS = """
+
+class Each(nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, x):
+        for layer in self.body:
+            x = layer(x)
+        return x
+
+
+def first(body, x):
+    return body[0](x)
+
+
+def called(body, x):
+    return body(x)
+"""
+
+
+def test_what_is_handed_to_a_reader_in_another_file_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))"
+    user = f"""from readers import Each, called, first
+
+
+class User(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.each = Each({made})
+        self.body = {made}
+        self.plain = {made}
+
+    def forward(self, x):
+        return self.each(x) + first(self.body, x).sum() + called(self.plain, x)
+"""
+    modules = both(tmp_path, {"readers": HEAD + READERS, "user": HEAD + user}, monkeypatch)
+    code = convert(HEAD + user, resolve=neighbours(tmp_path / "user.py")).code
+    assert "self.plain = nnx.Sequential(" in code and "self.body = Sequential(" in code
+    with jax.enable_x64(True):
+        reference = randomized(modules["torch"].User())
+        module = modules["jax"].User(rngs=modules["jax"].nnx.Rngs(0))
+        compare(reference, module, [np.random.default_rng(1).normal(size=(3, 5))])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "a, b = self.head\n        return b(a(x))",
+        "for layer in [*self.head]:\n            x = layer(x)\n        return x",
+        "for layer in reversed([m for m in reversed(self.head)]):\n            x = layer(x)\n        return x",
+        "return sum(map(lambda layer: layer(x).sum(), self.head)) + x.sum()",
+    ],
+)
+def test_every_way_to_read_the_children_is_seen_in_its_own_file(read: str) -> None:
+    source = NET.format("self.head = nn.Sequential(nn.Linear(5, 4), nn.Tanh())").replace("return self.head(x)", read)
+    two = sides(HEAD + source, "own_children")
+    with jax.enable_x64(True):
+        x = np.random.default_rng(1).normal(size=(3, 5))
+        compare(randomized(two.torch.Net()), two.jax.Net(rngs=two.jax.nnx.Rngs(0)), [x])

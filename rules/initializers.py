@@ -6,11 +6,14 @@ its fans are counted on other axes.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import INT, Tuple
+import ast
+
+from t2j_lsp.translate.rule.facts import INT, Tuple, layer_names
 from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Call, Emit, Refusal, refuse, rule
 
 INIT = "torch.nn.init"
+CONVOLUTIONS = frozenset({"torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
 def assign(call: Call, template: str, *, fans: bool = False, rename: str = "") -> Piece | Refusal:
@@ -131,8 +134,28 @@ def orthogonal(call: Call) -> Piece | Refusal:
 rule(f"{INIT}.calculate_gain(nonlinearity, param=None)", jax="calculate_gain(nonlinearity)", result="float")(
     lambda call: call.emit("calculate_gain({nonlinearity}, {param?})")
 )
-for name in ("eye_", "dirac_", "sparse_"):
-    refuse(f"{INIT}.{name}", f"There is no rule for {name} yet: assign to the parameter's [...] explicitly.")
+refuse(f"{INIT}.sparse_", "There is no rule for sparse_ yet: assign to the parameter's [...] explicitly.")
+
+
+@rule(f"{INIT}.eye_(tensor)", jax="param[...] = jnp.eye(*param.shape, dtype=param.dtype)", result="same")
+def eye(call: Call) -> Piece | Refusal:
+    return _constant("jnp.eye(*{param}.shape, dtype={param}.dtype)")(call)
+
+
+@rule(
+    f"{INIT}.dirac_(tensor, groups=1)",
+    jax="param[...] = dirac(groups)(rngs.params(), param.shape, param.dtype)",
+    random=True,
+    result="same",
+)
+def dirac(call: Call) -> Piece | Refusal:
+    node = call["tensor"].node
+    layers = layer_names(call.site.fact(node.value)) if isinstance(node, ast.Attribute) else frozenset[str]()
+    if not layers or not layers <= CONVOLUTIONS:
+        return call.refuse("only the kernel of a convolution has the axes that this fills")
+    return assign(call, "dirac({groups?})")
+
+
 rule(f"{INIT}._calculate_fan_in_and_fan_out(tensor)", jax="fans(x)", result=lambda call: Tuple((INT, INT)))(
     lambda call: call.emit("fans({tensor})")
 )

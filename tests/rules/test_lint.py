@@ -131,6 +131,7 @@ def test_every_rule_emits_something_for_some_call() -> None:
 REFUSING = {"torch.no_grad", "torch.inference_mode", "torch.manual_seed"}
 REFUSING |= {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 REFUSING |= {f"torch.autograd.functional.{name}" for name in ("jvp", "hvp", "vhp")}
+REFUSING.add("torch.nn.init.dirac_")
 """Rules for what the engine converts where it stands, or only of tensors for sure: made-up calls they refuse."""
 
 

@@ -105,6 +105,13 @@ ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
         ),
         ("def clear(t: Tensor):\n    t.zero_()\n\n\nFILLS = [clear]\n", "JAX's returns the new array"),
         ("def either(t: Tensor, u: Tensor):\n    t.zero_()\n    u.zero_()\n    return t\n", "the caller's 'u'"),
+        (
+            "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.w = nn.Parameter(torch.ones(3))\n        self.two(self.w)\n\n"
+            "    def two(self, t):\n        return self.one(t)\n\n"
+            "    def one(self, t):\n        t.uniform_(-1, 1)\n        return t\n",
+            "the caller's 't'",
+        ),
         ("def some(t: Tensor, n):\n    if n:\n        return\n    t.zero_()\n", "the caller's 't'"),
     ],
 )
@@ -129,8 +136,66 @@ def test_arrays_of_other_functions(before: str, after: str) -> None:
     )
 
 
+RESET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        self.reset()
+
+    def reset(self):
+        trunc_(self.fc.weight, 0.2)
+
+    def forward(self, x):
+        {}
+        return self.fc(x)
+"""
+
+
+@pytest.mark.parametrize(("call", "gaps"), [("x = x", 0), ("self.reset()", 1)])
+def test_a_parameter_is_filled_outside_of_what_is_differentiated(call: str, gaps: int) -> None:
+    result = run(TRUNC + RESET.format(call))
+    assert len(result.gaps) == gaps
+    assert ("self.fc.kernel[...] = trunc_(self.fc.kernel.T, 0.2, rngs=rngs).T" in result.code) == (gaps == 0)
+
+
 def test_fans_are_counted_in_pytorchs_layout() -> None:
     code = run(
         "def f(w: Tensor):\n    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(w)\n    return fan_in\n"
     ).code
     assert "fan_in, fan_out = fans(w)" in code
+
+
+LIBRARY = """
+from some.library import {0}
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+        {1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "gaps"),
+    [
+        ("trunc_normal_", "trunc_normal_(self.w, std=0.02)", 1),
+        ("init_weights", "init_weights(self.w)", 1),
+        ("reset", "reset.init_(tensor=self.w)", 1),
+        ("show", "show(self.w)", 0),
+        ("initialized", "initialized('w')", 0),
+        ("trunc_normal_", "self.v = nn.Parameter(trunc_normal_(torch.ones(2)))", 0),
+    ],
+)
+def test_what_a_library_may_write_into_is_told(name: str, call: str, gaps: int) -> None:
+    found = run(LIBRARY.format(name, call)).gaps
+    assert len(found) == gaps
+    assert all("may write into self.w" in gap.reason for gap in found)
+
+
+@pytest.mark.parametrize("package", ["timm.layers", "timm.models.layers", "timm.layers.weight_init"])
+def test_the_one_of_timm_is_pytorchs(package: str) -> None:
+    code = run(LIBRARY.replace("some.library", package).format("trunc_normal_", "trunc_normal_(self.w, std=0.02)")).code
+    assert "self.w[...] = trunc_normal(std=0.02)(rngs.params(), self.w.shape, self.w.dtype)" in code
+    assert "timm" not in code

@@ -7,6 +7,7 @@ import ast
 import jax
 import jax.numpy as jnp
 import pytest
+import torch
 from flax import nnx
 
 from t2j_lsp import convert
@@ -73,3 +74,38 @@ def test_kernel_and_bias_lie_within_the_bound_of_the_inputs() -> None:
     half = nnx.Linear(400, 500, **uniform_init(400), rngs=nnx.Rngs(0), param_dtype=jnp.bfloat16)
     assert half.kernel[...].dtype == half.bias[...].dtype == jnp.bfloat16
     assert isinstance(layer.kernel[...], jax.Array)
+
+
+FIXED = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 6, (3, 2), groups={0}, bias=False)
+        self.fc = nn.Linear(4, 6)
+        self.w = nn.Parameter(torch.zeros(3, 4))
+        nn.init.dirac_(self.conv.weight{1})
+        nn.init.eye_(self.fc.weight)
+        nn.init.eye_(self.w)
+"""
+
+
+@pytest.mark.parametrize(("groups", "given"), [(1, ""), (2, ", groups=2"), (2, ""), (1, ", 2")])
+def test_fixed_values_are_pytorchs(groups: int, given: str) -> None:
+    source = FIXED.format(groups, given)
+    wanted: dict[str, type[torch.nn.Module]] = {}
+    found: dict[str, type[nnx.Module]] = {}
+    exec(compile(source, "<source>", "exec"), wanted)
+    exec(compile(convert(source).code, "<converted>", "exec"), found)
+    torch_side, jax_side = wanted["Net"](), found["Net"](rngs=nnx.Rngs(0))
+    kernel = torch_side.conv.weight.detach().permute(2, 3, 1, 0).numpy()
+    assert jnp.array_equal(jax_side.conv.kernel[...], kernel)
+    assert jnp.array_equal(jax_side.fc.kernel[...], torch_side.fc.weight.detach().numpy().T)
+    assert jnp.array_equal(jax_side.w[...], torch_side.w.detach().numpy())
+
+
+def test_only_a_convolution_is_filled_by_dirac() -> None:
+    source = FIXED.format(1, "").replace("nn.Conv2d(4, 6, (3, 2), groups=1", "nn.ConvTranspose2d(4, 6, (3, 2)")
+    assert [gap.name for gap in convert(source).gaps] == ["torch.nn.init.dirac_"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from t2j_lsp.symbols import scopes_around
-from t2j_lsp.translate.inference.fillers import stops_gradients
+from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients
 from t2j_lsp.translate.rule.facts import Fact, Function, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
@@ -22,6 +23,10 @@ from .variables import Variables
 FREE = "this changes {}, which is bound outside of the function: return the new array instead"
 
 KEPT = "PyTorch keeps the gradient of what is overwritten without gradients here: say x + stop_gradient(new - x)"
+
+WRITES = "{} may write into {}, and JAX's arrays can't be written to: store what a function of JAX's returns"
+_INITIALISES = re.compile(r"(?:\w+_)?(?:re)?(?:init|initiali[sz]e|fill)(?:_\w+)?$")
+"""Names of functions that initialise what they are given."""
 
 
 class InPlace:
@@ -78,11 +83,23 @@ class InPlace:
     def by_function(self, node: ast.Call, fact: Fact, receiver: ast.expr, value: Callable[[], Piece]) -> Piece | None:
         """``trunc_(self.weight)``, where a function writes into what it is given: what it returns, bound to that."""
         around = self.ctx.scope.function
-        if isinstance(fact, Function) and around is not None and around.runs_in_module:
+        variable = isinstance(held := self.ctx.fact(receiver), Tensor) and held.variable
+        differentiated = around is not None and (runs_in_forward(around) if variable else around.runs_in_module)
+        if isinstance(fact, Function) and around is not None and differentiated:
             if any(stops_gradients(info, self.ctx.inference) for info in (fact.info, around)):
                 self._unseen(node, KEPT)
                 return self.copier.copy_arguments(node)
         return self.call(node, receiver, value)
+
+    def by_unknown(self, node: ast.Call) -> None:
+        """``trunc_normal_(self.weight)`` of a library: by its name it writes into what it is given."""
+        name = ast.unparse(node.func).rpartition(".")[2]
+        if (name.endswith("_") and not name.endswith("__")) or _INITIALISES.match(name):
+            for argument in [*node.args, *(k.value for k in node.keywords)]:
+                fact = self.ctx.fact(argument)
+                if isinstance(fact, Tensor) and (fact.variable or name.endswith("_")):
+                    self._unseen(node, WRITES.format(name, ast.unparse(argument)))
+                    return
 
     def _of_its_dtype(self, receiver: ast.expr, piece: Piece) -> Piece:
         """A comparison in place keeps the tensor's dtype in PyTorch: ``x.eq_(y)`` gives zeros and ones."""

@@ -380,7 +380,11 @@ class Calls:
 
     def _library_call(self, node: ast.Call, name: str) -> Piece | None:
         note_host_draw(self.ctx, self.code, node)
-        return self.rules.apply(rule, node, None) if (rule := REGISTRY.get(name)) is not None else None
+        if (rule := REGISTRY.get(name)) is not None:
+            return self.rules.apply(rule, node, None)
+        if self._only_effect(node):
+            self.in_place().by_unknown(node)
+        return None
 
     def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         owner = self.ctx.fact(func.value)

@@ -15,9 +15,9 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.source.text import IN_PLACE
 
-from .call_sites import bound_arguments
+from .call_sites import bound_arguments, called_function
 from .file import Inference
-from .storage import works_in_place
+from .storage import VIEWS, works_in_place
 
 _NO_GRADIENT = names_with(Trait.NO_GRADIENT)
 
@@ -51,6 +51,20 @@ def stops_gradients(info: FunctionInfo, inference: Inference, seen: frozenset[Fu
     return False
 
 
+def runs_in_forward(info: FunctionInfo) -> bool:
+    """Whether a method of a module is ``forward``, or what that calls on ``self``."""
+    if info.owner is None or not info.owner.is_module:
+        return False
+    reached, waiting = set[str](), ["forward", "__call__"]
+    while waiting:
+        name = waiting.pop()
+        method = info.owner.method(name)
+        if method is not None and name not in reached:
+            reached.add(name)
+            waiting += method.self_calls
+    return info.name in reached
+
+
 def values_of(info: FunctionInfo, inference: Inference) -> Iterator[ast.Name]:
     """Where a file names a function without calling it."""
     for node in inference.source.nodes:
@@ -59,6 +73,43 @@ def values_of(info: FunctionInfo, inference: Inference) -> Iterator[ast.Name]:
             called = isinstance(parent, ast.Call) and parent.func is node
             if not called and isinstance(fact, Function) and fact.info is info:
                 yield node
+
+
+def written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
+    """The parameters that functions are called to write: the result is dropped, and what is passed is read later."""
+    written: dict[FunctionInfo, set[str]] = {}
+    last: dict[str, int] = {}
+    """The last line on which each name is read."""
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            last[node.id] = max(last.get(node.id, 0), node.lineno)
+    for node in inference.source.nodes:
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            continue
+        info = called_function(inference.fact(node.value.func))
+        if info is None:
+            continue
+        for parameter, value in bound_arguments(node.value, info):
+            read = isinstance(value, ast.Name) and last.get(value.id, 0) > node.lineno
+            view = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS
+            if read or view or isinstance(value, ast.Attribute | ast.Subscript):
+                written.setdefault(info, set()).add(parameter.arg)
+    return _handed_on(written, inference)
+
+
+def _handed_on(written: dict[FunctionInfo, set[str]], inference: Inference) -> dict[FunctionInfo, set[str]]:
+    """With the parameters of the functions that these hand theirs on to."""
+    waiting = list(written)
+    while waiting:
+        info = waiting.pop()
+        for call in (n for n in ast.walk(info.node) if isinstance(n, ast.Call)):
+            inner = called_function(inference.fact(call.func))
+            arguments = bound_arguments(call, inner) if inner is not None else ()
+            handed = {p.arg for p, value in arguments if isinstance(value, ast.Name) and value.id in written[info]}
+            if inner is not None and not handed <= written.setdefault(inner, set()):
+                written[inner] |= handed
+                waiting.append(inner)
+    return written
 
 
 def hands_nothing_back(info: FunctionInfo) -> bool:

@@ -17,15 +17,14 @@ from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 
-from .call_sites import bound_arguments, called_function
 from .file import Inference
-from .fillers import filled, written_argument
+from .fillers import filled, written_argument, written_for
 from .gates import Gate
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
 from .places import NOWHERE, Env, Reached, is_state, made_by, overlap
 from .statement_reads import calls_of, flatten, loads, parts_of, stored
-from .storage import ADDING, FROM_NUMPY, TO_NUMPY, VIEWS, Storage, dotted, root
+from .storage import ADDING, FROM_NUMPY, TO_NUMPY, Storage, dotted, root
 
 NEEDS = Gate(
     kinds=frozenset({ast.AugAssign}),
@@ -65,11 +64,11 @@ def shared_writes(inference: Inference) -> SharedWrites:
 
     Where a function names JAX, it was converted before: what it writes to are arrays.
     """
-    written_for, stepping, memory = _written_for(inference), stepping_functions(inference), NumpyMemory()
+    wanted, stepping, memory = written_for(inference), stepping_functions(inference), NumpyMemory()
     found = SharedWrites(copied=memory.copied)
     infos = [info for info in inference.functions.values() if not inference.names_jax(info)]
     runs: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, set[str]]]
-    runs = [(info.node, written_for.get(info, set())) for info in infos]
+    runs = [(info.node, wanted.get(info, set())) for info in infos]
     for node, written in (*runs, *([] if inference.has_jax else [(inference.source.tree, set[str]())])):
         function = _Function(inference, node, written, memory, stepping)
         found.statements.update(function.find())
@@ -78,28 +77,6 @@ def shared_writes(inference: Inference) -> SharedWrites:
     for statement, reason in memory.found().items():
         found.statements.setdefault(statement, reason)
     return found
-
-
-def _written_for(inference: Inference) -> dict[FunctionInfo, set[str]]:
-    """The parameters that functions are called to write: the result is dropped, and what is passed is read later."""
-    written: dict[FunctionInfo, set[str]] = {}
-    last: dict[str, int] = {}
-    """The last line on which each name is read."""
-    for node in inference.source.nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            last[node.id] = max(last.get(node.id, 0), node.lineno)
-    for node in inference.source.nodes:
-        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-            continue
-        info = called_function(inference.fact(node.value.func))
-        if info is None:
-            continue
-        for parameter, value in bound_arguments(node.value, info):
-            read = isinstance(value, ast.Name) and last.get(value.id, 0) > node.lineno
-            view = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS
-            if read or view or isinstance(value, ast.Attribute | ast.Subscript):
-                written.setdefault(info, set()).add(parameter.arg)
-    return written
 
 
 @dataclass(frozen=True)

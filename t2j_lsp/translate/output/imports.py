@@ -15,7 +15,7 @@ from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, told
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
@@ -214,10 +214,11 @@ def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
 
 
 def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) -> None:
-    torch_from = isinstance(node, ast.ImportFrom) and node.level == 0 and is_torch(node.module or "")
+    top = isinstance(node, ast.ImportFrom) and node.level == 0
     kept: list[int] = []
     for index, alias in enumerate(node.names):
-        torch = torch_from or (isinstance(node, ast.Import) and is_torch(alias.name))
+        name = f"{_module(node)}.{alias.name}" if top else alias.name
+        torch = (top or isinstance(node, ast.Import)) and is_torch(canonical(name))
         bound = alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
         if not torch or alias.name == "*" and _star_needed(ctx) or used[bound] > 0:
             kept.append(index)

@@ -35,14 +35,15 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^torch\.types\.Device$", "torch.device"),
         (r"^torch\.utils\.data\.(?:dataset|dataloader)\.", "torch.utils.data."),
         (r"^torch\.special\.(?=(?:expit)$)", "torch.special."),
+        (r"^timm\.(?:models\.)?layers\.(?:weight_init\.)?(?=trunc_normal_$)", "torch.nn.init."),
     )
 )
 
 
 @lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
-    """``torch.nn.modules.conv.Conv2d`` is ``torch.nn.Conv2d``."""
-    if name.startswith("torch"):
+    """``torch.nn.modules.conv.Conv2d`` is ``torch.nn.Conv2d``, and what PyTorch took over from timm is PyTorch's."""
+    if name.startswith(("torch", "timm.")):
         for pattern, new in _CANONICAL:
             name = pattern.sub(new, name)
     return name

@@ -138,7 +138,7 @@ refuse(f"{INIT}.sparse_", "There is no rule for sparse_ yet: assign to the param
 
 
 @rule(f"{INIT}.eye_(tensor)", jax="param[...] = jnp.eye(*param.shape, dtype=param.dtype)", result="same")
-def eye(call: Call) -> Piece | Refusal:
+def eye(call: Call) -> Piece | Refusal | None:
     return _constant("jnp.eye(*{param}.shape, dtype={param}.dtype)")(call)
 
 

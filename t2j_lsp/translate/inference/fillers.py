@@ -27,6 +27,10 @@ def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
     if works_in_place(call, inference.facts) and call.args:
         return call.args[0]
     fact = inference.facts.get(call.func)
+    if isinstance(fact, Partial) and isinstance(fact.function, Function) and call.args:
+        info = fact.function.info  # What it was given by position stands in front: then it isn't this argument.
+        first = next(iter(info.node.args.args), None)
+        return call.args[0] if first is not None and not fact.args and filled(info, inference) == first.arg else None
     name = filled(fact.info, inference) if isinstance(fact, Function) else None
     return _argument(call, fact.info, name) if isinstance(fact, Function) and name is not None else None
 

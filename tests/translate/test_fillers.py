@@ -199,3 +199,32 @@ def test_the_one_of_timm_is_pytorchs(package: str) -> None:
     code = run(LIBRARY.replace("some.library", package).format("trunc_normal_", "trunc_normal_(self.w, std=0.02)")).code
     assert "self.w[...] = trunc_normal(std=0.02)(rngs.params(), self.w.shape, self.w.dtype)" in code
     assert "timm" not in code
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("init_fn(self.w)", "init_fn may write into self.w"),
+        ("FILLS[kind](self.w)", "FILLS[kind] may write into self.w"),
+        ("[zero(p) for p in (self.w, self.w)]", "inside an expression"),
+        ("print(self.w)", ""),
+        ("init_fn(self.w.shape)", ""),
+        ("self.v = init_fn(self.w)", ""),
+    ],
+)
+def test_what_is_called_for_its_effect_on_a_parameter_is_told(lines: str, told: str) -> None:
+    source = (
+        f"{ZERO}class M(nn.Module):\n    def __init__(self, init_fn, kind):\n        super().__init__()\n"
+        f"        self.w = nn.Parameter(torch.ones(3))\n        {lines}\n"
+    )
+    gaps = run(source).gaps
+    assert [told in gap.reason for gap in gaps] == [True] * bool(told)
+
+
+def test_a_partial_of_one_is_stored() -> None:
+    source = TRUNC + (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w = nn.Parameter(torch.ones(3))\n        fill = partial(trunc_, std=0.1)\n        fill(self.w)\n"
+    )
+    result = run("from functools import partial\n" + source)
+    assert "self.w[...] = fill(self.w[...])" in result.code

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Sequence
 
 from t2j_lsp.symbols import scopes_around
-from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients
-from t2j_lsp.translate.rule.facts import Fact, Function, Scalar, Tensor
+from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.facts import Fact, Function, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.source.text import Source
@@ -24,6 +26,7 @@ FREE = "this changes {}, which is bound outside of the function: return the new 
 
 KEPT = "PyTorch keeps the gradient of what is overwritten without gradients here: say x + stop_gradient(new - x)"
 
+INSIDE = "an in-place operation inside an expression; put it on a line of its own"
 WRITES = "{} may write into {}, and JAX's arrays can't be written to: store what a function of JAX's returns"
 _INITIALISES = re.compile(r"(?:\w+_)?(?:re)?(?:init|initiali[sz]e|fill)(?:_\w+)?$")
 """Names of functions that initialise what they are given."""
@@ -77,7 +80,7 @@ class InPlace:
         if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
             statement.before.append(f"{receiver.id} = {assigned(piece)}")
             return Piece(receiver.id)
-        self._unseen(node, "an in-place operation inside an expression; put it on a line of its own")
+        self._unseen(node, INSIDE)
         return self.copier.copy_arguments(node)
 
     def by_function(self, node: ast.Call, fact: Fact, receiver: ast.expr, value: Callable[[], Piece]) -> Piece | None:
@@ -90,6 +93,17 @@ class InPlace:
                 self._unseen(node, KEPT)
                 return self.copier.copy_arguments(node)
         return self.call(node, receiver, value)
+
+    def in_expression(self, node: ast.Call, fact: Fact, alone: bool) -> None:
+        """``init_fn(self.weight)``, of a function from outside, and ``[zero(p) for p in ps]`` as a statement."""
+        if alone and not is_known(fact) and not isinstance(node.func, ast.Attribute):
+            name = ast.unparse(node.func)
+            written = next((a for a in node.args if isinstance(f := self.ctx.fact(a), Tensor) and f.variable), None)
+            if written is not None and not hasattr(builtins, name):
+                self._unseen(node, WRITES.format(name, ast.unparse(written)))
+        elif not alone and isinstance(fact, Function | Partial):
+            if isinstance(written_argument(node, self.ctx.inference), ast.Name | ast.Attribute):
+                self._unseen(node, INSIDE)
 
     def by_unknown(self, node: ast.Call) -> None:
         """``trunc_normal_(self.weight)`` of a library: by its name it writes into what it is given."""

@@ -304,6 +304,8 @@ class Calls:
             return self.in_place().by_function(
                 node, fact, written, lambda: self._called(node, fact) or self.copier.copy_arguments(node)
             )
+        if isinstance(getattr(self.ctx.scope.statement, "node", None), ast.Expr):
+            self.in_place().in_expression(node, fact, alone=self._only_effect(node))
         return self._called(node, fact)
 
     def _only_effect(self, node: ast.Call) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp.symbols import FunctionNode
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.source.text import IN_PLACE
@@ -27,12 +27,18 @@ def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
     if works_in_place(call, inference.facts) and call.args:
         return call.args[0]
     fact = inference.facts.get(call.func)
-    if isinstance(fact, Partial) and isinstance(fact.function, Function) and call.args:
-        info = fact.function.info  # What it was given by position stands in front: then it isn't this argument.
-        first = next(iter(info.node.args.args), None)
-        return call.args[0] if first is not None and not fact.args and filled(info, inference) == first.arg else None
+    if isinstance(fact, Partial) and isinstance(fact.function, Function):
+        return _of_partial(call, fact, fact.function.info, inference)
     name = filled(fact.info, inference) if isinstance(fact, Function) else None
     return _argument(call, fact.info, name) if isinstance(fact, Function) and name is not None else None
+
+
+def _of_partial(call: ast.Call, fact: Partial, info: FunctionInfo, inference: Inference) -> ast.expr | None:
+    """What the partial of such a function writes into: its first argument, where the partial was given keywords."""
+    first = next(iter(info.node.args.args), None)
+    if fact.node is None or len(fact.node.args) > 1 or not call.args or first is None:
+        return None
+    return call.args[0] if filled(info, inference) == first.arg else None
 
 
 def filled(info: FunctionInfo, inference: Inference) -> str | None:

@@ -239,3 +239,61 @@ def test_an_array_of_the_code_around_a_function_is_not_bound_in_it(statement: st
     ].reason
     declared = "nonlocal a" if name == "a" else "global table"
     assert not convert(HEAD + FREE.format(declared=declared, statement=statement)).gaps
+
+
+@pytest.mark.parametrize(
+    ("store", "lines"),
+    [
+        ("x[t] = last = y * 2", ["last = y * 2", "x = x.at[t].set(last)"]),
+        ("last = x[t] = z[t] = y * 2", ["last = y * 2", "x = x.at[t].set(last)", "z = z.at[t].set(last)"]),
+    ],
+)
+def test_a_value_that_a_part_and_a_name_get_is_written_by_its_name(store: str, lines: list[str]) -> None:
+    done = convert(
+        HEAD
+        + f"def f(t, y: torch.Tensor):\n    x, z = torch.zeros(4), torch.ones(4)\n    {store}\n    return x, z, last\n"
+    )
+    assert not done.gaps
+    assert "\n".join(f"    {line}" for line in lines) in done.code
+
+
+def test_a_part_whose_place_the_name_is_stays_told() -> None:
+    done = convert(HEAD + "def f(t, y: torch.Tensor):\n    x = torch.zeros(4)\n    t = x[t] = y * 2\n    return x, t\n")
+    assert any("several targets" in gap.reason for gap in done.gaps)
+
+
+ADVANTAGES = (
+    HEAD
+    + """\
+def advantages(rewards: torch.Tensor, values: torch.Tensor, critic: nn.Module):
+    rewards, values = rewards.view(3, 2), values.view(3, 2)
+    following = critic(rewards[0]).reshape(1, -1)
+    out = torch.zeros_like(rewards)
+    last = 0
+    for t in reversed(range(3)):
+        if t == 2:
+            after = following
+        else:
+            after = values[t + 1]
+        out[t] = last = rewards[t] + 0.9 * after - values[t] + 0.8 * last
+    return out
+"""
+)
+
+
+def test_leading_axes_of_a_value_go_where_a_part_has_fewer() -> None:
+    done = convert(ADVANTAGES)
+    assert not done.gaps and "out.at[t].set(last.reshape(last.shape[-1:]))" in done.code
+    rewards, values = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.float32)[::-1].copy()
+    ours: dict[str, Any] = {}
+    theirs: dict[str, Any] = {}
+    exec(done.code, ours)
+    exec(ADVANTAGES, theirs)
+    want = theirs["advantages"](torch.tensor(rewards), torch.tensor(values), torch.nn.Tanh())
+    np.testing.assert_allclose(ours["advantages"](jnp.array(rewards), jnp.array(values), jnp.tanh), want, rtol=1e-6)
+
+
+def test_a_comparison_of_arrays_of_numpy_is_one() -> None:
+    """`torch.Tensor(done)` makes a tensor of values; of a number it would make an empty one."""
+    code = "import numpy as np\n" + HEAD + "a = np.arange(4)\ndone = (a == 3) | (a > 5)\nx = torch.Tensor(done)\n"
+    assert "jnp.empty(done" not in convert(code).code

@@ -103,6 +103,7 @@ for i in range(4):
     ("taken", "passed"),
     [
         ("net(x[order]), y[order]", "train_step(net, optimizer, x[order], y[order])"),
+        ("net(x[order]), y.int()[order]", "train_step(net, optimizer, x[order], y.astype(jnp.int32)[order])"),
         ("net(torch.from_numpy(rows[order])), y", "train_step(net, optimizer, jnp.asarray(rows[order]), y)"),
         ("net(torch.tensor(rows)), y", "train_step(net, optimizer, jnp.array(rows), y)"),
     ],
@@ -111,6 +112,45 @@ def test_arrays_of_numpy_become_arrays_before_the_step(taken: str, passed: str) 
     done = convert(ROWS.format(taken=taken))
     assert not done.gaps
     assert passed in done.code.replace("\n    ", "")
+
+
+BETWEEN = """\
+import numpy as np
+import torch
+import torch.nn as nn
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x, old, log = torch.rand(8, 3), torch.rand(8, 1), []
+for i in range(4):
+    ratio = net(x) / old
+    with torch.no_grad():
+        {measured}
+    weight = torch.rand(8, 1)
+    if i > 1:
+        {chosen}
+    loss = (weight * ratio).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(log)
+"""
+
+
+def test_what_is_measured_in_front_of_the_loss_waits_for_the_step() -> None:
+    """CleanRL's PPO: the clipped part of the ratio, between the forward pass and the loss."""
+    done = convert(BETWEEN.format(measured="log += [(ratio > 1).float().mean().item()]", chosen="weight = weight - 1"))
+    assert not done.gaps
+    step = done.code.index("ratio = train_step(net, optimizer, x, old, weight)")
+    assert done.code.index("weight = weight - 1") < step < done.code.index("log += ")
+
+
+@pytest.mark.parametrize(
+    ("measured", "chosen"),
+    [("print(ratio.mean())", "print(i)"), ("weight = ratio.mean()", "weight = weight - 1")],
+)
+def test_what_minds_its_place_is_told(measured: str, chosen: str) -> None:
+    assert convert(BETWEEN.format(measured=measured, chosen=chosen)).gaps
 
 
 def test_a_list_of_numbers_is_passed_as_one_array() -> None:

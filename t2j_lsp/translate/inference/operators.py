@@ -57,6 +57,8 @@ class OperatorFacts:
         ranks = [p.rank for p in parts if isinstance(p, Tensor)]
         if ranks:
             return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool")
+        if (array := next((p for p in parts if isinstance(p, Object) and p.kind == "array"), None)) is not None:
+            return array
         return UNKNOWN if any(p == UNKNOWN or isinstance(p, UnknownParameter) for p in parts) else BOOL
 
     def boolean(self, node: ast.BoolOp, env: Env) -> Fact:

@@ -18,15 +18,6 @@ _ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "d
 """Functions and methods to which it matters when they are called."""
 _GATHERED = frozenset({"list", "tuple", "print", "join", "enumerate", "zip"})
 """What a comprehension's values are handed to in their order."""
-_ASKED = names_with(Trait.ABOUT)
-_SAME = names_with(Trait.VIEW) | names_with(Trait.TO_NUMPY) | names_with(Trait.TORCH_ONLY_BARE)
-"""What gives the parameter's values, perhaps in its memory."""
-_COMPUTED = frozenset().union(
-    *map(names_with, (Trait.ABOUT, Trait.REDUCTION, Trait.OPERATOR_METHOD, Trait.AMBIGUOUS, Trait.VALUE)),
-    *map(names_with, (Trait.OTHER_WITH_ONE, Trait.TENSOR_ONLY_BARE)),
-    {"nelement", "square"},
-) - _SAME  # fmt: skip
-"""What gives values of its own."""
 
 
 def told_in_order(source: Source) -> frozenset[ast.Call]:
@@ -114,20 +105,28 @@ def _is_read(source: Source, node: ast.expr) -> bool:
     match parent:
         case ast.Attribute(attr=name) if isinstance(parent.ctx, ast.Load):
             called = source.parents.get(parent)
-            if name in _ASKED:
-                return True
             if isinstance(called, ast.Call) and called.func is parent:
-                return name in _COMPUTED or name in _SAME and _is_read(source, called)
-            return name in _SAME and _is_read(source, parent)
+                return _computes(name) or _is_view(name) and _is_read(source, called)
+            return name in names_with(Trait.ABOUT) or _is_view(name) and _is_read(source, parent)
         case ast.Call(func=ast.Name(id="print" | "len" | "float" | "tuple")):
             return node is not parent.func
-        case ast.FormattedValue():
-            return True
-        case ast.BinOp() | ast.Compare():
+        case ast.FormattedValue() | ast.BinOp() | ast.Compare():
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)):
-            return name in _COMPUTED
+            return _computes(name)
     return False
+
+
+def _is_view(name: str) -> bool:
+    """Whether a method or attribute gives a tensor's values, perhaps in its memory."""
+    return any(name in names_with(trait) for trait in (Trait.VIEW, Trait.TO_NUMPY, Trait.TORCH_ONLY_BARE))
+
+
+def _computes(name: str) -> bool:
+    """Whether a method gives values of its own, or tells of the tensor."""
+    own = (Trait.ABOUT, Trait.REDUCTION, Trait.OPERATOR_METHOD, Trait.AMBIGUOUS, Trait.VALUE, Trait.OTHER_WITH_ONE)
+    known = any(name in names_with(trait) for trait in (*own, Trait.TENSOR_ONLY_BARE)) or name in ("nelement", "square")
+    return known and not _is_view(name)
 
 
 def _read_behind(source: Source, loop: ast.For, item: str) -> bool:

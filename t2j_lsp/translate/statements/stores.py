@@ -74,12 +74,43 @@ class Stores:
             return False
         return self._store(node, target, node.value, None)
 
+    def _of_rank(self, target: ast.Subscript, value: ast.expr) -> str:
+        """What takes leading axes of length 1 from a value, as PyTorch does, where it may have more axes than the part.
+
+        So ``advantages[t] = last`` where ``last`` comes from a ``(1, n)`` in the first round and an ``(n,)`` later.
+        """
+        part, fact = self.inference.fact(target), self.inference.fact(value)
+        if not isinstance(value, ast.Name) or not isinstance(part, Tensor) or not isinstance(fact, Tensor):
+            return ""
+        if part.rank is None or fact.rank is not None or not self._may_exceed(value.id, part.rank, set()):
+            return ""
+        name = self.renderer.render(value).text
+        return f".reshape({name}.shape[-{part.rank}:])" if part.rank else ".reshape(())"
+
+    def _may_exceed(self, name: str, rank: int, seen: set[str]) -> bool:
+        """Whether a variable is computed, element by element, from something that is known to have more axes."""
+        seen.add(name)
+        for node in self.edits.source.nodes:
+            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                for part in _operands(node.value):
+                    fact = self.inference.fact(part)
+                    if isinstance(fact, Tensor) and (fact.rank or 0) > rank:
+                        return True
+                    if isinstance(part, ast.Name) and part.id not in seen and self._may_exceed(part.id, rank, seen):
+                        return True
+        return False
+
     def _several(self, node: ast.Assign) -> bool:
-        """``x[i] = x[j] = v``: an assignment for each target, where the value can be written twice."""
+        """``x[i] = x[j] = v``: an assignment for each target, where the value has a name or can be written twice."""
         parts = [t for t in node.targets if isinstance(t, ast.Subscript)]
         if not any(isinstance(self.inference.fact(t.value), Tensor) for t in parts):
             return False
         arrays = [t for t in parts if isinstance(self.inference.fact(t.value), Tensor)]
+        names = [t for t in node.targets if isinstance(t, ast.Name)]
+        read = {n.id for t in arrays for n in ast.walk(t) if isinstance(n, ast.Name)}
+        fresh = isinstance(node.value, ast.BinOp) or _repeatable(node.value, arrays)  # no view of what is written
+        if fresh and len(names) == 1 and len(arrays) == len(node.targets) - 1 and names[0].id not in read:
+            return self._a_line_each(node, [(names[0], node.value), *((target, names[0]) for target in arrays)])
         if len(arrays) < len(node.targets) or not _repeatable(node.value, arrays):
             return self._inseparable(node, "one value for several targets")
         return self._a_line_each(node, [(target, node.value) for target in arrays])
@@ -192,7 +223,7 @@ class Stores:
             self.masks.note(node)
         right = self.renderer.argument(value)
         if operator is None:
-            new = f"{holder}.at[{index}].set({right.text})"
+            new = f"{holder}.at[{index}].set({right.text}{self._of_rank(target, value)})"
         elif type(operator) in _AT and _unique(target.slice):
             new = f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
         else:
@@ -251,6 +282,16 @@ def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:
     value = value.operand if isinstance(value, ast.UnaryOp) else value
     names = {n.id for t in targets for n in ast.walk(t.value) if isinstance(n, ast.Name)}
     return isinstance(value, ast.Constant) or isinstance(value, ast.Name) and value.id not in names
+
+
+def _operands(value: ast.expr) -> list[ast.expr]:
+    """What a value is computed from by operators and choices, or the value itself."""
+    match value:
+        case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+            return [*_operands(left), *_operands(right)]
+        case ast.UnaryOp(operand=operand):
+            return _operands(operand)
+    return [value]
 
 
 def _unique(index: ast.expr) -> bool:

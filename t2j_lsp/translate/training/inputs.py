@@ -192,9 +192,12 @@ class Inputs:
         place: ast.AST | None = node
         while isinstance(place, ast.expr | ast.Slice):
             match place:
-                case ast.Subscript(value=ast.Name(id=held) as base, ctx=ast.Load()) if self._varies(place, exposed):
-                    fact = self.ctx.fact(base)
-                    return place if isinstance(fact, Tensor) and not fact.variable and held in exposed else None
+                case ast.Subscript(ctx=ast.Load()) if (base := _held(place)) is not None and self._varies(
+                    place, exposed
+                ):
+                    facts = [self.ctx.fact(base), self.ctx.fact(place.value)]
+                    held = all(isinstance(fact, Tensor) and not fact.variable for fact in facts)
+                    return place if held and base.id in exposed else None
             place = self.ctx.source.parents.get(place)
         return None
 
@@ -214,7 +217,7 @@ class Inputs:
         text = ast.unparse(made)
         if text not in found:
             found[text] = Input(
-                self._name_of_part(made, made.value if isinstance(made, ast.Subscript) else node),
+                self._name_of_part(made, _held(made) or node if isinstance(made, ast.Subscript) else node),
                 text,
                 "array",
                 given=text,
@@ -360,6 +363,16 @@ def names_loss(node: ast.expr) -> bool:
 
 def _position(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
+
+
+def _held(part: ast.Subscript) -> ast.Name | None:
+    """The array that a part is cut out of: `x` of ``x[order]`` and of ``x.long()[order]``."""
+    match part.value:
+        case ast.Name() as name:
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name() as name), args=[], keywords=[]):
+            return name
+    return None
 
 
 def _whole(fact: Fact) -> bool:

@@ -278,7 +278,9 @@ def _changes_in_place(node: ast.stmt, name: str) -> bool:
 
 def _acts(node: ast.stmt) -> bool:
     """Whether a statement does something besides binding names: prints, appends, logs."""
-    return not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+    if isinstance(node, ast.If | ast.With):
+        return any(map(_acts, [*node.body, *(node.orelse if isinstance(node, ast.If) else ())]))
+    return not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Pass)
 
 
 def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tuple[int, StepCall]]:

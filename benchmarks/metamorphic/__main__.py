@@ -1,15 +1,17 @@
 """Changes of a PyTorch source that change nothing must not change what its conversion is.
 
-    python -m benchmarks.metamorphic [--torchvision PATH] [--vit-pytorch PATH] [--only NAME] [--changes A,B] [--pairs N]
-                                     [--checks N] [--seed N] [--jobs N] [--out FILE]
+    python -m benchmarks.metamorphic [--programs] [--torchvision PATH] [--vit-pytorch PATH] [--only NAME]
+                                     [--changes A,B] [--pairs N] [--checks N] [--seed N] [--jobs N] [--out FILE]
 
 Every program is changed in every way of `changes`, alone and in ``--pairs`` random pairs, and converted. A changed
 program fails if it has a gap where the original has none, if an object of it is not `equivalent` where the original's
 is, or if the converter crashes. Where an object is converted to the same text as the original's, but for names that
 the change renamed, the original's verdict stands for it (`same text`). Of those that are converted otherwise,
 ``--checks`` programs of each change, drawn by the seed, are checked once all are converted. What the changes claim is
-held by ``tests/test_metamorphic.py``, which runs changed programs in PyTorch. ``--out`` keeps each outcome as a line of
-JSON; a run that finds the file goes on where it stopped.
+held by ``tests/test_metamorphic.py``, which runs changed programs in PyTorch. With ``--programs``, training programs
+are changed, and instead of objects the whole is run beside its conversion, as `t2j run` does it; each change is first
+held against PyTorch's own run of the original. ``--out`` keeps each outcome as a line of JSON; a run that finds the
+file goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from rich.table import Table
 from benchmarks.torchvision_sources import SourcesNotFound, find_sources
 
 from .change import CHANGES
-from .corpora import Program, own, torchvision, vit_pytorch
+from .corpora import Program, own, torchvision, training, vit_pytorch
 from .tasks import Task, run, set_cache
 from .trial import (
     DIFFERENT,
@@ -52,6 +54,9 @@ from .trial import (
 
 def programs(options: argparse.Namespace) -> Iterator[Program]:
     """The programs that were asked for."""
+    if options.programs:
+        yield from training(options.only)
+        return
     if "own" in options.corpora:
         yield from own(options.only)
     if "torchvision" in options.corpora:
@@ -63,7 +68,8 @@ def programs(options: argparse.Namespace) -> Iterator[Program]:
 def conversions(found: list[Program], options: argparse.Namespace, done: set[Tried]) -> list[Task]:
     """What is to be converted: every change alone, and random pairs."""
     rng = random.Random(options.seed)
-    names = [name for name in CHANGES if not options.changes or name in options.changes]
+    kinds = [one.name for one in CHANGES.values() if options.programs or not one.programs]
+    names = [name for name in kinds if not options.changes or name in options.changes]
     wanted = {
         p.name: [(n,) for n in names] + [tuple(rng.sample(names, 2)) for _ in range(_pairs(names, options))]
         for p in found
@@ -147,6 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description="Change sources without changing what they mean, and convert them.")
     parser.add_argument("--corpora", type=lambda text: text.split(","), default=["own", "torchvision", "vit_pytorch"])
+    parser.add_argument("--programs", action="store_true", help="training programs, which are run as a whole")
     parser.add_argument("--torchvision", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
     parser.add_argument(
         "--vit-pytorch", type=Path, help="the folder that holds vit_pytorch/; without it, it is left out"

@@ -52,6 +52,8 @@ class Change:
     name: str
     about: str
     apply: Apply
+    programs: bool = False
+    """Whether it is for whole programs: what trains, prints and reads settings."""
 
     def of(self, text: str, seed: str) -> Changed:
         """The changed text; ``seed`` decides where the change has a choice."""
@@ -62,13 +64,13 @@ class Change:
 CHANGES: dict[str, Change] = {}
 
 
-def change(name: str) -> Callable[[Apply], Apply]:
+def change(name: str, *, programs: bool = False) -> Callable[[Apply], Apply]:
     """Register a function as a kind of change; the first line of its docstring says what it does."""
 
     def register(apply: Apply) -> Apply:
         if name in CHANGES:
             raise ValueError(f"{name} is registered twice")
-        CHANGES[name] = Change(name, (apply.__doc__ or "").strip().partition("\n")[0], apply)
+        CHANGES[name] = Change(name, (apply.__doc__ or "").strip().partition("\n")[0], apply, programs)
         return apply
 
     return register

@@ -12,6 +12,7 @@ from benchmarks.torchvision_cases import MODEL, Case
 
 ROOT = Path(__file__).parents[2]
 OWN = ("tests/translate/models", "tests/translate/scripts", "examples")
+TRAINING = ("tests/programs", "tests/translate/scripts")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Program:
     path: Path
     text: str
     objects: tuple[str, ...] | None = None
+    runs: bool = False
+    """Whether it is run as a whole, and not checked object by object."""
 
 
 def own(only: str = "") -> Iterator[Program]:
@@ -31,6 +34,15 @@ def own(only: str = "") -> Iterator[Program]:
             name = str(path.relative_to(ROOT))
             if only in name and path.stem != "__init__":
                 yield Program(name, path, path.read_text(encoding="utf-8"))
+
+
+def training(only: str = "") -> Iterator[Program]:
+    """The project's own training programs, which are run from their start to their end."""
+    for folder in TRAINING:
+        for path in sorted((ROOT / folder).glob("*.py")):
+            name = str(path.relative_to(ROOT))
+            if only in name:
+                yield Program(name, path, path.read_text(encoding="utf-8"), runs=True)
 
 
 def torchvision(root: Path, only: str = "") -> Iterator[Program]:

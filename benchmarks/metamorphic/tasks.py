@@ -9,6 +9,7 @@ from pathlib import Path
 from t2j_lsp.check.process.pool import Pool
 
 from .corpora import Program
+from .program_trial import ProgramTrial
 from .trial import Outcome, Trial
 
 
@@ -35,5 +36,6 @@ def run(task: Task) -> list[Outcome]:
     if task.checked and not _pools:
         _pools.append(Pool(device="cpu", project=Path(os.environ["T2J_CACHE"])))
         _pools[0].start()
-    trial = Trial(task.program, _pools[0] if task.checked else None)
+    kind = ProgramTrial if task.program.runs else Trial
+    trial = kind(task.program, _pools[0] if task.checked else None)
     return [trial.of(names, str(task.seed)) for names in task.changes]

@@ -109,10 +109,14 @@ class Trial:
         other = Conversion(self.program.path, restored(translation.code, changed.renamed))
         if other.whole is not None and other.whole == self.conversion.whole:
             return SAME, ""
-        apart = [name for name in self.objects if self._differs(other, name)]
+        apart = self._apart(other)
         if not apart:
             return SAME, ""
         return self._checked(changed, translation, apart)
+
+    def _apart(self, other: Conversion) -> list[str]:
+        """What is to be checked of a program that is converted otherwise."""
+        return [name for name in self.objects if self._differs(other, name)]
 
     def _differs(self, other: Conversion, name: str) -> bool:
         try:
@@ -151,7 +155,7 @@ class Trial:
         report = check_files(
             self.program.path, translation.code, [name], pool=self.pool, source_text=text, stage="numeric",
             source_map=translation.source_map, timeout=self.timeout, eager=False, initial=False, causes=False,
-            neighbour=_neighbour,
+            neighbour=neighbour,
         )  # fmt: skip
         return report.objects[0]
 
@@ -159,7 +163,7 @@ class Trial:
 _EQUIVALENT = VerdictKind.EQUIVALENT
 
 
-def _neighbour(path: Path) -> str:
+def neighbour(path: Path) -> str:
     return convert_file(path, Options()).translation.code
 
 

@@ -104,3 +104,41 @@ def predict(model, data):
 def test_items_that_stay_where_they_are_may_be_texts(first: str) -> None:
     code = convert("import torch\n" + NAMED.format(first=first)).code
     assert 'lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch' in " ".join(code.split())
+
+
+IN_A_FUNCTION = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def loss_of(net, batch):
+    return net(batch).mean()
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in DataLoader(torch.zeros(8, 3)):
+    optimizer.zero_grad()
+    loss = {loss}
+    loss.backward()
+    optimizer.step()
+    print(batch.data.sum())
+"""
+
+
+@pytest.mark.parametrize("loss", ["model(batch).mean()", "model.forward(batch).mean()", "loss_of(model, batch)"])
+def test_a_batch_that_a_function_gives_a_module_is_one_tensor(loss: str) -> None:
+    done = convert(IN_A_FUNCTION.format(loss=loss))
+    assert not done.gaps
+    assert "    batch = jnp.asarray(batch)\n" in done.code
+    assert "print(batch.sum())" in done.code

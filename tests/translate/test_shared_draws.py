@@ -42,3 +42,39 @@ def test_what_both_updates_see_is_drawn_once() -> None:
 def test_a_function_that_draws_is_not_called_twice(drawn: str) -> None:
     result = translate(SOURCE.replace("torch.randn(5, 4)", drawn))
     assert any("can't be computed twice surely" in gap.reason for gap in result.gaps), result.code
+
+
+TRAINER = """import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, latent):
+        self.latent = latent
+        self.generator, self.discriminator = nn.Linear(latent, 3), nn.Linear(3, 1)
+        self.optimizer_g = torch.optim.SGD(self.generator.parameters(), lr=0.1)
+        self.optimizer_d = torch.optim.SGD(self.discriminator.parameters(), lr=0.1)
+
+    def train(self, count):
+        for step in range(3):
+            fake = self.generator(torch.randn(count, self.latent))
+            self.optimizer_d.zero_grad()
+            loss_d = self.discriminator(fake.detach()).mean()
+            loss_d.backward()
+            self.optimizer_d.step()
+            self.optimizer_g.zero_grad()
+            loss_g = -self.discriminator(fake).mean()
+            loss_g.backward()
+            self.optimizer_g.step()
+
+
+Trainer(4).train(5)
+"""
+
+
+def test_in_front_of_the_steps_attributes_of_a_trainer_keep_their_names() -> None:
+    result = translate(TRAINER)
+    assert not result.gaps
+    assert "noise = rngs.normal((count, self.latent))\n" in result.code
+    assert "fake = forward(nnx.clone(self.generator), noise)\n" in result.code
+    assert "fake = generator(noise)\n" in result.code

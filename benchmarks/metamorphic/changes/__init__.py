@@ -1,16 +1,37 @@
 """The kinds of change; each module registers its own."""
 
-from . import annotations, arguments, comments, imports, layers, names, spellings, statements, structure, texts
+from . import (
+    annotations,
+    arguments,
+    comments,
+    control,
+    imports,
+    layers,
+    names,
+    output,
+    programs,
+    settings,
+    spellings,
+    statements,
+    structure,
+    texts,
+    training,
+)
 
 __all__ = [
     "annotations",
     "arguments",
     "comments",
+    "control",
     "imports",
     "layers",
     "names",
+    "output",
+    "programs",
+    "settings",
     "spellings",
     "statements",
     "structure",
     "texts",
+    "training",
 ]

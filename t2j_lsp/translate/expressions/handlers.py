@@ -24,6 +24,9 @@ class ExpressionRenderer(Protocol):
     def put(self, node: ast.expr, piece: Piece) -> None:
         """Say what an expression becomes, before it is rendered."""
 
+    def forget(self, nodes: Iterable[ast.AST]) -> None:
+        """Have expressions rendered anew, because names in them mean something else where they stand next."""
+
     def need(self, name: str) -> str:
         """A helper or imported name for the output, renamed if the user's code has taken it."""
 

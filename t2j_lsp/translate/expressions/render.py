@@ -6,7 +6,7 @@ A part knows one kind of expression or call, and is made when the first of them 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,7 @@ from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, prec
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
+from .array_numbers import number_of_array
 from .attributes import BY_NAME, Attributes
 from .comprehensions import Comprehensions
 from .context import Context
@@ -255,6 +256,12 @@ class Renderer:
         """Say what an expression becomes, before it is rendered."""
         self.rendered[node] = piece
 
+    def forget(self, nodes: Iterable[ast.AST]) -> None:
+        """Have expressions rendered anew, because names in them mean something else where they stand next."""
+        for node in nodes:
+            if isinstance(node, ast.expr):
+                self.rendered.pop(node, None)
+
     def argument(self, node: ast.expr, needed: bool = False) -> Piece:
         """An argument of a call: a variable is read with ``[...]``; ``needed`` where it can't be None."""
         piece = self.render(node)
@@ -341,6 +348,7 @@ class Calls:
             return self._method_call(node, node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
             self._note_value(node, node.args[0])
+            return number_of_array(self.ctx, self.renderer, node)
         if isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "max", "min", "range"):
             self._note_value(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
         return None

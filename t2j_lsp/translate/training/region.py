@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from t2j_lsp.symbols import statement_of_the_file
+from t2j_lsp.translate.expressions.array_numbers import is_array_with_axes
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.positions import header_end
 
+from .shared_draws import forward_outside
 from .step import UpdateStep
 from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
@@ -175,7 +177,7 @@ class Region:
         item = self.items[index]
         if index in self.shared:
             update = self.shared[index]
-            copied = self._copied(converted(self.ctx, statements, item.node), update, statements)
+            copied = self._copied(forward_outside(self.ctx, statements, item.node), update, statements)
             return [*update.slice.drawn.get(index, ()), *copied]
         if index in self.taken or item.condition is not None:
             return []
@@ -223,7 +225,9 @@ class Region:
                 continue
             assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             name = self.ctx.source.segment(node.targets[0])
-            number = f"{name}.item()" if isinstance(node.value.func, ast.Attribute) else f"float({name})"
+            has_axes = is_array_with_axes(self.ctx.fact(update.slice.split[index]))
+            by_item = has_axes or isinstance(node.value.func, ast.Attribute)
+            number = f"{name}.item()" if by_item else f"float({name})"
             lines.append(f"{name} = {number}")
         return lines
 

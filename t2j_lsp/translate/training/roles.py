@@ -232,8 +232,8 @@ class _Roles:
                     return ListOf(TENSOR, STR)
         return ListOf(TENSOR)
 
-    def _used_as_tensor(self, loop: ast.AST, name: str) -> bool:
-        """Whether a variable is moved to a device or passed to a module."""
+    def _used_as_tensor(self, loop: ast.AST, name: str, depth: int = 0) -> bool:
+        """Whether a variable is moved to a device or passed to a module, here or in a function of the file."""
         for node in ast.walk(loop):
             if not isinstance(node, ast.Call):
                 continue
@@ -241,9 +241,16 @@ class _Roles:
                 if node.func.value.id == name:
                     return True
             fact = self.fact(node.func)
+            info = called_function(fact)
             if is_module(fact) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
                 if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
                     return True
+            elif info is not None and not info.external and depth < ROUNDS:
+                forward = info.name == "forward" and info.owner is not None and info.owner.is_module
+                for parameter, value in bound_arguments(node, info):
+                    if isinstance(value, ast.Name) and value.id == name:
+                        if forward or self._used_as_tensor(info.node, parameter.arg, depth + 1):
+                            return True
         return False
 
     def _losses(self) -> None:

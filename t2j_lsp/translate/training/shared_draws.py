@@ -19,7 +19,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .passed import Input
 from .slice import UpdateSlice
 from .step_calls import Item
-from .text import rendered
+from .text import converted, rendered
 
 NOISE = "noise"
 
@@ -30,12 +30,28 @@ def draw_once(ctx: Context, statements: StatementRewriter, items: Sequence[Item]
     for index in made.shared:
         node = items[index].node
         for call in list(_draws(node, ctx.inference)):
+            as_outside(ctx, statements, list(ast.walk(call)))
             before, text = rendered(ctx, statements, call, node)
             name = ctx.names.fresh(NOISE)
             statements.renderer.put(call, Piece(name))
             made.drawn.setdefault(index, []).extend([*before, f"{name} = {text}"])
             found.append(Input(name, name, "array"))
     return found
+
+
+def forward_outside(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:
+    """The lines of a shared forward pass in front of the steps, where ``self.generator`` has no name of a step."""
+    drawn = {inner for call in _draws(node, ctx.inference) for inner in ast.walk(call)}
+    as_outside(ctx, statements, [n for n in ast.walk(node) if n not in drawn])
+    return converted(ctx, statements, node)
+
+
+def as_outside(ctx: Context, statements: StatementRewriter, nodes: Sequence[ast.AST]) -> None:
+    """Have code that was given the names of a step rendered anew with those around it."""
+    for node in nodes:
+        if isinstance(node, ast.expr):
+            ctx.scope.renamed.pop(node, None)
+    statements.renderer.forget(nodes)
 
 
 def draws_elsewhere(node: ast.AST, inference: Inference) -> bool:

@@ -173,3 +173,25 @@ def test_running_a_cell_makes_no_verdict_stale_and_editing_one_does(trusted: Cli
     assert trusted.state(book.cell(1))["check"] == {**trusted.state(book.cell(1))["check"], "stale": False}
     book.edit(1, "y * 2", "y * 4")
     assert trusted.state(book.cell(1))["check"]["stale"] is True
+
+
+def test_a_notebook_is_converted_and_checked_by_one_action(trusted: Client, tmp_path: Path) -> None:
+    book = Book(trusted, tmp_path / "both.ipynb")
+    trusted.state(book.cell(1), complete=True)
+
+    def apply(params: Json) -> Json:
+        (_, made) = params["edit"]["documentChanges"]
+        (tmp_path / "both_jax.ipynb").write_text(made["edits"][0]["newText"])
+        return {"applied": True}
+
+    before = trusted.answers["workspace/applyEdit"]
+    trusted.answers["workspace/applyEdit"] = apply
+    try:
+        (action,) = trusted.actions(book.cell(1), span(0, 0), only=["source.convertAndCheck.t2j"])
+        answer = trusted.command(action["command"]["command"], *action["command"]["arguments"], timeout=TIMEOUT)
+    finally:
+        trusted.answers["workspace/applyEdit"] = before
+    assert (answer["applied"], answer["uri"]) == (True, (tmp_path / "both_jax.ipynb").as_uri())
+    assert answer["checked"]["message"] == "both.ipynb: unchecked: 1 of 1 class equivalent; top-level code not run"
+    place, *_ = answer["checked"]["coverage"]["not_run"]
+    assert (place["name"], place["cell"], place["line"], place["end_line"]) == ("<script>", 4, 1, 2), place

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.inference.choices import chosen_layers
 from t2j_lsp.translate.layout.first import shared_base
-from t2j_lsp.translate.rule.facts import Function, Object, Qual
+from t2j_lsp.translate.rule.facts import Function, ModuleClass, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
@@ -78,7 +79,11 @@ class LibraryObjects:
         return Piece(self.ctx.source.segment(node))
 
     def member(self, node: ast.Call) -> Piece | None:
-        """``getattr(nn, "Linear")`` as a value."""
+        """``getattr(nn, "Linear")`` as a value, and ``getattr(nn, kind)`` as a table of the layers that it may be."""
+        if node in self.ctx.inference.state.chosen_names and isinstance(self.ctx.fact(node), ModuleClass):
+            layers = chosen_layers(self.ctx.fact(node.args[0]), self.ctx.inference.state.chosen_names[node])
+            table = ", ".join(f'"{name}": {self.renderer.need(rule.helper)}' for name, rule in layers.items())
+            return Piece(f"{{{table}}}[{self.renderer.render(node.args[1]).text}]")
         named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
         return self.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
 

@@ -44,6 +44,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from .annotations import annotation_fact
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
+from .choices import chosen_layers
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, contents
 from .methods import Methods
@@ -84,6 +85,8 @@ class CallFacts:
                 return ListOf(self._mapped(node.args[0], arguments, env))
             if (member := _member(node, arguments)) is not None:
                 return member
+            if node in self.state.chosen_names and chosen_layers(arguments[0], self.state.chosen_names[node]):
+                return ModuleClass()
             return self.builtins().call(node, node.func.id, arguments)
         match function:
             case Qual(name="typing.cast") if len(node.args) == 2:

@@ -31,6 +31,7 @@ from .bodies import Bodies, Declarations, Imports
 from .branches import Branches
 from .builtin_calls import BuiltinCalls
 from .calls import CallFacts, LibraryCalls
+from .choices import BY_NAME, chosen_names
 from .evidence import ParameterEvidence
 from .forward_pass import Expressions, Flow, State
 from .gates import Gate
@@ -212,6 +213,8 @@ class Inference:
             self.factory_dicts = mark_factory_keywords(self.source.tree)
         if not (NAMED | TOLD).isdisjoint(self.source.words):
             self.state.named_arrays = named_arrays(self.source) | told_in_order(self.source)
+        if not BY_NAME.isdisjoint(self.source.words):
+            self.state.chosen_names = chosen_names(self.source)
         self.state.imports_torch = self.source.computes_with_torch
         parts, body = Parts(self.source, self.state, self._imported), self.source.tree.body
         self._bodies = parts.bodies

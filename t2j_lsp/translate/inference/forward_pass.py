@@ -117,6 +117,8 @@ class State:
     imports_torch: bool = False
     named_arrays: frozenset[ast.Call] = frozenset()
     """Walks over a module's named parameters that make a dict of arrays."""
+    chosen_names: Mapping[ast.Call, tuple[str, ...]] = field(default_factory=dict)
+    """The names that ``getattr(nn, name)`` may be given."""
     indexed: set[ast.Call] = field(default_factory=set)
     """Constructor calls of containers that are indexed, measured or iterated."""
     listed: set[ast.Call] = field(default_factory=set)

@@ -1,0 +1,102 @@
+"""Layers by a name that is one of several written ones: ``getattr(nn, kind)`` where ``kind in ("LSTM", "GRU")``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
+from t2j_lsp.translate.rule.names import canonical
+from t2j_lsp.translate.source.text import Source
+
+BY_NAME = frozenset({"getattr"})
+"""The function that takes a name."""
+
+
+def chosen_names(source: Source) -> Mapping[ast.Call, tuple[str, ...]]:
+    """The names that each ``getattr(x, name)`` may be given, where the code around it or its parser says which."""
+    found = {}
+    for node in source.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name() | ast.Attribute() as name], keywords=[]):
+                names = _asked(source, node, name) or _of_parser(source, name)
+                if names:
+                    found[node] = tuple(dict.fromkeys(names))
+    return found
+
+
+def chosen_layers(owner: Fact, names: Sequence[str]) -> dict[str, LayerRule]:
+    """The layers of a library that some names say, by these; none if one is no layer whose class stands for it."""
+    rules = {n: LAYERS.get(canonical(f"{owner.name}.{n}")) for n in names} if isinstance(owner, Qual) else {}
+    layers = {name: rule for name, rule in rules.items() if rule is not None and rule.random and not rule.spatial}
+    return layers if len(layers) == len(rules) else {}
+
+
+def _asked(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
+    """The names of the conditions and assertions that hold where the call stands."""
+    text = ast.unparse(name)
+    inner: ast.AST = node
+    for around in ancestors(node, source.parents):
+        body = getattr(around, "body", None)
+        if isinstance(around, ast.If | ast.FunctionDef | ast.AsyncFunctionDef) and isinstance(body, list):
+            if inner in body:
+                above = body[: body.index(inner)]
+                if any(_stores(statement, text) for statement in above):
+                    return ()
+                tests = [s.test for s in above if isinstance(s, ast.Assert)]
+                tests += [around.test] if isinstance(around, ast.If) else []
+                for test in tests:
+                    if names := _in_test(test, text):
+                        return names
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.While):
+            return ()
+        inner = around
+    return ()
+
+
+def _stores(node: ast.AST, text: str) -> bool:
+    return any(
+        isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
+        for n in ast.walk(node)
+    )
+
+
+def _in_test(test: ast.expr, text: str) -> Sequence[str]:
+    """The texts that a name is compared with: ``kind in ("LSTM", "GRU")``, ``kind == "LSTM" or kind == "GRU"``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.List() | ast.Tuple() | ast.Set() as those]):
+            return _texts(those.elts) if ast.unparse(left) == text else ()
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[one]):
+            return _texts([one]) if ast.unparse(left) == text else ()
+        case ast.BoolOp(op=ast.Or(), values=values):
+            each = [_in_test(value, text) for value in values]
+            return [name for names in each for name in names] if all(each) else ()
+        case ast.BoolOp(op=ast.And(), values=values):
+            return next(filter(None, (_in_test(value, text) for value in values)), ())
+    return ()
+
+
+def _texts(nodes: Sequence[ast.expr]) -> Sequence[str]:
+    texts = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return texts if len(texts) == len(nodes) else ()
+
+
+def _of_parser(source: Source, name: ast.expr) -> Sequence[str]:
+    """The choices of the argument that ``args.rnn`` is read from, where one parser of the file has it."""
+    if not isinstance(name, ast.Attribute) or not isinstance(name.value, ast.Name):
+        return ()
+    found = []
+    for node in source.nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=flags) if flags:
+                names = [flag.lstrip("-").replace("-", "_") for flag in _texts(flags)]
+                given = {k.arg: k.value for k in node.keywords}
+                if name.attr in names or name.attr in _texts([given["dest"]] if "dest" in given else []):
+                    found.append(given.get("choices"))
+            case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name.attr:
+                return ()
+    if len(found) != 1 or not isinstance(found[0], ast.List | ast.Tuple):
+        return ()
+    return _texts(found[0].elts)

@@ -1,0 +1,64 @@
+"""Layers by a name that the code around it says: ``getattr(nn, kind)`` is a table of the classes that it may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+
+MODULE = """\
+import argparse
+
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cell-kind", default="GRU", choices=["LSTM", "GRU"])
+args = parser.parse_args([])
+
+
+class Model(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        {code}
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+"""
+IN = 'if kind in ["LSTM", "GRU"]:\n            self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
+OR = 'if kind == "LSTM" or kind == "GRU":\n            self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
+ASSERTED = 'assert kind in ("LSTM", "GRU"), kind\n        self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
+PARSED = "self.rnn = getattr(nn, args.cell_kind)(3, 4, 2, batch_first=True)"
+
+
+@pytest.mark.parametrize("code", [IN, OR, ASSERTED, PARSED], ids=["in", "or", "assert", "parser"])
+def test_a_layer_by_its_name_is_looked_up_in_a_table(code: str) -> None:
+    done = convert(MODULE.format(code=code))
+    assert not done.gaps, done.gaps
+    assert '{"LSTM": LSTM, "GRU": GRU}[' in done.code
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    for kind in ("LSTM", "GRU"):
+        model = made["Model"](kind, rngs=nnx.Rngs(0))
+        expected = "GRU" if "args." in code else kind
+        assert type(model.rnn).__name__ == expected
+        assert jax.eval_shape(model, jnp.ones((2, 5, 3))).shape == (2, 5, 4)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "self.rnn = getattr(nn, kind)(3, 4)",
+        'if kind in ["LSTM", "GRU"]:\n            kind = kind + "Cell"\n            self.rnn = getattr(nn, kind)(3, 4)',
+        'if kind not in ["LSTM", "GRU"]:\n            self.rnn = getattr(nn, kind)(3, 4)',
+        'if kind in ["LSTM", "Own"]:\n            self.rnn = getattr(nn, kind)(3, 4)',
+    ],
+    ids=["unknown", "changed", "others", "no layer"],
+)
+def test_a_name_that_nothing_tells_stays_marked(code: str) -> None:
+    assert convert(MODULE.format(code=code)).gaps

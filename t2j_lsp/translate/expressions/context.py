@@ -35,7 +35,7 @@ class Plan:
     """Statements that keep what an optimizer writes into in PyTorch."""
     copied: set[ast.Call] = field(default_factory=set)
     """Calls between NumPy and tensors that must copy."""
-    factory_dicts: set[ast.Assign] = field(default_factory=set)
+    factory_dicts: dict[ast.Assign, bool] = field(default_factory=dict)
     """Assignments of dicts that hold nothing but a device and a dtype."""
     statement_handlers: dict[ast.stmt, StatementHandler] = field(default_factory=dict)
     """What is done with statements that are part of training code, instead of rewriting them one by one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from t2j_lsp.translate.rule.factory import FactoryKeywords, FactoryName
+from t2j_lsp.translate.rule.factory import KEYS, FactoryKeywords, FactoryName
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import (
@@ -153,6 +153,18 @@ class Copier:
         if any(k.arg == "rngs" for k in node.keywords):
             return self.generic(node)
         return self.rebuilt(node, None, [], rngs_expression(self.ctx))
+
+    def of_some_class(self, node: ast.Call) -> Piece:
+        """The same for a class that is not known; ``device=device`` goes where no class of the file must be given it.
+
+        It may be a layer's, which has no such parameter in Flax; in classes of the file it is None by default.
+        """
+        given = [k for k in node.keywords if k.arg in KEYS and isinstance(k.value, ast.Name) and k.value.id == k.arg]
+        needed = {name for info in self.ctx.inference.classes.values() for name in info.needed}
+        dropped = [k for k in given if k.arg not in needed]
+        if not dropped or any(k.arg == "rngs" for k in node.keywords):
+            return self.append_rngs(node)
+        return self.rebuilt(node, None, dropped, rngs_expression(self.ctx))
 
     def rebuilt(
         self,

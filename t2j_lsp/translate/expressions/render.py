@@ -331,7 +331,7 @@ class Calls:
             case Class():
                 return self._class_call(node, fact)
             case ModuleClass():
-                return self.copier.append_rngs(node)
+                return self.copier.of_some_class(node)
             case Partial() if is_module_class(fact.function, LAYERS) or is_module(fact.function):
                 return self.copier.append_rngs(node) if not is_module(fact.function) else None
             case Partial(function=Qual() as inner) if is_torch(inner.name) and inner.name not in LAYERS:

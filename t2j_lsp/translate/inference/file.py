@@ -195,8 +195,8 @@ class Inference:
     ) -> None:
         self.project = project
         self.source = source
-        self.factory_dicts: set[ast.Assign] = set()
-        """Assignments of dictionaries that hold nothing but a device and a dtype."""
+        self.factory_dicts: dict[ast.Assign, bool] = {}
+        """Assignments of dictionaries that hold nothing but a device and a dtype, and whether they go."""
         self.resolve = resolve
         self.depth = depth
         self.imported: dict[str, Inference | None] = {}

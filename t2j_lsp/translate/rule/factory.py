@@ -7,7 +7,7 @@ what only makes an optimizer of PyTorch's faster: ``extra = dict(fused=True) if 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 KEYS = frozenset({"device", "dtype"})
 SPEED = frozenset({"fused", "foreach", "capturable"})
@@ -21,16 +21,22 @@ class FactoryName(ast.Name):
     """The same in a dict that calls are given: ``options = {**dd, **options}``, ``nn.Conv2d(3, 4, 5, **options)``."""
 
 
-def mark_factory_keywords(tree: ast.Module) -> set[ast.Assign]:
-    """Make the spreads of factory dicts known as such; the assignments of these dicts."""
-    assignments: set[ast.Assign] = set()
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            assignments |= mark_in_function(function)
+def mark_factory_keywords(tree: ast.Module) -> dict[ast.Assign, bool]:
+    """Make the spreads of factory dicts known as such; the assignments of these dicts that go.
+
+    False for those that are left where they may come to layers, which take no such keywords: nothing tells what else
+    the dict is given, or what the code that it is handed to does with it.
+    """
+    assignments: dict[ast.Assign, bool] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assignments |= mark_in_function(node)
+        elif isinstance(node, ast.ClassDef):
+            _mark_attributes(node)
     return assignments
 
 
-def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[ast.Assign]:
+def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[ast.Assign, bool]:
     """The same for one function."""
     made: dict[str, ast.Assign] = {}
     for statement in function.body:
@@ -38,7 +44,7 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
             case ast.Assign(targets=[ast.Name(id=name)]) if name not in made and is_factory(statement.value):
                 made[name] = statement
     if not made:
-        return set()
+        return {}
     calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
     for call in calls:
         for keyword in call.keywords if not _makes_optimizer(call) else ():
@@ -48,17 +54,51 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[as
     spreads = [k for call in calls for k in call.keywords if k.arg is None]
     inside = _handed_on(function, made.keys(), spreads)
     spread = {id(value) for value in (*(k.value for k in spreads), *inside)}
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    left: dict[str, bool] = {}
     for node in ast.walk(function):
-        # Any other use may change the dict or hand it on.
         if isinstance(node, ast.Name) and node.id in made and id(node) not in spread | {id(made[node.id].targets[0])}:
-            del made[node.id]
+            left[node.id] = left.get(node.id, True) and _only_reads(node, parents)
     for keyword in spreads:
-        if isinstance(keyword.value, ast.Name) and keyword.value.id in made:
+        if isinstance(keyword.value, ast.Name) and keyword.value.id in made and left.get(keyword.value.id, True):
             keyword.__class__ = FactoryKeywords
     for value in inside:
-        if value.id in made:
+        if value.id in made and left.get(value.id, True):
             value.__class__ = FactoryName
-    return set(made.values())
+    return {statement: name not in left for name, statement in made.items() if name not in left or not left[name]}
+
+
+def _only_reads(node: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a use of a dict reads an item, or keeps it in an attribute: it stays what it is."""
+    match parents[node]:
+        case ast.Subscript(value=value, ctx=ast.Load()):
+            return value is node
+        case ast.Attribute(attr=name):
+            return name in ("get", "items", "keys", "values", "copy")
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"))]):
+            return True
+    return False
+
+
+def _mark_attributes(node: ast.ClassDef) -> None:
+    """The same for spreads of ``self.options`` that a class assigns nothing but a factory dict."""
+    held: dict[str, bool] = {}
+    for method in node.body:
+        named = {s.targets[0].id: s.value for s in ast.walk(method) if isinstance(s, ast.Assign)
+                 and isinstance(s.targets[0], ast.Name)}  # fmt: skip
+        for statement in ast.walk(method):
+            match statement:
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value):
+                    value = named.get(value.id, value) if isinstance(value, ast.Name) else value
+                    held[name] = held.get(name, True) and is_factory(value, KEYS)
+    for inner in ast.walk(node) if any(held.values()) else ():
+        match inner:
+            case ast.Call(keywords=keywords):
+                for keyword in keywords:
+                    match keyword:
+                        case ast.keyword(arg=None, value=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                            if held.get(name):
+                                keyword.__class__ = FactoryKeywords
 
 
 def _handed_on(function: ast.AST, names: Collection[str], spreads: Iterable[ast.keyword]) -> list[ast.Name]:

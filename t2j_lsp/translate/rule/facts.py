@@ -379,6 +379,18 @@ class ClassInfo:
     def fact(self) -> Class:
         return Class(self, self.name)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """The names of the constructor's parameters that have no default."""
+        method = self.methods.get("__init__")
+        if method is None:
+            return frozenset()
+        arguments = method.node.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        free = [*plain[: len(plain) - len(arguments.defaults)], *(a for a, default in named if default is None)]
+        return frozenset(a.arg for a in free)
+
     def ancestry(self) -> list[ClassInfo]:
         """This class and its bases of the file, nearest first."""
         out: list[ClassInfo] = [self]

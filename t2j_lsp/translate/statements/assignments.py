@@ -14,6 +14,8 @@ from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_wit
 from t2j_lsp.translate.rule.pieces import Part, assigned
 from t2j_lsp.translate.rule.record import REGISTRY
 
+HANDED_ON = "no layer takes a device or a dtype in Flax, and this dict is changed or handed on: leave it out there"
+
 
 class Assignments:
     """Assignments that say something only PyTorch needs."""
@@ -26,6 +28,9 @@ class Assignments:
     def factory_dict(self, node: ast.Assign) -> bool:
         """``factory_kwargs = {"device": device, "dtype": dtype}`` goes."""
         if node not in self.ctx.plan.factory_dicts:
+            return False
+        if not self.ctx.plan.factory_dicts[node]:
+            self.ctx.report.gap(node, "dtype", "refused", HANDED_ON)
             return False
         self.ctx.edits.delete(node)
         if is_factory(node.value, KEYS):

@@ -240,3 +240,74 @@ LEFT_ALONE = [
 @pytest.mark.parametrize("source", LEFT_ALONE)
 def test_where_nothing_is_differentiated_it_stays_short(source: str) -> None:
     assert "old_" not in body(source)
+
+
+METHODS = """
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 4)
+        self.weight = nn.Parameter(torch.ones(4))
+
+    {}
+
+    def read(self, x):
+        return self.fc(x) * self.weight
+
+    def forward(self, x):
+        {}
+        return self.read(x)
+
+
+class B(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = A()
+
+    def forward(self, x):
+        {}
+        return self.a(x)
+"""
+IN_BLOCK = "def limit(self):\n        with torch.no_grad():\n            self.weight.clamp_(max=0.2)"
+DECORATED = "@torch.no_grad()\n    def limit(self):\n        self.weight.clamp_(max=0.2)"
+OF_LAYER = "@torch.no_grad()\n    def limit(self):\n        self.fc.weight.mul_(self.weight.sum())"
+BY_DATA = "def limit(self):\n        self.weight.data = self.weight.data.clamp(max=0.2)"
+INLINE = "with torch.no_grad():\n            self.weight.clamp_(max=0.2)"
+
+
+@pytest.mark.parametrize(
+    ("limit", "own", "other"),
+    [
+        (IN_BLOCK, "self.limit()", "pass"),
+        (DECORATED, "self.limit()", "pass"),
+        (OF_LAYER, "self.limit()", "pass"),
+        (BY_DATA, "self.limit()", "pass"),
+        (IN_BLOCK, INLINE, "pass"),
+        (DECORATED, "pass", "self.a.limit()"),
+    ],
+)
+def test_a_parameter_that_one_method_overwrites_and_another_reads(limit: str, own: str, other: str) -> None:
+    both = sides(METHODS.format(limit, own, other), "overwritten_by_a_method")
+    assert both.gaps() == []
+    x = np.random.default_rng(3).normal(size=(3, 5))
+    with jax.enable_x64(True):
+        reference, module = randomized(both.torch.B()), both.jax.B(rngs=both.jax.nnx.Rngs(0))
+        load_torch_state(module, reference.state_dict())
+        got, want = run_jax(module, [x], {}, train=True, jit=True), run_torch(reference, [x], {}, True)
+    np.testing.assert_allclose(got.outputs[0], want.outputs[0], rtol=1e-10)
+    for name, gradient in want.gradients.items():
+        np.testing.assert_allclose(got.gradients[name], gradient, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("limit", [IN_BLOCK, DECORATED, BY_DATA])
+def test_a_method_that_only_a_training_loop_calls_keeps_its_form(limit: str) -> None:
+    assert "old_" not in body(METHODS.format(limit, "pass", "pass"))
+
+
+def test_a_method_that_overwrites_and_returns_is_said() -> None:
+    limit = DECORATED + "\n        return self.weight.sum()"
+    assert any("overwrites" in reason for reason in sides(METHODS.format(limit, "self.limit()", "pass"), "said").gaps())

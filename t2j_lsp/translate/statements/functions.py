@@ -81,6 +81,7 @@ class Functions:
             self.statements.block(node.body)
             if no_grad:
                 self.no_gradient().wrap_returns(node)
+                self.no_gradient().leave_function(node)
             if IN_PLACE in self.ctx.source.words:
                 self._hand_back(node, info)
         finally:

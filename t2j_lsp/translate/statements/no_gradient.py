@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from itertools import takewhile
 
 from t2j_lsp.symbols import ancestors, named_parameters
@@ -10,7 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import enclosed_tuple
 
@@ -19,6 +20,7 @@ from .stopped_values import StoppedValues, loads_after, overwritten_inside, valu
 from .unknown_passes import UnknownPasses, differentiable
 
 NO_GRAD = names_with(Trait.NO_GRADIENT)
+_RETURNS = "it overwrites parameters that other methods read, and returns: their gradient goes on to what they were"
 
 
 class NoGradient:
@@ -116,6 +118,18 @@ class NoGradient:
             stop = f"{self.renderer.need('lax')}.stop_gradient"
             self.overwriting.keep(node, node, {text: text for text in kept}, stop)
 
+    def leave_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """A method without gradients that overwrites parameters which others read."""
+        kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
+        if not kept:
+            return
+        if any(isinstance(n, ast.Return) for n in ast.walk(node)):
+            self.ctx.report.gap(node, "torch.no_grad", "refused", _RETURNS)
+            return
+        body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        stop = f"{self.renderer.need('lax')}.stop_gradient"
+        self.overwriting.keep(body[0], body[-1], {text: text for text in kept}, stop)
+
     def _is_only_looped(self, inner: ast.stmt, node: ast.With | ast.AsyncWith) -> bool:
         """Whether a statement of a block stands in loops alone: branches may go, with what is put into them."""
         if not self.ctx.source.starts_line(inner):
@@ -198,16 +212,45 @@ class NoGradient:
         around = self._function_around(node)
         assert around is not None
         read, called = _attributes_after(around, node), _called_after(around, node)
+        beside = self._running_beside()
+        read_beside = {text for method in beside for text in _attributes_after(method.node)}
+        called_beside = {text for method in beside for text in _called_after(method.node)}
         written: dict[str, bool] = {}
         for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in writes(inner):
                 used = ast.unparse(target) in read or _owner(target) in called
+                if not used and self._is_trained(target):
+                    used = ast.unparse(target) in read_beside or _owner(target) in called_beside
                 variable = self.variables.parameter(target) if used else None
                 facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and (self._is_trained(target) or any(map(differentiable, values))):
                     written[variable[0]] = self._is_trained(target)
         return written
+
+    def _running_beside(self) -> list[FunctionInfo]:
+        """The other methods of its class that run where this one does, as its module is called."""
+        function = self.ctx.scope.function
+        if function is None or function.owner is None or not function.runs_in_module:
+            return []
+        for cls in self.ctx.inference.classes.values():
+            if function.owner in cls.ancestry():
+                running = list(_running(cls))
+                if function in running or self._is_called_by_others(function):
+                    return [method for method in running if method is not function]
+        return []
+
+    def _is_called_by_others(self, function: FunctionInfo) -> bool:
+        """Whether another module calls a method: ``self.block.clip()``."""
+        for info in self.ctx.inference.classes.values():
+            for method in info.methods.values() if info.is_module else ():
+                for call in ast.walk(method.node) if method.runs_in_module else ():
+                    match call:
+                        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name == function.name:
+                            fact = self.ctx.fact(owner)
+                            if isinstance(fact, Instance) and function.owner in fact.cls.info.ancestry():
+                                return info is not function.owner
+        return False
 
     def is_buffer(self, target: ast.expr) -> bool:
         """Whether something is a variable that isn't trained."""
@@ -229,19 +272,36 @@ class NoGradient:
         return False
 
 
-def _attributes_after(function: ast.AST, node: ast.stmt) -> set[str]:
-    """Attributes that are read behind a statement, as text."""
+def _attributes_after(function: ast.AST, node: ast.stmt | None = None) -> set[str]:
+    """Attributes that are read behind a statement of a function, or anywhere in it, as text."""
     return {
         ast.unparse(n)
         for n in ast.walk(function)
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and _is_after(n, node)
     }
 
 
-def _called_after(function: ast.AST, node: ast.stmt) -> set[str]:
-    """Attributes that are called behind a statement, as text: a module reads its parameters then."""
-    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and n.lineno > (node.end_lineno or node.lineno))
+def _called_after(function: ast.AST, node: ast.stmt | None = None) -> set[str]:
+    """Attributes that are called behind a statement, or anywhere, as text: a module reads its parameters then."""
+    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and _is_after(n, node))
     return {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
+
+
+def _is_after(inner: ast.expr, node: ast.stmt | None) -> bool:
+    return node is None or inner.lineno > (node.end_lineno or node.lineno)
+
+
+def _running(cls: ClassInfo) -> Iterator[FunctionInfo]:
+    """The methods that run when a module is called: ``forward``, and what they call of ``self``."""
+    todo, seen = ["forward"], set[str]()
+    while todo:
+        name = todo.pop()
+        method = cls.method(name) if name not in seen else None
+        seen.add(name)
+        if method is not None:
+            yield method
+            texts = (ast.unparse(n.func) for n in ast.walk(method.node) if isinstance(n, ast.Call))
+            todo += [text.removeprefix("self.") for text in texts if text.startswith("self.") and text.count(".") == 1]
 
 
 def _owner(target: ast.expr) -> str:

@@ -156,3 +156,23 @@ def test_what_another_name_or_a_list_shares_is_told(text: str) -> None:
     gaps = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {text}\n").gaps
     assert bool(gaps) is (text in SHARED.values())
     assert all("shares the memory" in gap.reason for gap in gaps)
+
+
+def test_a_layer_whose_name_ends_like_a_method_in_place_gives_what_it_makes() -> None:
+    """``self.self_(x)`` of an attribute, known for a layer or not, gives nothing of ``self``."""
+    source = """
+        class A(nn.Module):
+            def __init__(self, layer=None):
+                super().__init__()
+                self.self_ = nn.Linear(4, 4)
+                self.expand = nn.Linear(4, 4)
+                self.act_ = layer or nn.ReLU(inplace=True)
+
+            def forward(self, x):
+                out = self.act_(self.self_(x))
+                out += x
+                out = self.expand(out)
+                out *= 2
+                return self.self_(self.act_(out))
+    """
+    assert not run(source).gaps

@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.facts import (
     Fact,
     Function,
     FunctionInfo,
+    Instance,
     Layer,
     ListOf,
     Qual,
@@ -211,9 +212,10 @@ class Storage:
 
     def _method(self, node: ast.Call, func: ast.Attribute, env: Env) -> Reached:
         fact, name = self.facts.get(func), func.attr
+        held_by_object = isinstance(self.facts.get(func.value), Instance) and not isinstance(fact, Function)
         if name in TO_NUMPY and not isinstance(fact, Qual):
             return self._crossing(node, func.value, env)
-        if name in VIEWS:
+        if name in VIEWS and not held_by_object:
             if isinstance(fact, Qual):
                 is_view = fact.name == f"torch.{name}" and bool(node.args)
                 owner, rest = (node.args[0] if is_view else None), node.args[1:]
@@ -234,6 +236,8 @@ class Storage:
             return made
         if name == "state_dict" and not node.args:
             return made_by(STATE)
+        if held_by_object:
+            return self.fresh()  # a layer in an attribute, whatever its name: ``self.self_(x)``
         held = self.of(func.value, env)
         if name.endswith("_") and not name.endswith("__"):
             return held

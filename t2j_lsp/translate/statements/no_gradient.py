@@ -124,7 +124,7 @@ class NoGradient:
         if not kept:
             return
         if any(isinstance(n, ast.Return) for n in ast.walk(node)):
-            self.ctx.report.gap(node, "torch.no_grad", "refused", _RETURNS)
+            self.ctx.report.gap(node, node.name, "refused", _RETURNS)
             return
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         stop = f"{self.renderer.need('lax')}.stop_gradient"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from t2j_lsp.translate.source.helpers import Helper
 
 from .constants import is_literal, literal
-from .definitions import defaults, definition
+from .definitions import defaults, definition, nodes
 from .signatures import NEW, without_arguments
 from .uses import NOTHING_AGREED, Agreed, HelperCall, HelperUses, Index, UseFinder, is_partial
 
@@ -125,7 +125,7 @@ def _texts(copied: list[Helper]) -> dict[str, str]:
 
 
 def _statements(texts: Mapping[str, str]) -> int:
-    return sum(isinstance(node, ast.stmt) for text in texts.values() for node in ast.walk(definition(text)))
+    return sum(isinstance(node, ast.stmt) for text in texts.values() for node in nodes(definition(text)))
 
 
 def _constructor(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:

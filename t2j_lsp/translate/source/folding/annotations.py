@@ -12,9 +12,9 @@ import libcst as cst
 
 from t2j_lsp.translate.source.helpers import Helper, described
 
-from .definitions import annotated, definition, names_in
+from .definitions import annotated, definition, names_in, nodes
 from .joining import joined
-from .transformer import Transformer
+from .transformer import Transformer, code, transformed
 
 LIBRARIES = {"jax", "jnp", "lax", "nnx", "optax"}
 MODULES = ("from typing import ", "from collections.abc import ")
@@ -47,7 +47,7 @@ def _shown(text: str) -> frozenset[str]:
 def _roots(node: ast.FunctionDef, within: bool) -> set[str]:
     """The libraries that a function names in its annotations, or elsewhere."""
     inside = names_in(place for _, place in annotated(node))
-    names = inside if within else {n for n in ast.walk(node) if isinstance(n, ast.Name)} - inside
+    names = inside if within else {n for n in nodes(node) if isinstance(n, ast.Name)} - inside
     return LIBRARIES & {n.id for n in names}
 
 
@@ -67,13 +67,13 @@ def _needed(text: str) -> frozenset[str]:
     """The names that a definition uses elsewhere than in annotations that may go."""
     node = definition(text)
     inside = names_in(place for one, place in annotated(node) if getattr(one, "value", one) is not None)
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n not in inside)
+    return frozenset(n.id for n in nodes(node) if isinstance(n, ast.Name) and n not in inside)
 
 
 @cache
 def _without(text: str, names: frozenset[str] | None, kept: frozenset[str] = frozenset()) -> str:
     """A definition without annotations by some names, or without all of them but those of the functions ``kept``."""
-    return cst.parse_module(text).visit(_Annotations(names, kept)).code
+    return transformed(text, lambda: _Annotations(names, kept))
 
 
 class _Annotations(Transformer):
@@ -108,10 +108,8 @@ class _Annotations(Transformer):
     def _goes(self, annotation: cst.Annotation | None) -> bool:
         if annotation is None or self.names is None:
             shown = self.kept & {*self.functions}
-            return annotation is not None and not (shown and LIBRARIES & set(re.findall(r"\w+", _code(annotation))))
-        code = ast.parse(_code(annotation), mode="eval")
-        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(code))
-
-
-def _code(annotation: cst.Annotation) -> str:
-    return cst.Module([]).code_for_node(annotation.annotation)
+            return annotation is not None and not (
+                shown and LIBRARIES & set(re.findall(r"\w+", code(annotation.annotation)))
+            )
+        tree = ast.parse(code(annotation.annotation), mode="eval")
+        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(tree))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from .constants import Constants, is_literal, literal
-from .definitions import defaults
+from .definitions import defaults, nodes
 from .signatures import without_arguments
 from .uses import HelperCall
 
@@ -52,8 +53,9 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
     return tuple(constants)
 
 
-def assigned_names(node: ast.FunctionDef) -> set[str]:
+@cache
+def assigned_names(node: ast.FunctionDef) -> frozenset[str]:
     """The names that a function binds in its body."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not node]
-    return names | {a.arg for f in inner for a in ast.walk(f.args) if isinstance(a, ast.arg)}
+    names = {n.id for n in nodes(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    inner = [n for n in nodes(node) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not node]
+    return frozenset(names | {a.arg for f in inner for a in nodes(f.args) if isinstance(a, ast.arg)})

@@ -9,12 +9,13 @@ import ast
 import collections.abc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from t2j_lsp.symbols import nearest
 
 from .arguments import decided, drop_arguments
 from .constants import folded, is_literal, literal
-from .definitions import definition
+from .definitions import definition, nodes
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
 from .variables import assigned, is_pure, without_assignment
@@ -148,7 +149,7 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
 def _super_calls(node: ast.ClassDef, home: str) -> list[HelperCall]:
     return [
         HelperCall(call, home)
-        for call in ast.walk(node)
+        for call in nodes(node)
         if isinstance(call, ast.Call) and ast.unparse(call.func) == f"super().{NEW}"
     ]
 
@@ -186,7 +187,7 @@ def _reading(name: str, family: Family, user: Index) -> Iterator[str]:
     """The methods of a Sequential that read it, if nothing in its own code does."""
     node, asked = family.nodes[name], user.asked_of_containers
     if asked is not None and [ast.unparse(base) for base in node.bases] == ["nnx.Sequential"]:
-        calls = {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Call | ast.For)}
+        calls = {ast.unparse(n) for n in nodes(node) if isinstance(n, ast.Call | ast.For)}
         if not any(call in text for text in calls for call in ("list(self)", "len(self)", "in self:")):
             yield from (m for m in READING_METHODS if family.has(name, m) and m not in asked)
 
@@ -243,8 +244,13 @@ def _literal_attributes(name: str, family: Family, user: Index) -> Iterator[tupl
             yield f"self.{attribute}", literal(value)
 
 
-def _stores(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool]]:
+@cache
+def _stores(node: ast.ClassDef) -> tuple[tuple[str, ast.expr | None, bool], ...]:
     """The attributes that a class assigns, what it assigns, and whether it always does, first of all."""
+    return tuple(_each_store(node))
+
+
+def _each_store(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool]]:
     for statement in node.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)]):
@@ -256,7 +262,7 @@ def _stores(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool]]:
 
 def _stores_of(function: ast.FunctionDef, sure: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None, bool]]:
     always = set(sure)
-    for statement in ast.walk(function):
+    for statement in nodes(function):
         targets: list[tuple[ast.expr, ast.expr | None]] = []
         match statement:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
@@ -276,9 +282,14 @@ def _stores_of(function: ast.FunctionDef, sure: Iterable[ast.stmt]) -> Iterator[
                     yield inner.attr, value if inner is target else None, statement in always
 
 
-def _computed(node: ast.ClassDef) -> Iterator[list[str] | None]:
+@cache
+def _computed(node: ast.ClassDef) -> tuple[list[str] | None, ...]:
     """The names that a class computes for ``setattr``, as the parts of them that are known; None for any name."""
-    for call in ast.walk(node):
+    return tuple(_each_computed(node))
+
+
+def _each_computed(node: ast.ClassDef) -> Iterator[list[str] | None]:
+    for call in nodes(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr"):
             match call.args[1]:
                 case ast.JoinedStr(values=values):
@@ -318,7 +329,7 @@ def _without_attribute(text: str, read: set[str]) -> str:
     """A class without one of the attributes that nothing names."""
     node = definition(text)
     assert isinstance(node, ast.ClassDef)
-    for statement in ast.walk(node):
+    for statement in nodes(node):
         for index, (target, value) in enumerate(assigned(statement)):
             if isinstance(target, ast.Name) and statement in node.body:
                 name = target.id

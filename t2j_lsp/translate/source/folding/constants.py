@@ -16,7 +16,7 @@ from typing import Any
 
 import libcst as cst
 
-from .transformer import Transformer
+from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
 """Expressions (``reduction``, ``self.bias``) and the literals that they stand for."""
@@ -60,7 +60,7 @@ def folded(text: str, constants: Constants, method: str | None = None) -> str:
 
     With a ``method``, only in that method of a class.
     """
-    return cst.parse_module(text).visit(_Folder(dict(constants), method)).code
+    return transformed(text, lambda: _Folder(dict(constants), method))
 
 
 @cache
@@ -68,7 +68,7 @@ def without_instances(text: str, name: str) -> str:
     """The text of a definition in which nothing is an instance of a class."""
     if name not in text:
         return text
-    return cst.parse_module(text).visit(_Instances(name)).visit(_Folder({}, None)).code
+    return transformed(transformed(text, lambda: _Instances(name)), lambda: _Folder({}, None))
 
 
 def is_literal(node: ast.expr) -> bool:
@@ -282,7 +282,7 @@ def _without_known_right(node: cst.BooleanOperation) -> cst.BaseExpression:
         return node
     if right is isinstance(node.operator, cst.And):
         return left
-    return node if "(" in cst.Module([]).code_for_node(left) else node.right
+    return node if "(" in code(left) else node.right
 
 
 def _taken(body: Sequence[cst.BaseStatement]) -> Iterable[cst.BaseStatement]:
@@ -356,7 +356,7 @@ def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def _number_or(node: cst.BaseExpression) -> Any:
     """The value of a literal, or of ``float("inf")``, which is compared with some."""
-    text = cst.Module([]).code_for_node(node)
+    text = code(node)
     return float(text[7:-2]) if text in ('float("inf")', 'float("-inf")') else value_of(node)
 
 
@@ -374,7 +374,7 @@ def value_of(node: cst.BaseExpression) -> Any:
         return {"None": None, "True": True, "False": False}.get(node.value, UNKNOWN)
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.UnaryOperation | cst.Tuple):
         try:
-            return ast.literal_eval(cst.Module([]).code_for_node(node))
+            return ast.literal_eval(code(node))
         except (ValueError, SyntaxError):
             return UNKNOWN
     return UNKNOWN

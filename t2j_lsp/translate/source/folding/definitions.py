@@ -16,17 +16,23 @@ def definition(text: str) -> ast.stmt:
 
 
 @cache
+def nodes(part: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of a helper's definition, or of a part of it, in the order of `ast.walk`: they are asked for often."""
+    return tuple(ast.walk(part))
+
+
+@cache
 def members(text: str) -> frozenset[str]:
     """The methods and attributes that a class defines."""
     node = definition(text)
     names = {s.name for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)}
-    names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return frozenset(names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)})
+    names |= {n.id for n in nodes(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return frozenset(names | {n.attr for n in nodes(node) if isinstance(n, ast.Attribute)})
 
 
 def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """The parameters, functions and variables in a definition that are annotated, and with what."""
-    for one in ast.walk(node):
+    for one in nodes(node):
         for place in (getattr(one, "annotation", None), getattr(one, "returns", None)):
             if isinstance(place, ast.expr):
                 yield one, place

@@ -10,8 +10,8 @@ from typing import Any
 import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
-from .definitions import annotated, definition, free_names, names_in
-from .transformer import Transformer
+from .definitions import annotated, definition, free_names, names_in, nodes
+from .transformer import Transformer, transformed
 
 _CALLED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (abs, bool, int, len, max, min, sum, tuple)}
 _USED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (float, isinstance, list, range, str, zip)}
@@ -36,9 +36,9 @@ def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def evaluated(text: str, functions: tuple[tuple[str, str], ...]) -> str:
     """The text of a definition with calls replaced by their values."""
     own = getattr(definition(text), "name", None)
-    if not any(_may_be_known(call, dict(functions), own) for call in ast.walk(definition(text))):
+    if not any(_may_be_known(call, dict(functions), own) for call in nodes(definition(text))):
         return text
-    return cst.parse_module(text).visit(_Evaluator(_made(functions), own)).code
+    return transformed(text, lambda: _Evaluator(_made(functions), own))
 
 
 def _may_be_known(call: ast.AST, functions: Container[str], own: str | None) -> bool:
@@ -69,7 +69,7 @@ def _annotations(text: str) -> frozenset[str]:
     """The names that stand in annotations alone."""
     node = definition(text)
     inside = names_in(place for _, place in annotated(node))
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    names = [n for n in nodes(node) if isinstance(n, ast.Name)]
     return frozenset({n.id for n in names if n in inside} - {n.id for n in names if n not in inside})
 
 

@@ -11,7 +11,7 @@ from t2j_lsp.symbols import named_parameters
 
 from .constants import LOOSE
 from .definitions import defaults
-from .transformer import Transformer
+from .transformer import Transformer, code, transformed
 
 SHORT = 60
 """Characters of an expression that may stand in several places."""
@@ -59,8 +59,7 @@ def inlined(text: str, function: str) -> str | None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == definition.name:
             if not plan.fits(node):
                 return None
-    changed = cst.parse_module(text).visit(_Inliner(definition.name, expression, plan))
-    return changed.code
+    return transformed(text, lambda: _Inliner(definition.name, expression, plan))
 
 
 class _Plan:
@@ -143,7 +142,7 @@ def _bare(before: cst.BaseExpression | None, after: cst.BaseExpression | None) -
     """An expression without the brackets that were put around it, where it stands alone."""
     if before is None or after is None or getattr(before, "lpar", None) or not isinstance(after, LOOSE):
         return after
-    if len(after.lpar) == 1 and "\n" not in cst.Module([]).code_for_node(after):
+    if len(after.lpar) == 1 and "\n" not in code(after):
         return after.with_changes(lpar=[], rpar=[])
     return after
 
@@ -151,5 +150,5 @@ def _bare(before: cst.BaseExpression | None, after: cst.BaseExpression | None) -
 def with_expressions(body: str, given: dict[str, str]) -> str:
     """Statements of a method's body with expressions put in for names, which they don't assign."""
     text = "class _:\n    def _(self):\n" + body
-    substitution = _Substitution({name: cst.parse_expression(code) for name, code in given.items()})
-    return cst.parse_module(text).visit(substitution).code.split("\n", 2)[2]
+    expressions = {name: cst.parse_expression(value) for name, value in given.items()}
+    return transformed(text, lambda: _Substitution(expressions)).split("\n", 2)[2]

@@ -8,7 +8,7 @@ from functools import cache
 
 import libcst as cst
 
-from .transformer import Transformer
+from .transformer import Transformer, code, transformed
 
 NEW = "__init__"
 
@@ -16,7 +16,7 @@ NEW = "__init__"
 @cache
 def without_parameters(text: str, function: str, names: frozenset[str]) -> str:
     """A definition without some parameters of the function, or of the method, of that name."""
-    return cst.parse_module(text).visit(_Parameters(function, names)).code
+    return transformed(text, lambda: _Parameters(function, names))
 
 
 @cache
@@ -25,13 +25,13 @@ def without_arguments(text: str, callee: str, gone: frozenset[int], names: froze
 
     ``super().__init__`` is a callee as well.
     """
-    return cst.parse_module(text).visit(_Arguments(callee, gone, names)).code
+    return transformed(text, lambda: _Arguments(callee, gone, names))
 
 
 @cache
 def without_methods(text: str, names: frozenset[str]) -> str:
     """A class without some of its methods and properties."""
-    return cst.parse_module(text).visit(_Methods(names)).code
+    return transformed(text, lambda: _Methods(names))
 
 
 class _Parameters(Transformer):
@@ -128,7 +128,7 @@ class _Arguments(Transformer):
         self.names = names
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if cst.Module([]).code_for_node(original_node.func) != self.callee:
+        if code(original_node.func) != self.callee:
             return updated_node
         kept = [
             argument

@@ -7,7 +7,7 @@ from functools import cache
 import libcst as cst
 
 from .constants import value_of
-from .transformer import Transformer
+from .transformer import Transformer, code, transformed
 
 DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.Linear": {"use_bias": True},
@@ -24,7 +24,7 @@ DEFAULTS: dict[str, dict[str, bool | int | float]] = {
 @cache
 def without_stock_defaults(text: str, base: str | None) -> str:
     """The text of a definition, whose stock base is ``base``, without keywords that Flax would take anyway."""
-    return cst.parse_module(text).visit(_Defaults(base)).code
+    return transformed(text, lambda: _Defaults(base))
 
 
 class _Defaults(Transformer):
@@ -33,7 +33,7 @@ class _Defaults(Transformer):
         self.base = base
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        called = cst.Module([]).code_for_node(original_node.func)
+        called = code(original_node.func)
         known = DEFAULTS.get(self.base if called == "super().__init__" and self.base else called, {})
         kept = [
             a

@@ -10,16 +10,16 @@ from functools import cache
 import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
-from .definitions import definition
-from .transformer import Transformer
+from .definitions import definition, nodes
+from .transformer import Transformer, code, transformed
 
 
 @cache
 def unrolled(text: str) -> str:
     """The text of a definition without loops over one known element, and with attributes by their names."""
-    if not any(_may_change(node) for node in ast.walk(definition(text))):
+    if not any(_may_change(node) for node in nodes(definition(text))):
         return text
-    return cst.parse_module(text).visit(_Unroller()).code
+    return transformed(text, _Unroller)
 
 
 def _may_change(node: ast.AST) -> bool:
@@ -86,8 +86,8 @@ def _only_element(values: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def _leaves(body: Sequence[cst.CSTNode]) -> bool:
     """Whether a loop's body has a ``break`` or ``continue`` of it."""
-    code = "".join(cst.Module([]).code_for_node(one) for one in body)
-    indented = "".join(f"    {line}" for line in code.splitlines(keepends=True))
+    text = "".join(code(one) for one in body)
+    indented = "".join(f"    {line}" for line in text.splitlines(keepends=True))
     return any(isinstance(n, ast.Break | ast.Continue) for n in _own_nodes(ast.parse(f"while True:\n{indented}")))
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
 from .definitions import bound_in
+from .readings import TRANSFORMATIONS, Function, Place, Tree, read, read_helper
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-Place = tuple[str, str]
-"""Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
 Agreed = Mapping[str, tuple[tuple[str, str], ...]]
 """Parameters of helpers, and the literals that all of the user's calls pass for them."""
 NOTHING_AGREED: Agreed = MappingProxyType({})
@@ -82,7 +81,7 @@ class Index:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.homes: dict[ast.AST, str | None] = {}
         self.reads: dict[Place, list[ast.Name | ast.Attribute]] = defaultdict(list)
-        self.definitions: dict[str, list[_Function]] = defaultdict(list)
+        self.definitions: dict[str, list[Function]] = defaultdict(list)
         self.words: set[str] = set()
         """Attributes that are read, those that the user writes, names of keywords, and what strings say."""
         self.stored: set[str] = set()
@@ -102,41 +101,22 @@ class Index:
         """Names for ``nnx.jit(f)``, and what each ``f`` is called."""
         self._of_module: dict[str, list[ast.Name | ast.Attribute]] = {}
         for home, tree in trees.items():
-            self._add(tree, home)
+            self._add(read(tree, "name") if home is None else read_helper(tree), home)
 
-    def _add(self, tree: ast.AST, home: str | None) -> None:
-        for node in ast.walk(tree):
-            self.homes[node] = home
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-            match node:
-                case ast.Name(ctx=ast.Load()):
-                    self.reads[("name" if home is None else "own", node.id)].append(node)
-                case ast.Attribute():
-                    if home is None or isinstance(node.ctx, ast.Load):
-                        self.words.add(node.attr)
-                    if isinstance(node.ctx, ast.Load):
-                        self.reads[("attribute", node.attr)].append(node)
-                    else:
-                        self.stored.add(node.attr)
-                case ast.Subscript():
-                    self.items |= {type(node.ctx)}
-                case ast.keyword(arg=str() as name):
-                    self.words.add(name)
-                case ast.Call(func=ast.Attribute(attr="set_attributes" | "set_mode" | "view")):
-                    self.keywords |= {k.arg for k in node.keywords if k.arg is not None}
-                case ast.Constant(value=str() as text):
-                    self.words.update(text.split("."))
-                    self.strings.update(text.split("."))
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=of)]) as made):
-                    if ast.unparse(made.func) in _TRANSFORMATIONS:
-                        self.compiled[name].append(of)
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.definitions[node.name].append(node)
-                case ast.ClassDef():
-                    for item in node.body:
-                        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
-                            self.definitions[node.name].append(item)
+    def _add(self, tree: Tree, home: str | None) -> None:
+        self.homes.update(dict.fromkeys(tree.nodes, home))
+        self.parents.update(tree.parents)
+        self.words |= tree.words
+        self.stored |= tree.stored
+        self.items |= tree.items
+        self.strings |= tree.strings
+        self.keywords |= tree.keywords
+        for place, nodes in tree.reads.items():
+            self.reads[place] += nodes
+        for name, functions in tree.definitions.items():
+            self.definitions[name] += functions
+        for name, made in tree.compiled.items():
+            self.compiled[name] += made
 
     def of_module(self, name: str, side: str = "name") -> list[ast.Name | ast.Attribute]:
         """Where the code of a side reads a name and no function or comprehension around binds it."""
@@ -150,12 +130,22 @@ class Index:
         place = self.parents.get(node)
         while place is not None:
             if isinstance(place, FunctionNode | ast.Lambda | Comprehension):
-                if place not in self._bound:
-                    self._bound[place] = bound_in(place)
-                if node.id in self._bound[place]:
+                if node.id in self._bound_in(place):
                     return True
             place = self.parents.get(place)
         return False
+
+    def _bound_in(self, scope: ast.AST) -> Set[str]:
+        if self.homes[scope] is not None:
+            return _bound_in_helper(scope)
+        if scope not in self._bound:
+            self._bound[scope] = bound_in(scope)
+        return self._bound[scope]
+
+
+@cache
+def _bound_in_helper(scope: ast.AST) -> frozenset[str]:
+    return frozenset(bound_in(scope))
 
 
 class UseFinder:
@@ -251,7 +241,7 @@ class UseFinder:
         for function in functions:
             yield self._taking(function, call.args.index(value)) if keyword is None else self._named(function, keyword)
 
-    def _called(self, func: ast.expr) -> list[_Function]:
+    def _called(self, func: ast.expr) -> list[Function]:
         """The functions and constructors that a call may run; none if something else may be called."""
         user, _ = self.indexes
         name = _called_name(func) or ""
@@ -278,13 +268,13 @@ class UseFinder:
         self._follow(uses, roots, seen)
         return seen if uses.known else None
 
-    def _taking(self, function: _Function, index: int) -> Place | None:
+    def _taking(self, function: Function, index: int) -> Place | None:
         """Where the argument at a place goes."""
         plain = [*function.args.posonlyargs, *function.args.args]
         plain = plain[1:] if plain and plain[0].arg == "self" else plain
         return (self._side(function), plain[index].arg) if index < len(plain) else None
 
-    def _named(self, function: _Function, keyword: str) -> Place | None:
+    def _named(self, function: Function, keyword: str) -> Place | None:
         """Where the argument of a name goes."""
         arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         return (self._side(function), keyword) if any(a.arg == keyword for a in arguments) else None
@@ -340,14 +330,9 @@ def _called_name(func: ast.expr) -> str | None:
     match func:
         case ast.Name(id=name):
             return name
-        case ast.Call(func=made, args=[ast.Name(id=name)]) if ast.unparse(made) in _TRANSFORMATIONS:
+        case ast.Call(func=made, args=[ast.Name(id=name)]) if ast.unparse(made) in TRANSFORMATIONS:
             return name
     return None
-
-
-_TRANSFORMATIONS = frozenset(
-    f"{library}.{name}" for library in ("nnx", "jax") for name in ("grad", "jit", "value_and_grad")
-)
 
 
 def is_partial(call: ast.Call) -> bool:

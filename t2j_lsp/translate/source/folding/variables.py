@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from .constants import folded, is_literal, literal
-from .definitions import definition
+from .definitions import definition, nodes
 
 _PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))
 """What a value that nobody reads may call."""
@@ -44,9 +44,9 @@ def _once(text: str) -> str:
 
 def _literals(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """The variables of a function that are assigned once, and a literal."""
-    stores = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    taken = {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
-    for node in ast.walk(function):
+    stores = Counter(n.id for n in nodes(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    taken = {n.arg for n in nodes(function) if isinstance(n, ast.arg)}
+    for node in nodes(function):
         for target, value in assigned(node):
             if isinstance(target, ast.Name) and is_literal(value) and stores[target.id] == 1:
                 if target.id not in taken:
@@ -55,14 +55,12 @@ def _literals(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Variables that are given another one, once, and that other one, which keeps its value."""
-    stores = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    stores.update(n.arg for n in ast.walk(function) if isinstance(n, ast.arg))
-    changing = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
-    loops = (n for n in ast.walk(function) if isinstance(n, ast.For | ast.While))
-    changing |= {
-        n.id for one in loops for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    for node in ast.walk(function):
+    stores = Counter(n.id for n in nodes(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    stores.update(n.arg for n in nodes(function) if isinstance(n, ast.arg))
+    changing = {name for n in nodes(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    loops = (n for n in nodes(function) if isinstance(n, ast.For | ast.While))
+    changing |= {n.id for one in loops for n in nodes(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in nodes(function):
         for target, value in assigned(node):
             if isinstance(target, ast.Name) and isinstance(value, ast.Name) and target.id != value.id:
                 if stores[target.id] == stores[value.id] == 1 and not {target.id, value.id} & changing:
@@ -82,9 +80,9 @@ def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
 
 def _unread(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, int]]:
     """Assignments whose value nobody reads, and which of several values of one assignment it is."""
-    reads = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
-    for node in ast.walk(function):
+    reads = {n.id for n in nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    shared = {name for n in nodes(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+    for node in nodes(function):
         for index, (target, value) in enumerate(assigned(node)):
             if isinstance(target, ast.Name) and target.id not in reads | shared and is_pure(value):
                 assert isinstance(node, ast.stmt)
@@ -100,7 +98,7 @@ def _overwritten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(value):
                 for later in body[index + 1 :]:
-                    named = [n for n in ast.walk(later) if isinstance(n, ast.Name) and n.id == name]
+                    named = [n for n in nodes(later) if isinstance(n, ast.Name) and n.id == name]
                     if not named:
                         continue
                     plain = isinstance(later, ast.Assign) and len(named) == 1 and later.targets == named
@@ -110,7 +108,7 @@ def _overwritten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def is_pure(value: ast.expr) -> bool:
-    for node in ast.walk(value):
+    for node in nodes(value):
         if isinstance(node, ast.Call):
             root = node.func
             while isinstance(root, ast.Attribute):
@@ -141,7 +139,7 @@ def without_assignment(text: str, statement: ast.stmt, index: int) -> str:
 
 def _is_alone(text: str, statement: ast.stmt) -> bool:
     """Whether a block has no other statement."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(definition(text)):
         for name in ("body", "orelse"):
             body = getattr(node, name, None)
             if isinstance(body, list) and len(body) == 1 and getattr(body[0], "lineno", 0) == statement.lineno:

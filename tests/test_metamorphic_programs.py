@@ -89,7 +89,6 @@ GUARDED = {"guard removed": "guard added", "main() moved out": "a script moved i
 LOST = {
     "backward in a function": "The optimizer's step isn't made in the function that computes the gradients",
     "the update in a function": "The gradients aren't zeroed in this function",
-    "set_grad_enabled(False)": "JAX takes gradients only where they are asked for",
 }
 """Changes that leave a gap, and words of its reason."""
 KINDS = [change.name for change in CHANGES.values() if change.programs]

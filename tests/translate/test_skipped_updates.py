@@ -80,3 +80,38 @@ def test_an_error_ends_the_program_and_skips_nothing() -> None:
     done = convert(text.replace("        continue", '        raise ValueError("diverged")'))
     assert not done.gaps
     assert "train_step(model, opt, x, y)" in done.code and "apply_gradients" not in done.code
+
+
+ADDED_UP = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+model = nn.Linear(3, 1)
+batches = [(torch.tensor([[1., 2, 3], [k, 0, -1]]), torch.tensor([[4. * k], [0.5]])) for k in range(6)]
+# train
+opt = torch.optim.SGD(model.parameters(), lr=0.02)
+losses, counts = [], []
+opt.zero_grad()
+for k, (x, y) in enumerate(batches):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    losses.append(loss.item())
+    {skip}
+    opt.step()
+    {zero}
+counts.append(0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("skip", "zero"),
+    [
+        ("if k % 2 == 0:\n        continue", "opt.zero_grad()"),
+        ("if k % 3 != 2: continue", "model.zero_grad()"),
+        ("counts.append(k)", "if k % 2 == 0:\n        continue\n    opt.zero_grad()"),
+    ],
+)
+def test_gradients_whose_zeroing_is_skipped_add_up(skip: str, zero: str) -> None:
+    run = trained(ADDED_UP.format(skip=skip, zero=zero), lists=("losses", "counts"))
+    assert "accumulate_gradients(model, grads, x, y)" in run.translation.code

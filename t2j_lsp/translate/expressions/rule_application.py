@@ -10,7 +10,8 @@ from functools import partial
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.contexts import context_name
+from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
@@ -130,8 +131,7 @@ class CallSite:
 
     def _name_of(self, node: ast.expr) -> str:
         """The name of a library's context or decorator."""
-        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
-        return fact.name if isinstance(fact, Qual) else ""
+        return context_name(self.ctx.fact(node.func if isinstance(node, ast.Call) else node), node)
 
     @property
     def optimizer(self) -> OptimizerPlan | None:

@@ -11,7 +11,8 @@ from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.truth import Truth
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.contexts import context_name
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
@@ -168,7 +169,7 @@ class ControlFlow:
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr
         fact = self.ctx.fact(expression.func if isinstance(expression, ast.Call) else expression)
-        return fact.name if isinstance(fact, Qual) and item.optional_vars is None else ""
+        return context_name(fact, expression) if item.optional_vars is None else ""
 
 
 def negated(test: Piece) -> str:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
@@ -82,5 +83,4 @@ class Decorators:
 
     def name(self, node: ast.expr) -> str:
         """The qualified name of a decorator; empty where it isn't known."""
-        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
-        return fact.name if isinstance(fact, Qual) else ""
+        return context_name(self.ctx.fact(node.func if isinstance(node, ast.Call) else node), node)

@@ -9,12 +9,18 @@ from .slice import UpdateSlice
 from .step_calls import Item, Refused
 
 SKIPPED = "Code between the loss and the step may skip the update."
+KEPT = "Code behind the backward pass may skip the zeroing of its gradients, which then add up."
 
 
 def may_skip(items: Sequence[Item], made: UpdateSlice, last: int) -> bool:
     """Whether code in front of the step, item ``last``, may jump over it."""
     stay = [i for i in range(made.call, last) if items[i].step_call is None]
     return any(jumps(items[i].node) for i in (*made.delayed, *stay))
+
+
+def may_jump(items: Sequence[Item], start: int, stop: int) -> bool:
+    """Whether code among items ``start`` to ``stop`` (exclusive) may jump over what follows."""
+    return any(item.step_call is None and jumps(item.node) for item in items[start:stop])
 
 
 def check_unskipped(items: Sequence[Item], made: UpdateSlice) -> None:

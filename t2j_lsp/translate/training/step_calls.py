@@ -11,6 +11,7 @@ from typing import Literal
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -136,8 +137,9 @@ class Reader:
         """Whether it is a block under ``torch.no_grad()``."""
         if not isinstance(node, ast.With):
             return False
-        facts = [self.inference.fact(c.func) for i in node.items if isinstance(c := i.context_expr, ast.Call)]
-        return any(isinstance(f, Qual) and f.name in names_with(Trait.NO_GRADIENT) for f in facts)
+        calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
+        names = {context_name(self.inference.fact(call.func), call) for call in calls}
+        return not names.isdisjoint(names_with(Trait.NO_GRADIENT))
 
     # --- contexts -------------------------------------------------------------------------------------------------
 
@@ -154,8 +156,8 @@ class Reader:
         """An autocast, a nullcontext, or a name that holds one of them."""
         match node:
             case ast.Call():
-                fact = self.inference.fact(node.func)
-                return isinstance(fact, Qual) and fact.name in names_with(Trait.FORWARD) | names_with(Trait.AUTOCAST)
+                name = context_name(self.inference.fact(node.func), node)
+                return name in names_with(Trait.FORWARD) | names_with(Trait.AUTOCAST)
             case ast.IfExp(body=body, orelse=orelse):
                 return self.open_context(body, depth) and self.open_context(orelse, depth)
             case ast.Name(id=name) if depth < 3:

@@ -18,7 +18,7 @@ from .groups import apart, updated
 from .host_values import given_arrays
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
-from .skipped import SKIPPED, check_unskipped, may_skip
+from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Phase, Reader, Refused, StepCall
 
@@ -332,6 +332,8 @@ class Updates:
             after = [i for i in places if i > max(phase.steps)]
             if not before and not after:
                 raise Refused(NOT_ZEROED)
+            if not before and may_jump(items, phase.backs[-1] + 1, min(after)):
+                raise Refused(KEPT)
             start = max(before) if before else -1
             for other in others:
                 for index in other.backs:

@@ -13,7 +13,8 @@ from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.call_sites import bound_arguments
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Qual
+from t2j_lsp.translate.rule.contexts import context_name
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
@@ -62,8 +63,8 @@ def _loop(ctx: Context, node: ast.stmt) -> ast.For | None:
         case ast.For(target=ast.Name(), orelse=[]):
             return node
         case ast.With(items=items, body=[ast.For(target=ast.Name(), orelse=[]) as loop]):
-            facts = [ctx.fact(i.context_expr.func) for i in items if isinstance(i.context_expr, ast.Call)]
-            if len(facts) == len(items) and all(isinstance(f, Qual) and f.name in _WITHOUT for f in facts):
+            calls = [i.context_expr for i in items if isinstance(i.context_expr, ast.Call)]
+            if len(calls) == len(items) and all(context_name(ctx.fact(c.func), c) in _WITHOUT for c in calls):
                 return loop
     return None
 

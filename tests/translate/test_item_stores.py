@@ -297,3 +297,42 @@ def test_a_comparison_of_arrays_of_numpy_is_one() -> None:
     """`torch.Tensor(done)` makes a tensor of values; of a number it would make an empty one."""
     code = "import numpy as np\n" + HEAD + "a = np.arange(4)\ndone = (a == 3) | (a > 5)\nx = torch.Tensor(done)\n"
     assert "jnp.empty(done" not in convert(code).code
+
+
+GIVEN = (
+    HEAD
+    + """\
+def rollout(net: nn.Module, x: torch.Tensor, steps: int = 3):
+    first, second = torch.zeros(steps, 4), torch.ones(steps, 4)
+    for t in range(steps):
+        first[t], second[t] = torch.max(x, 0)[0], x[0]
+        first[t], second[steps - 1 - t] = torch.std_mean(x, 0)
+    return first, second
+"""
+)
+
+
+def test_what_a_call_gives_to_several_parts_has_names() -> None:
+    done = convert(GIVEN)
+    assert not done.gaps
+    lines = [line.strip() for line in done.code.splitlines()]
+    at = next(i for i, line in enumerate(lines) if line.startswith("new_first, new_second = "))
+    assert lines[at + 1 : at + 3] == [
+        "first = first.at[t].set(new_first)",
+        "second = second.at[steps - 1 - t].set(new_second)",
+    ]
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    ours: dict[str, Any] = {}
+    theirs: dict[str, Any] = {}
+    exec(done.code, ours)
+    exec(GIVEN, theirs)
+    for one, other in zip(ours["rollout"](None, jnp.array(x)), theirs["rollout"](None, torch.tensor(x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("statement", ["x[0], y[x[0]] = f(x)", "x[0], names[0] = f(x)", "x[0], (x[1], x[2]) = f(x)"])
+def test_a_call_for_parts_that_hang_together_stays_told(statement: str) -> None:
+    done = convert(
+        HEAD + f"def g(f, x: torch.Tensor, y: torch.Tensor, names: list):\n    {statement}\n    return x, y\n"
+    )
+    assert [gap.code for gap in done.gaps] == ["in-place"]

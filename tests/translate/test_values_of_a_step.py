@@ -153,6 +153,16 @@ def test_what_minds_its_place_is_told(measured: str, chosen: str) -> None:
     assert convert(BETWEEN.format(measured=measured, chosen=chosen)).gaps
 
 
+def test_columns_of_a_batch_are_arrays_of_numpy() -> None:
+    """A replay buffer's `map(np.array, zip(*batch))`: what is made of them is passed, no static argument."""
+    taken = "net(torch.tensor(inputs)), torch.tensor(labels)"
+    drawn = "    inputs, labels = map(np.array, zip(*pairs))\n    optimizer.zero_grad()"
+    text = ROWS.format(taken=taken).replace("    optimizer.zero_grad()", drawn)
+    done = convert(text.replace("for i", "pairs = [(row, 1) for row in rows]\nfor i"))
+    assert not done.gaps and "static_argnames" not in done.code
+    assert "train_step(net, optimizer, jnp.array(inputs), jnp.array(labels))" in done.code
+
+
 def test_a_list_of_numbers_is_passed_as_one_array() -> None:
     text = ROWS.format(taken="net(x), torch.tensor(labels)").replace("for i", "labels = [1, 0] * 4\nfor i")
     done = convert(text)

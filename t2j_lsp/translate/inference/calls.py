@@ -189,6 +189,8 @@ class CallFacts:
                 return self.bodies.infer_function(function.info)
             case Layer() | AnyModule():
                 return Tensor(sure=False)
+            case Qual(name=name) if name.partition(".")[0] in ARRAY_LIBRARIES:
+                return Object("array", name)
             case _:
                 pass
         if not isinstance(node, ast.Lambda) or len(node.args.args) != len(items):

@@ -124,7 +124,7 @@ class Statements:
     def stores(self) -> Stores:
         of, renderer = self.ctx, self.renderer
         names = renderer.variables, renderer.subscripts
-        return Stores(of.inference, of.edits, of.report, renderer, *names, self.header, renderer.tensor_code)
+        return Stores(of.inference, of.edits, of.report, renderer, *names, self.header, renderer.tensor_code, of.names)
 
     @cached_property
     def attributes(self) -> AttributeStores:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from t2j_lsp.translate.expressions.alike import writes_alike
-from t2j_lsp.translate.expressions.context import Edits, Report
+from t2j_lsp.translate.expressions.context import Edits, Names, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.in_place import FREE, is_free
@@ -16,7 +17,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
 
 from .masks import Masks
 
@@ -52,8 +53,10 @@ class Stores:
         subscripts: Subscripts,
         header: Headers,
         code: TensorCode,
+        names: Names,
     ) -> None:
         self.code = code
+        self.names = names
         self.masks = Masks(inference, report, renderer)
         self.inference = inference
         self.edits = edits
@@ -123,17 +126,38 @@ class Stores:
         values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
         read = {n.id for e in (*values, *(t.slice for t in parts)) for n in ast.walk(e) if isinstance(n, ast.Name)}
         single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
+        if isinstance(node.value, ast.Call) and single and len(parts) == len(targets.elts) and self._are_arrays(parts):
+            return self._by_names(node, parts)
         if len(values) != len(targets.elts) or not single or read & {_holder(t) for t in targets.elts}:
             return self._inseparable(node, "values for several targets at once")
         return self._a_line_each(node, list(zip(targets.elts, values, strict=True)))
+
+    def _are_arrays(self, parts: list[ast.Subscript]) -> bool:
+        """Whether all parts are of arrays that have names, none of which says where another part is."""
+        read = {n.id for t in parts for n in ast.walk(t.slice) if isinstance(n, ast.Name)}
+        held = [self.inference.fact(t.value) for t in parts]
+        named = all(isinstance(t.value, ast.Name | ast.Attribute) for t in parts)
+        return named and not read & {_holder(t) for t in parts} and all(isinstance(fact, Tensor) for fact in held)
+
+    def _by_names(self, node: ast.Assign, parts: list[ast.Subscript]) -> bool:
+        """``actions[t], values[t] = net(x)``: what the call gives has names, by which it is written into the parts."""
+        made: list[ast.expr] = []
+        for part in parts:
+            text = self.names.fresh(f"new_{_last_name(part.value)}")
+            name = ast.copy_location(ast.Name(text, ast.Load()), part)
+            self.renderer.put(name, Piece(text))
+            made.append(name)
+        named = ", ".join(name.id for name in made if isinstance(name, ast.Name))
+        lead = f"{named} = {assigned(self.renderer.argument(node.value))}"
+        return self._a_line_each(node, list(zip(parts, made, strict=True)), lead)
 
     def _inseparable(self, node: ast.Assign, what: str) -> bool:
         reason = f"{what}, of which JAX can't write into some: give each a line of its own"
         self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
         return True
 
-    def _a_line_each(self, node: ast.Assign, pairs: list[tuple[ast.expr, ast.expr]]) -> bool:
-        """An assignment of each value to its target, in place of the statement."""
+    def _a_line_each(self, node: ast.Assign, pairs: Sequence[tuple[ast.expr, ast.expr]], lead: str = "") -> bool:
+        """An assignment of each value to its target, in place of the statement; ``lead`` stands in front of them."""
         if not self.edits.source.starts_line(node):
             return self._inseparable(node, "several targets in a statement behind another one")
         span = self.edits.source.span(node)
@@ -146,7 +170,7 @@ class Stores:
             else:
                 lines.append(f"{self.renderer.render(target).text} = {assigned(self.renderer.argument(value))}")
         if len(lines) == len(pairs):  # Else a target is a gap.
-            self.edits.insert_before(node, lines[:-1])
+            self.edits.insert_before(node, [*filter(None, [lead]), *lines[:-1]])
             self.edits.replace(node, lines[-1])
         return True
 
@@ -282,6 +306,10 @@ def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:
     value = value.operand if isinstance(value, ast.UnaryOp) else value
     names = {n.id for t in targets for n in ast.walk(t.value) if isinstance(n, ast.Name)}
     return isinstance(value, ast.Constant) or isinstance(value, ast.Name) and value.id not in names
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
 
 
 def _operands(value: ast.expr) -> list[ast.expr]:

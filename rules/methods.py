@@ -113,6 +113,8 @@ ELEMENTWISE = """
     log_normal_ mul_ neg_ normal_ pow_ random_ relu_ round_ sigmoid_ sign_ sqrt_ sub_ tanh_ uniform_ zero_
 """
 trait(Trait.ELEMENTWISE_IN_PLACE, *ELEMENTWISE.split())
+NUMBERS = "cauchy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_ zero_"
+trait(Trait.GIVEN_NUMBERS, *NUMBERS.split())
 trait(Trait.OF_PAIRS, "copy_", "lerp_", "lerp", "mul", "add", "sub", "div")
 trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")

@@ -311,3 +311,45 @@ def test_a_method_that_only_a_training_loop_calls_keeps_its_form(limit: str) -> 
 def test_a_method_that_overwrites_and_returns_is_said() -> None:
     limit = DECORATED + "\n        return self.weight.sum()"
     assert any("overwrites" in reason for reason in sides(METHODS.format(limit, "self.limit()", "pass"), "said").gaps())
+
+
+INITIAL = """
+import math
+import torch
+from torch import nn
+
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(3, 5, 3), nn.Linear(5, 2)
+        {}
+
+    def weigh(self, m):
+        if isinstance(m, nn.Conv2d):
+            m.weight.data.normal_(0, math.sqrt(2.0 / (m.kernel_size[0] * m.out_channels)))
+            m.bias.data.zero_()
+        elif isinstance(m, nn.Linear):
+            m.weight.data.uniform_(-1, 1)
+            m.bias.data.zero_()
+
+    def forward(self, x):
+        return self.fc(torch.relu(self.conv(x)).mean((2, 3)))
+"""
+LOOP = """for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                m.weight.data.normal_(0, math.sqrt(2.0 / (m.kernel_size[0] * m.out_channels)))
+                m.bias.data.zero_()
+            elif isinstance(m, nn.Linear):
+                m.weight.data.uniform_(-1, 1)
+                m.bias.data.zero_()"""
+
+
+@pytest.mark.parametrize(
+    "initial", [LOOP, "self.apply(self.weigh)", "self.fc.weight.data.normal_(0, self.fc.bias.std())"]
+)
+def test_initial_values_are_written_once_and_in_the_kernels_own_layout(initial: str) -> None:
+    both = sides(INITIAL.format(initial), "initial")
+    assert both.gaps() == [] and "old_" not in both.translation.code and "(-1, -2)" not in both.translation.code
+    module = both.jax.A(rngs=both.jax.nnx.Rngs(0))
+    assert module.conv.kernel.shape == (3, 3, 3, 5) and module.fc.kernel.shape == (5, 2)

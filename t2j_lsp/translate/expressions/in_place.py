@@ -126,7 +126,8 @@ class InPlace:
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ELEMENTWISE:
             return False
         parameter = self.variables.parameter(receiver, constant=True)
-        if parameter is None or not parameter[1] or not all(isinstance(fact, Scalar) for fact in facts):
+        numbers = node.func.attr in _GIVEN_NUMBERS or all(isinstance(fact, Scalar) for fact in facts)
+        if parameter is None or not parameter[1] or not numbers:
             return False
         self.renderer.put(receiver, Piece(f"{parameter[0]}[...]"))
         return True
@@ -210,6 +211,7 @@ def is_free(source: Source, holder: ast.expr) -> bool:
 
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
+_GIVEN_NUMBERS = names_with(Trait.GIVEN_NUMBERS)
 
 
 def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: ast.expr, variable: bool) -> bool:

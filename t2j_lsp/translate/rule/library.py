@@ -116,6 +116,7 @@ class Trait(Enum):
     ELEMENTWISE = "a function that treats all axes alike"
     ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
     ELEMENTWISE_IN_PLACE = "a method that writes the same into every element, and draws the same whatever the layout"
+    GIVEN_NUMBERS = "such a method that takes numbers, and no tensor with axes"
     OF_PAIRS = "a function or method that computes each element of two tensors' elements at the same place"
     BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
     VIEW = "a tensor's method or attribute whose value may share its storage"

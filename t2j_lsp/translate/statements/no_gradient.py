@@ -211,6 +211,8 @@ class NoGradient:
         """
         around = self._function_around(node)
         assert around is not None
+        if self._gives_initial_values():
+            return {}
         read, called = _attributes_after(around, node), _called_after(around, node)
         beside = self._running_beside()
         read_beside = {text for method in beside for text in _attributes_after(method.node)}
@@ -239,6 +241,17 @@ class NoGradient:
                 if function in running or self._is_called_by_others(function):
                     return [method for method in running if method is not function]
         return []
+
+    def _gives_initial_values(self) -> bool:
+        """Whether this is a constructor of a module, or a method that gives nothing and no call of the module runs."""
+        function = self.ctx.scope.function
+        if function is None or function.owner is None or not function.owner.acts_as_module:
+            return False
+        classes = [cls for cls in self.ctx.inference.classes.values() if function.owner in cls.ancestry()]
+        if any(function in _running(cls) for cls in classes) or self._is_called_by_others(function):
+            return False
+        gives = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function.node))
+        return function.name == "__init__" or not gives and any(cls.method("forward") is not None for cls in classes)
 
     def _is_called_by_others(self, function: FunctionInfo) -> bool:
         """Whether another module calls a method: ``self.block.clip()``."""
@@ -292,7 +305,7 @@ def _is_after(inner: ast.expr, node: ast.stmt | None) -> bool:
 
 
 def _running(cls: ClassInfo) -> Iterator[FunctionInfo]:
-    """The methods that run when a module is called: ``forward``, and what they call of ``self``."""
+    """The methods that run when a module is called: ``forward``, and those of ``self`` that it names."""
     todo, seen = ["forward"], set[str]()
     while todo:
         name = todo.pop()
@@ -300,8 +313,8 @@ def _running(cls: ClassInfo) -> Iterator[FunctionInfo]:
         seen.add(name)
         if method is not None:
             yield method
-            texts = (ast.unparse(n.func) for n in ast.walk(method.node) if isinstance(n, ast.Call))
-            todo += [text.removeprefix("self.") for text in texts if text.startswith("self.") and text.count(".") == 1]
+            read = (n for n in ast.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+            todo += [n.attr for n in read if ast.unparse(n.value) == "self"]
 
 
 def _owner(target: ast.expr) -> str:

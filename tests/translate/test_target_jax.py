@@ -386,6 +386,51 @@ def test_uses_of_a_module_stay_with_a_reason_at_their_place() -> None:
     assert "training code" in places["optimizer = torch.optim.Adam(model.parameters())"]
 
 
+def test_what_calls_training_code_stays_with_it() -> None:
+    source = HEAD + """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def train(steps):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(3, 4)).sum().backward()
+        optimizer.step()
+
+
+def main():
+    train(3)
+
+
+def double(x):
+    return 2 * torch.sin(x)
+
+
+if __name__ == "__main__":
+    main()
+"""
+    result = convert(source, target="jax", helpers="import")
+    assert [gap.reason for gap in result.gaps] == [
+        "Net is the functions init_net and net: call them here",
+        "train stays as it is, and is used here",
+        "main stays as it is, and is used here",
+    ]
+    assert "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)" in result.code
+    assert "\n    main()\n" in result.code and "rngs" not in result.code
+    assert "2 * jnp.sin(x)" in result.code
+    again = convert(result.code, target="jax", helpers="import")
+    assert again.code == result.code
+
+
 def test_findings_and_lines_are_those_of_the_source() -> None:
     source = module("self.fc = nn.Linear(3, 4)", "y = self.fc(x)\nreturn torch.bincount(y.long())")
     text = HEAD + source

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from t2j_lsp.contract import MARK, Finding
+from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import CurrentStatement, Edits, Report, Scope
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
@@ -16,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     Class,
     ClassInfo,
     Fact,
+    Function,
     FunctionInfo,
     Instance,
     Layer,
@@ -291,7 +294,21 @@ class ModuleFunctions:
         return at
 
     def _left(self, draft: _Draft) -> Iterator[tuple[ast.stmt, ast.AST, str, str]]:
-        """The statements of the module level that use modules as objects, or train them: they stay."""
+        """The statements of the module level that use modules as objects, or train them, and those that call these."""
+        left: set[ast.AST] = set()
+        asked: Callable[[ast.AST, _Draft], tuple[str, str] | None] = self._objection
+        while True:
+            found = [one for one in self._kept(draft, asked) if one[0] not in left]
+            yield from found
+            left |= {one[0] for one in found}
+            if not any(isinstance(one[0], FunctionNode | ast.ClassDef) for one in found):
+                return
+            asked = partial(self._use, left)
+
+    def _kept(
+        self, draft: _Draft, asked: Callable[[ast.AST, _Draft], tuple[str, str] | None]
+    ) -> Iterator[tuple[ast.stmt, ast.AST, str, str]]:
+        """The statements of the module level to which there is an objection, or was."""
         functions = {info.node for info in self.classes}
         for statement in self.source.tree.body:
             if statement in functions or isinstance(statement, ast.Import | ast.ImportFrom):
@@ -301,10 +318,16 @@ class ModuleFunctions:
                 yield statement, statement, above.partition(f"{MARK}: ")[2], NAME
                 continue
             for node in ast.walk(statement):
-                reason = self._objection(node, draft)
+                reason = asked(node, draft)
                 if reason is not None:
                     yield statement, node, *reason
                     break
+
+    def _use(self, left: set[ast.AST], node: ast.AST, draft: _Draft) -> tuple[str, str] | None:
+        """Why a statement stays that uses a function or class which does."""
+        fact = self.inference.fact(node) if isinstance(node, ast.Name) else UNKNOWN
+        used = fact.info.node if isinstance(fact, Function | Class) else None
+        return (f"{ast.unparse(node)} stays as it is, and is used here", NAME) if used in left else None
 
     def _objection(self, node: ast.AST, draft: _Draft) -> tuple[str, str] | None:
         """Why a statement with this node stays as it is, and what it is about."""

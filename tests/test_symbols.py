@@ -10,7 +10,7 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
+from t2j_lsp.symbols import FunctionNode, Symbols, asked_before, evaluated_once, scopes_around
 
 
 def of(text: str) -> Symbols:
@@ -136,3 +136,26 @@ def test_functions_of_the_standard_library_bind_what_is_compiled(module: ModuleT
         other = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         differ = symbols.bound(node) ^ compiled[node.name, line]
         assert {n for n in differ - other if "__" not in n} == set(), node.name
+
+
+@pytest.mark.parametrize(
+    ("text", "once", "asked"),
+    [
+        ("g(here)", True, set()),
+        ("here if c else x", False, {"c"}),
+        ("x if here else c", True, set()),
+        ("(here if c else d) + x", False, {"c"}),
+        ("x if c and d else here", False, {"c", "d"}),
+        ("here and c", True, set()),
+        ("a and b or here", False, {"a", "b"}),
+        ("a and here and c", False, {"a"}),
+        ("[here for c in d]", False, set()),
+        ("lambda: here", False, set()),
+    ],
+)
+def test_what_decides_whether_an_expression_runs(text: str, once: bool, asked: set[str]) -> None:
+    tree = ast.parse(text)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    here = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "here")
+    assert asked_before(here, parents) == asked
+    assert evaluated_once(here, parents) == once

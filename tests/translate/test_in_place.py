@@ -176,3 +176,50 @@ def test_a_layer_whose_name_ends_like_a_method_in_place_gives_what_it_makes() ->
                 return self.self_(self.act_(out))
     """
     assert not run(source).gaps
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("x.add_(1) if c else x.zero_()", "if c:\n        x = x + 1\n    else:\n        x = jnp.zeros_like(x)"),
+        (
+            "torch.relu_(x) if not c else x.mul_(y)",
+            "if not c:\n        x = jax.nn.relu(x)\n    else:\n        x = x * y",
+        ),
+        ("drop_(c) if c else keep_(c)", "drop_(c) if c else keep_(c)"),
+    ],
+)
+def test_of_two_writes_each_is_a_statement(statement: str, wanted: str) -> None:
+    expect(
+        f"def f(x: Tensor, y: Tensor, c: bool):\n    {statement}\n    return x\n",
+        f"def f(x: jax.Array, y: jax.Array, c: bool):\n    {wanted}\n    return x\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "statement", ["x.add_(1) if x.sum() > 0 else x.zero_()", "x.add_(1).mul_(2) if c else x.neg_()", "c and x.add_(1)"]
+)
+def test_of_two_writes_what_needs_more_is_refused(statement: str) -> None:
+    assert run(f"def f(x: Tensor, c: bool):\n    {statement}\n    return x\n").gaps
+
+
+def test_initialisers_that_a_condition_chooses_between() -> None:
+    source = "class M(nn.Module):\n    def __init__(self, name):\n        super().__init__()\n"
+    source += "        self.fc = nn.Linear(3, 4)\n"
+    choice = "nn.init.normal_(self.fc.bias, std=1e-6) if 'mlp' in name else nn.init.zeros_(self.fc.bias)"
+    result = run(f"{source}        {choice}\n")
+    assert not result.gaps
+    assert "        if 'mlp' in name:\n            self.fc.bias[...] = nnx.initializers.normal(1e-6)(" in result.code
+    assert "        else:\n            self.fc.bias[...] = jnp.zeros_like(self.fc.bias[...])\n" in result.code
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("torch.frac(x * 2) if c else x", "    x2 = x * 2\n    return x2 - jnp.trunc(x2) if c else x"),
+        ("torch.frac(x * 2) if x is not None else None", "    return torch.frac(x * 2) if x is not None else None"),
+        ("x is not None and torch.frac(x * 2)", "    return x is not None and torch.frac(x * 2)"),
+    ],
+)
+def test_nothing_is_computed_before_it_is_asked_whether_it_can_be(value: str, wanted: str) -> None:
+    assert wanted in run(f"def f(x: Tensor, c: bool):\n    return {value}\n").code

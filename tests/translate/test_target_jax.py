@@ -387,7 +387,9 @@ def test_uses_of_a_module_stay_with_a_reason_at_their_place() -> None:
 
 
 def test_what_calls_training_code_stays_with_it() -> None:
-    source = HEAD + """
+    source = (
+        HEAD
+        + """
 
 class Net(nn.Module):
     def __init__(self):
@@ -418,6 +420,7 @@ def double(x):
 if __name__ == "__main__":
     main()
 """
+    )
     result = convert(source, target="jax", helpers="import")
     assert [gap.reason for gap in result.gaps] == [
         "Net is the functions init_net and net: call them here",

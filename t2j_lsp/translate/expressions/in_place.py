@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Callable, Sequence
 
-from t2j_lsp.symbols import scopes_around
+from t2j_lsp.symbols import evaluated_once, scopes_around
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, Function, Partial, Scalar, Tensor
@@ -77,7 +77,8 @@ class InPlace:
         if self._is_outside(receiver):
             self._unseen(node, FREE.format(ast.unparse(receiver)))
             return self.copier.copy_arguments(node)
-        if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
+        once = statement is not None and statement.hoistable and evaluated_once(node, self.ctx.source.parents)
+        if isinstance(receiver, ast.Name) and statement is not None and once:
             statement.before.append(f"{receiver.id} = {assigned(piece)}")
             return Piece(receiver.id)
         self._unseen(node, INSIDE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
@@ -251,7 +252,7 @@ class ModuleMethods:
                 text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"
                 self.ctx.edits.insert_after(statement.node, [text])
             return receiver
-        if not statement.hoistable or not self._evaluated_once(node):
+        if not statement.hoistable or not evaluated_once(node, self.ctx.source.parents):
             reason = f"{node.func.attr}() gives None in Flax: call it on a line of its own"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
             return None
@@ -262,17 +263,6 @@ class ModuleMethods:
         call = self._switch(node, text)
         statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
         return Piece(text)
-
-    def _evaluated_once(self, node: ast.AST) -> bool:
-        """Whether an expression runs once whenever its statement does."""
-        place = self.ctx.source.parents.get(node)
-        while place is not None and not isinstance(place, ast.stmt):
-            if isinstance(place, ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.GeneratorExp):
-                return False
-            if isinstance(place, ast.ListComp | ast.SetComp | ast.DictComp):
-                return False
-            place = self.ctx.source.parents.get(place)
-        return True
 
     def _switch(self, node: ast.Call, text: str) -> Piece | None:
         """The call for its effect; None where it stays as it is."""

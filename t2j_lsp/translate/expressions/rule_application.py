@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from t2j_lsp.contract import NOTE_CODES
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
@@ -151,6 +151,9 @@ class CallSite:
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
         current = self.ctx.scope.statement
         if current is None or not current.hoistable:
+            return None
+        asked = asked_before(self.node, self.ctx.source.parents)  # `x is not None and f(x)`: f(x) may fail before that
+        if asked and any(isinstance(n, ast.Name) and n.id in asked for n in ast.walk(self.node)):
             return None
         name = self.ctx.names.fresh(hint)
         current.before.append(f"{name} = {assigned(piece)}")

@@ -87,7 +87,14 @@ class Statements:
         """The handlers of expressions that are statements."""
         effects = self.effects
         modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods)
-        return (effects.dropped, effects.seed, effects.seeded_by_function, self.parameters.by_name, modules.call)
+        return (
+            effects.dropped,
+            effects.chosen,
+            effects.seed,
+            effects.seeded_by_function,
+            self.parameters.by_name,
+            modules.call,
+        )
 
     # --- the parts, each made when it is first asked for ----------------------------------------------------------
 
@@ -202,8 +209,9 @@ class Statements:
         # Lines behind it are statements of their own.
         inside = [e for e in self.ctx.edits.made[first_edit:] if start <= e.start < max(end, e.end) and e.end <= end]
         text = apply_edits(self.ctx.source.text, inside, start, end)
+        indent = self.ctx.edits.indent(node.lineno) if self.ctx.source.starts_line(node) else ""
         try:
-            ast.parse(text.lstrip())
+            ast.parse(f"if True:\n{indent}{text.lstrip()}" if indent else text.lstrip())
         except SyntaxError as error:
             self.ctx.edits.take_back(first_edit)
             assert self.ctx.scope.statement is not None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -21,6 +21,12 @@ DEVICE_TESTS = names_with(Trait.DEVICE_TEST)
 def _is_about_memory(call: ast.Call) -> bool:
     """Whether a call says where the parameters of a recurrent layer lie, which nothing else has a method for."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == "flatten_parameters" and not call.args
+
+
+def _writes(func: ast.expr) -> bool:
+    """Whether what is called says by its name that it writes into what it is given."""
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return name.endswith("_") and not name.endswith("__")
 
 
 class Effects:
@@ -43,6 +49,33 @@ class Effects:
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1
         return True
+
+    def chosen(self, node: ast.Expr) -> bool:
+        """``normal_(w) if big else zeros_(w)``, for what it does: a statement for each of the two."""
+        if not isinstance(node.value, ast.IfExp) or not self.ctx.source.starts_line(node):
+            return False
+        if not all(isinstance(one, ast.Call) and _writes(one.func) for one in (node.value.body, node.value.orelse)):
+            return False
+        if any(isinstance(self.ctx.fact(part), Tensor) for part in ast.walk(node.value.test)):
+            return False
+        test = self.renderer.render(node.value.test).text
+        body, otherwise = (self._as_statement(one) for one in (node.value.body, node.value.orelse))
+        if body == ast.unparse(node.value.body) and otherwise == ast.unparse(node.value.orelse):
+            return False  # It is not PyTorch's.
+        indent, newline = self.ctx.edits.indent(node.lineno), self.ctx.source.newline
+        lines = [f"if {test}:", f"    {body}", "else:", f"    {otherwise}"]
+        self.ctx.edits.replace(node, f"{newline}{indent}".join(lines))
+        return True
+
+    def _as_statement(self, node: ast.expr) -> str:
+        """The line that an expression is as a statement of its own."""
+        around = self.ctx.scope.statement
+        alone = ast.copy_location(ast.Expr(node), node)
+        self.ctx.scope.statement = CurrentStatement(alone, hoistable=False)
+        try:
+            return self.renderer.usual(node).text
+        finally:
+            self.ctx.scope.statement = around
 
     def seed(self, node: ast.Expr) -> bool:
         """``torch.manual_seed(0)`` becomes the seed of the Rngs that the code after it uses."""

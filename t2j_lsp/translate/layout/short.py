@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Sequence
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
@@ -25,25 +26,25 @@ COST = 3
 
 def short_layers(inference: Inference, layout: Layout) -> frozenset[str]:
     """The kinds of layers that a function makes in this file."""
-    limit = line_limit(inference.source.text.splitlines())
+    lines = inference.source.text.splitlines()
+    limit = line_limit(lines)
     saved: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for node, fact in inference.facts.items():
         if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.node is node:
             layer = LAYERS[fact.name]
             if layer.short is not None and (layer.channels_last is None or node in layout.channels_last):
-                saved[layer.name] += _saved(inference, node, layer, limit)
+                saved[layer.name] += _saved(inference, node, layer, lines, limit)
                 count[layer.name] += 1
-    return frozenset(name for name, lines in saved.items() if lines >= COST and count[name] > 1)
+    return frozenset(name for name, gain in saved.items() if gain >= COST and count[name] > 1)
 
 
-def _saved(inference: Inference, node: ast.Call, layer: LayerRule, limit: int) -> int:
+def _saved(inference: Inference, node: ast.Call, layer: LayerRule, lines: Sequence[str], limit: int) -> int:
     """How many lines the short form of a constructor call saves, as far as the text around it stays as it is."""
     long = _text(inference, node, layer, layer.channels_last or layer.direct)
     short = _text(inference, node, layer, layer.short)
     if long is None or short is None:
         return 0
-    lines = inference.source.text.splitlines()
     return lines_with(lines, node, long, limit) - lines_with(lines, node, short, limit)
 
 

@@ -35,8 +35,9 @@ from .helper_place import WrittenCode, first_user
 def loads(tree: ast.AST) -> Counter[str]:
     """Names that a tree reads, in annotations written as strings too."""
     counts: Counter[str] = Counter()
-    written = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    written = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
             counts[node.id] += 1
         elif node in written:

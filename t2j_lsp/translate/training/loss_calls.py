@@ -23,6 +23,7 @@ class LossCalls:
         self.leaves = {name for plan in context.plan.optimizers.values() for name in plan.leaves}
         """The tensors that optimizers update."""
         self._reads: dict[ast.AST, bool] = {}
+        self._given: dict[ast.stmt, set[str]] = {}
 
     def of(self, scope: VariableScope) -> list[FunctionInfo]:
         """The functions that statements between a module and a loss of a scope call."""
@@ -33,7 +34,7 @@ class LossCalls:
         while depending := [(s, e) for s, e in waiting if self._depends(e, tainted)]:
             waiting = [one for one in waiting if one not in depending]
             found += [e for _, e in depending]
-            tainted |= {name for s, _ in depending for name in _given(s)}
+            tainted |= {name for s, _ in depending for name in self._given_in(s)}
         return [info for part in found for info in self.called(part)]
 
     def called(self, node: ast.AST) -> Iterator[FunctionInfo]:
@@ -60,11 +61,17 @@ class LossCalls:
             } - names
             names |= new
             for statement in statements if new else ():
-                if _given(statement) & new:
+                if self._given_in(statement) & new:
                     parts = [(statement, part) for part in _parts(statement)]
                     out += [one for one in parts if one not in out]
             at += 1
         return out
+
+    def _given_in(self, node: ast.stmt) -> set[str]:
+        """The variables that a statement itself gives a value, or may change."""
+        if node not in self._given:
+            self._given[node] = _given(node)
+        return self._given[node]
 
     def _carrying(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes of some code without what is in calls that give numbers."""
@@ -112,7 +119,6 @@ def _parts(node: ast.stmt) -> list[ast.expr]:
 
 
 def _given(node: ast.stmt) -> set[str]:
-    """The variables that a statement itself gives a value, or may change."""
     expressions = [n for n in own_expressions(node) if isinstance(n, ast.Name | ast.Attribute)]
     changes = isinstance(node, ast.Expr | ast.AugAssign)
     return {ast.unparse(n) for n in expressions if changes or not isinstance(n.ctx, ast.Load)}

@@ -11,6 +11,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
 
+from .trees import Trees
+
 DEPTH = 5
 
 
@@ -40,6 +42,7 @@ class Objects:
         self.tree = context.source.tree
         self._assigned: dict[ast.AST | None, dict[str, list[ast.expr]]] = {}
         """The values that names are given, by the function in which they are."""
+        self._statements: dict[ast.AST | None, list[ast.stmt]] = {}
 
     # --- where things are ---------------------------------------------------------------------------------------
 
@@ -55,8 +58,18 @@ class Objects:
             node = parent
         return VariableScope(None)
 
-    def statements(self, scope: VariableScope) -> Iterator[ast.stmt]:
+    @cached_property
+    def trees(self) -> Trees:
+        """Which modules of the file are trees."""
+        return Trees(self.ctx)
+
+    def statements(self, scope: VariableScope) -> list[ast.stmt]:
         """The statements of a scope, those in nested blocks too, without those of nested functions and classes."""
+        if scope.node not in self._statements:
+            self._statements[scope.node] = list(self._statements_of(scope))
+        return self._statements[scope.node]
+
+    def _statements_of(self, scope: VariableScope) -> Iterator[ast.stmt]:
         stack: list[ast.AST] = list(scope.function.node.body if scope.function is not None else self.tree.body)
         while stack:
             node = stack.pop()

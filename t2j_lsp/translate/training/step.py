@@ -20,7 +20,6 @@ from .passed import Input, name_passed
 from .shared_draws import draw_once
 from .step_calls import Refused, StepCall, clip_kind
 from .text import converted, indented, lead_comments, rendered, returned_at_once
-from .trees import Trees
 from .update import Update
 
 
@@ -257,7 +256,7 @@ class Composer:
         functions = [place for i in self.others if i.kind == "function" for place in i.places]
         if self.update.mode != "fused" or len(self.modules) != 1 or not all(isinstance(p, ast.Name) for p in functions):
             return False
-        return Trees(self.writer.ctx).are_passed(self.modules[0].places, self.body.text)
+        return self.writer.objects.trees.are_passed(self.modules[0].places, self.body.text)
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""

@@ -9,6 +9,7 @@ are looked for in the classes of the file; what can't be seen is no tree (docs/d
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
@@ -40,10 +41,11 @@ class Trees:
     def are_passed(self, places: list[ast.expr], body: str) -> bool:
         """Whether the module that is read in these places is a tree and stays one in code that is moved there."""
         stored = (n for n in ast.walk(ast.parse(f"def body():\n{_indented(body)}")) if isinstance(n, ast.Attribute))
-        if not places or any(not isinstance(n.ctx, ast.Load) for n in stored) or not self._nothing_is_tied():
+        if not places or any(not isinstance(n.ctx, ast.Load) for n in stored) or not self._nothing_is_tied:
             return False
         return all(self.is_tree(self.ctx.fact(place)) for place in places)
 
+    @cached_property
     def _nothing_is_tied(self) -> bool:
         """Whether attributes of modules are set in constructors alone, and by ``self.x = ...``."""
         for node in self.ctx.source.nodes:

@@ -6,9 +6,12 @@ for. For ``torch.int64`` that only matters beyond 2**31, and PyTorch uses it eve
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import partial
 
 from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.pieces import ATOM
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import DTYPES, KINDS, LEGACY, dtype_kind, dtype_of, holder, is_device, is_dtype, rank_of
@@ -69,7 +72,16 @@ for method, name in METHODS.items():
         result=partial(_cast_fact, name),
     )
     def cast(call: Call, name: str = name) -> Piece:
-        return call.emit(f"{{self}}.astype({jax_dtype(call, name)})")
+        return _of_dtype(call, jax_dtype(call, name))
+
+
+def _of_dtype(call: Call, dtype: str) -> Piece:
+    """``x.astype(dtype)``; what was just cast to it stays, and ``jax.nn.one_hot`` is asked for it."""
+    value, wanted = call.emit("{self}"), call.emit(dtype).text
+    if value.precedence == ATOM and value.text.endswith(f".astype({wanted})"):
+        return value
+    match = re.fullmatch(r"(jax\.nn\.one_hot\([\w., ]*, dtype=)jnp\.\w+\)", value.text)
+    return replace(value, text=f"{match[1]}{wanted})") if match else call.emit(f"{{self}}.astype({dtype})")
 
 
 def _converted(call: Call) -> Fact:

@@ -10,38 +10,41 @@ import ast
 
 from t2j_lsp.translate.rule.facts import INT, Tuple, layer_names
 from t2j_lsp.translate.rule.pieces import ANY, Piece
-from t2j_lsp.translate.rule.record import Call, Emit, Refusal, refuse, rule
+from t2j_lsp.translate.rule.record import Argument, Call, Emit, Refusal, refuse, rule
+
+from .random import scaled
 
 INIT = "torch.nn.init"
 CONVOLUTIONS = frozenset({"torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
-def assign(call: Call, template: str, *, fans: bool = False, rename: str = "") -> Piece | Refusal:
+def assign(call: Call, template: str, *, fans: bool = False) -> Piece | Refusal:
     """``variable[...] = initializer(key, shape, dtype)`` for the parameter that the call fills in place."""
+    axes = _axes(call)
+    initializer = template.replace("{axes}", axes).replace("{first_axes}", axes.removeprefix(", "))
+    return _filled(call, initializer + "({rngs}.params(), {size})", constant=not fans)
+
+
+def _axes(call: Call) -> str:
+    """Which axes are counted for the fans of a parameter in PyTorch's layout."""
+    first = next(iter(call.arguments.values()))
+    target = call.site.parameter(first.node) if first.node is not None else None
+    return ", in_axis=1, out_axis=0" if target is not None and not target[1] else ""
+
+
+def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refusal:
+    """``variable[...] = value`` for the parameter that the call fills in place; ``{size}`` is its shape and dtype."""
     first = next(iter(call.arguments.values()))
     if first.node is None:
         return call.refuse("no parameter to initialise")
-    target = call.site.parameter(first.node, constant=not fans)
+    target = call.site.parameter(first.node, constant=constant)
     if target is None:
         return call.refuse(f"{first.piece.text} is not surely a parameter of a module; assign to its [...] explicitly")
     if not call.site.statement:
         return call.refuse("an initialiser inside an expression; put it on a line of its own")
-    name, flax_layout = target
-    axes = ", in_axis=1, out_axis=0" if fans and not flax_layout else ""
-    initializer = call.emit(template.replace("{axes}", axes))
-    rngs = call.site.rngs()
-    return Piece(f"{name}[...] = {initializer.text}({rngs}.params(), {name}.shape, {name}.dtype)", ANY)
-
-
-def _register(signature: str, template: str, *, fans: bool = False) -> None:
-    @rule(
-        signature,
-        jax=f"param[...] = {template.replace('{axes}', '')}(rngs.params(), param.shape, param.dtype)",
-        random=True,
-        result="same",
-    )
-    def fill(call: Call) -> Piece | Refusal:
-        return assign(call, template, fans=fans)
+    name = target[0]
+    value = call.emit(template, rngs=call.site.rngs(), size=f"{name}.shape, {name}.dtype")
+    return Piece(f"{name}[...] = {value.text}", ANY)
 
 
 def _constant(value: str) -> Emit:
@@ -69,41 +72,108 @@ rule(f"{INIT}.ones_(tensor)", jax="param[...] = jnp.ones_like(param[...])", resu
 rule(f"{INIT}.constant_(tensor, val)", jax="param[...] = jnp.full_like(param[...], val)", result="same")(
     _constant("jnp.full_like({param}[...], {val})")
 )
-_register(f"{INIT}.uniform_(tensor, a=0.0, b=1.0, generator=None)", "uniform_between({a}, {b})")
-_register(
+
+
+@rule(
     f"{INIT}.trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)",
-    "trunc_normal(mean={mean?}, std={std?}, a={a?}, b={b?})",
+    jax="param[...] = std * rngs.params.truncated_normal(-2 / std, 2 / std, param.shape, param.dtype)",
+    random=True,
+    result="same",
 )
-_register(
-    f"{INIT}.kaiming_uniform_(tensor, a=0, mode='fan_in', nonlinearity='leaky_relu', generator=None)",
-    "kaiming_uniform(a={a?}, mode={mode?}, nonlinearity={nonlinearity?}{axes})",
-    fans=True,
+def trunc_normal(call: Call) -> Piece | Refusal:
+    """The bounds are values in PyTorch, and multiples of the standard deviation in JAX."""
+    std = call["std"]
+    if call.literal("mean") != 0 or (call.literal("a"), call.literal("b")) != (-2, 2) or not std.simple:
+        return assign(call, "trunc_normal(mean={mean?}, std={std?}, a={a?}, b={b?})")
+    bound = "2 / {std}"
+    if isinstance(std.literal, int | float) and std.literal > 0 and (2 / std.literal).is_integer():
+        bound = f"{2 / std.literal:.0f}"
+    drawn = f"{{rngs}}.params.truncated_normal(-{bound}, {bound}, {{size}})"
+    return _filled(call, drawn if std.literal == 1 else f"{{std}} * {drawn}")
+
+
+@rule(
+    f"{INIT}.uniform_(tensor, a=0.0, b=1.0, generator=None)",
+    jax="param[...] = rngs.params.uniform(param.shape, param.dtype, minval=a, maxval=b)",
+    random=True,
+    result="same",
 )
-_register(
-    f"{INIT}.kaiming_normal_(tensor, a=0, mode='fan_in', nonlinearity='leaky_relu', generator=None)",
-    "kaiming_normal(a={a?}, mode={mode?}, nonlinearity={nonlinearity?}{axes})",
-    fans=True,
-)
+def uniform(call: Call) -> Piece | Refusal:
+    return _filled(call, "{rngs}.params.uniform({size}, minval={a?}, maxval={b?})")
 
 
 @rule(
     f"{INIT}.normal_(tensor, mean=0.0, std=1.0, generator=None)",
-    jax="param[...] = nnx.initializers.normal(std)(rngs.params(), param.shape, param.dtype)",
+    jax="param[...] = mean + std * rngs.params.normal(param.shape, param.dtype)",
     random=True,
     result="same",
 )
 def normal(call: Call) -> Piece | Refusal:
-    if call.literal("mean") in (0, 0.0):
-        return assign(call, "nnx.initializers.normal({std})")
-    return assign(call, "normal_around({mean}, {std})")
+    return _filled(call, scaled(call, "{rngs}.params.normal({size})"))
+
+
+_GAINS = {"relu": ("math.sqrt(2.0)", "2.0"), "tanh": ("5 / 3", "25 / 9"), "selu": ("3 / 4", "9 / 16")}
+_GAINS |= dict.fromkeys(("sigmoid", "linear", "conv1d", "conv2d", "conv3d"), ("1.0", "1.0"))
+"""The gain that PyTorch recommends for a nonlinearity, and its square."""
+_STOCK = {("1.0", "fan_avg", "uniform"): "xavier_uniform(", ("2.0", "fan_in", "uniform"): "he_uniform("}
+"""JAX's names for what PyTorch has too; its normal ones are truncated."""
+
+
+def _scaling(gain: str, mode: str, distribution: str) -> str:
+    """The initializer whose variance is a squared gain over the fan; ``{axes}`` is left to be filled."""
+    if name := _STOCK.get((gain, mode, distribution)):
+        return f"nnx.initializers.{name}{{axes}})".replace("({axes}", "({first_axes}")
+    return f'nnx.initializers.variance_scaling({gain}, "{mode}", "{distribution}"{{axes}})'
+
+
+def _squared_gain(call: Call) -> str | None:
+    """The gain of a nonlinearity that is named, squared; None where it isn't known."""
+    kind = call["nonlinearity"].literal
+    if kind != "leaky_relu":
+        return _GAINS[kind][1] if isinstance(kind, str) and kind in _GAINS else None
+    match call["a"]:
+        case a if a.literal == 0:
+            return "2.0"
+        case a if isinstance(a.node, ast.Call) and ast.unparse(a.node) == "math.sqrt(5)":
+            return "1 / 3"
+    return None
+
+
+def _kaiming(distribution: str) -> Emit:
+    def fill(call: Call) -> Piece | Refusal:
+        gain, mode = _squared_gain(call), call["mode"].literal
+        if gain is None or not isinstance(mode, str) or mode not in ("fan_in", "fan_out"):
+            helper = f"kaiming_{distribution}(a={{a?}}, mode={{mode?}}, nonlinearity={{nonlinearity?}}{{axes}})"
+            return assign(call, helper, fans=True)
+        return assign(call, _scaling(gain, mode, distribution), fans=True)
+
+    return fill
+
+
+for distribution in ("uniform", "normal"):
+    rule(
+        f"{INIT}.kaiming_{distribution}_(tensor, a=0, mode='fan_in', nonlinearity='leaky_relu', generator=None)",
+        jax=f'param[...] = nnx.initializers.variance_scaling(gain**2, mode, "{distribution}")'
+        "(rngs.params(), param.shape, param.dtype)",
+        random=True,
+        result="same",
+    )(_kaiming(distribution))
+
+
+def _square(gain: Argument) -> str:
+    """The square of a gain: 1.0 of 1, and ``x`` of ``math.sqrt(x)``."""
+    if gain.literal == 1:
+        return "1.0"
+    root = ast.parse(gain.text, mode="eval").body
+    match root:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr="sqrt"), args=[ast.Constant() as of]):
+            return ast.unparse(of)
+    return next((square for name, square in _GAINS.values() if name == gain.text), "{gain} ** 2")
 
 
 def _xavier(distribution: str) -> Emit:
     def fill(call: Call) -> Piece | Refusal:
-        gain = "1.0" if not call.given("gain") else "{gain} ** 2"
-        return assign(
-            call, f'nnx.initializers.variance_scaling({gain}, "fan_avg", "{distribution}"{{axes}})', fans=True
-        )
+        return assign(call, _scaling(_square(call["gain"]), "fan_avg", distribution), fans=True)
 
     return fill
 
@@ -131,9 +201,16 @@ def orthogonal(call: Call) -> Piece | Refusal:
     return assign(call, "nnx.initializers.orthogonal({gain}" + column + ")")
 
 
-rule(f"{INIT}.calculate_gain(nonlinearity, param=None)", jax="calculate_gain(nonlinearity)", result="float")(
-    lambda call: call.emit("calculate_gain({nonlinearity}, {param?})")
-)
+@rule(f"{INIT}.calculate_gain(nonlinearity, param=None)", jax="calculate_gain(nonlinearity)", result="float")
+def calculate_gain(call: Call) -> Piece:
+    kind = call["nonlinearity"].literal
+    if isinstance(kind, str) and kind in _GAINS:
+        return call.emit(_GAINS[kind][0])
+    return call.emit(
+        "calculate_gain({nonlinearity}, {param})" if call.given("param") else "calculate_gain({nonlinearity})"
+    )
+
+
 refuse(f"{INIT}.sparse_", "There is no rule for sparse_ yet: assign to the parameter's [...] explicitly.")
 
 

@@ -91,10 +91,8 @@ instead(
 # Initial values -------------------------------------------------------------------------------------------------
 
 instead("Flax's own default for kernels is lecun_normal.", "uniform_fan_in")
-instead("nnx.initializers.uniform draws from [0, scale).", "uniform_between")
 instead("Flax's own default for a bias is zeros.", "uniform_bias")
 instead("Flax's own defaults are lecun_normal and zeros.", "uniform_init", "linear", "conv", "transposed_conv")
-instead("nnx.initializers.normal has mean 0.", "normal_around")
 instead("nnx.initializers.truncated_normal counts its bounds in standard deviations.", "trunc_normal")
 instead("nnx.initializers.kaiming_uniform always has the gain of ReLU, and fan_in.", "kaiming_uniform")
 instead("nnx.initializers.kaiming_normal truncates, and always has the gain of ReLU, and fan_in.", "kaiming_normal")

@@ -46,8 +46,8 @@ def scaled_dot_product_attention(
     """
     if enable_gqa:
         key, value = (jnp.repeat(x, query.shape[-3] // x.shape[-3], axis=-3) for x in (key, value))
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query * scale) @ jnp.swapaxes(key, -1, -2)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query * factor) @ jnp.swapaxes(key, -1, -2)
     scores = scores.astype(jnp.promote_types(scores.dtype, jnp.float32))  # of 16-bit floats too
     if is_causal:
         scores = jnp.where(jnp.tri(scores.shape[-2], scores.shape[-1], dtype=bool), scores, -jnp.inf)

@@ -84,8 +84,10 @@ class Embedding(nnx.Embed):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, rngs: nnx.Rngs):
         super().__init__(num_embeddings, embedding_dim, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)
-        self.embedding_dim, self.padding_idx = embedding_dim, None
-        if padding_idx is not None:
+        self.embedding_dim = embedding_dim
+        if padding_idx is None:
+            self.padding_idx = None
+        else:
             self.padding_idx = padding_idx % num_embeddings
             self.embedding[...] = self.embedding[...].at[self.padding_idx].set(0)
 
@@ -96,7 +98,11 @@ class Embedding(nnx.Embed):
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         """Looks up `ids`, of any shape: (*ids.shape, embedding_dim)."""
-        return embedding(ids, self.embedding[...], self.padding_idx)
+        found = jnp.take(self.embedding[...], ids, axis=0)
+        if self.padding_idx is None:
+            return found
+        is_padding = (ids == self.padding_idx)[..., None]
+        return jnp.where(is_padding, lax.stop_gradient(found), found)
 
 
 class EmbeddingBag(nnx.Module):

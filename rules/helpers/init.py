@@ -7,7 +7,7 @@ table, `(rows, features)`, need `in_axis=1, out_axis=0`. Exact in JAX as they ar
 - `xavier_uniform_(w, gain)`: `variance_scaling(gain**2, "fan_avg", "uniform")`
 - `xavier_normal_(w, gain)`: `variance_scaling(gain**2, "fan_avg", "normal")` (JAX's own `xavier_normal` is truncated)
 - `orthogonal_(w, gain)`: `orthogonal(gain)` for Flax's layout, `orthogonal(gain, column_axis=0)` for PyTorch's
-- `constant_`, `ones_`, `zeros_`: `constant`, `ones`, `zeros`; `normal_` with mean 0: `normal(std)`
+- `constant_`, `ones_`, `zeros_`: `constant`, `ones`, `zeros`; `normal_`: `mean + std * rngs.params.normal(shape)`
 """
 
 import math
@@ -20,11 +20,6 @@ from flax import nnx
 uniform_fan_in = nnx.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
 
 
-def uniform_between(low: float, high: float) -> nnx.Initializer:
-    """An initializer uniform in [low, high), as `torch.nn.init.uniform_`."""
-    return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, low, high)
-
-
 def uniform_bias(fan_in: int) -> nnx.Initializer:
     """PyTorch's default initializer of a bias: uniform in +-1/sqrt(fan_in), the fan_in of the kernel beside it."""
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
@@ -32,20 +27,8 @@ def uniform_bias(fan_in: int) -> nnx.Initializer:
 
 def uniform_init(fan_in: int) -> dict:
     """PyTorch's initial values of a linear layer or a convolution: kernel and bias uniform in +-1/sqrt(fan_in)."""
-
-    def init(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
-        return jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
-
-    return {"kernel_init": init, "bias_init": init}
-
-
-def normal_around(mean: float, std: float) -> nnx.Initializer:
-    """An initializer from a normal distribution with a mean, as `torch.nn.init.normal_`."""
-
-    def init(key: jax.Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike = jnp.float32) -> jax.Array:
-        return mean + std * jax.random.normal(key, shape, dtype)
-
-    return init
+    names, k = ["kernel_init", "bias_init"], (fan_in or 1) ** -0.5
+    return dict.fromkeys(names, lambda *a: jax.random.uniform(*a, minval=-k, maxval=k))
 
 
 def trunc_normal(mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> nnx.Initializer:

@@ -75,9 +75,10 @@ def binary_cross_entropy(
 
     @jax.custom_jvp
     def elementwise(p: jax.Array, t: jax.Array) -> jax.Array:
-        return (t - 1) * jnp.maximum(jnp.log1p(-p), -100) - t * jnp.maximum(jnp.log(p), -100)
+        log_p, log_not = jnp.maximum(jnp.log(p), -100), jnp.maximum(jnp.log1p(-p), -100)
+        return (t - 1) * log_not - t * log_p
 
-    smallest = 9.999999960041972e-13  # PyTorch has 1e-12 as a float32
+    smallest = 9.99999996e-13  # PyTorch has 1e-12 as a float32
     elementwise.defjvps(
         lambda dp, _, p, t: dp * (p - t) / jnp.maximum((1 - p) * p, smallest),
         lambda dt, _, p, t: dt * (jnp.log1p(-p) - jnp.log(p)),

@@ -30,13 +30,10 @@ class BatchNorm(nnx.BatchNorm):
         """Normalizes `x` and, in training, updates `mean` and `var`."""
         if self.use_running_average or x.size == 0:
             return super().__call__(x, use_running_average=True)
-        count = x.size // self.num_features
-        if count == 1:
-            raise ValueError(f"Expected more than 1 value per channel, got {x.shape}")
-        kept = self.momentum * self.var[...]
+        old = self.momentum * self.var[...]
         y = super().__call__(x)
-        # What was added to `kept` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
-        self.var[...] += (self.var[...] - kept) / (count - 1)
+        # n / (n - 1) of what was added to `old` makes it unbiased. One value per channel raises, as in PyTorch.
+        self.var[...] += (self.var[...] - old) * (1 / (x.size // self.num_features - 1))
         return y
 
 
@@ -116,19 +113,20 @@ class LayerNorm(nnx.LayerNorm):
         rngs: nnx.Rngs,
     ):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        axes = tuple(range(-len(shape), 0))
+        axes = dict.fromkeys(("reduction_axes", "feature_axes"), tuple(range(-len(shape), 0)))
         super().__init__(
             math.prod(shape),
             epsilon=eps,
             use_scale=elementwise_affine,
             use_bias=elementwise_affine and bias,
-            scale_init=lambda key, _, dtype: jnp.ones(shape, dtype),
-            bias_init=lambda key, _, dtype: jnp.zeros(shape, dtype),
-            reduction_axes=axes,
-            feature_axes=axes,
             use_fast_variance=False,
+            **axes,
             rngs=rngs,
         )
+        if elementwise_affine:
+            self.scale = nnx.Param(jnp.ones(shape, self.param_dtype))
+        if elementwise_affine and bias:
+            self.bias = nnx.Param(jnp.zeros(shape, self.param_dtype))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
 
     weight = property(lambda self: self.scale)

@@ -57,7 +57,7 @@ class RecurrentBase(nnx.Module):
                 if proj_size:
                     setattr(self, f"weight_hr_{name}", uniform(proj_size, hidden_size))
 
-    def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         """The next state of a cell, from the projected input and the projected hidden state."""
         raise NotImplementedError
 
@@ -76,12 +76,11 @@ class RecurrentBase(nnx.Module):
         batch_first = self.batch_first and lengths is None and x.ndim == 3
         if batch_first:
             x = jnp.swapaxes(x, 0, 1)
+        state = (hx,) if self._state_arrays == 1 else hx
         if hx is None:
             layers = self.num_layers * (2 if self.bidirectional else 1)
-            hx = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
-            if self._state_arrays == 2:
-                hx = (hx, jnp.zeros((*hx.shape[:-1], self.hidden_size), x.dtype))
-        state = (hx,) if self._state_arrays == 1 else hx
+            h = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
+            state = (h,) if self._state_arrays == 1 else (h, jnp.zeros((*h.shape[:-1], self.hidden_size), x.dtype))
         valid = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[:, None]
         finals = []
         for layer in range(self.num_layers):
@@ -114,7 +113,7 @@ class RecurrentBase(nnx.Module):
             hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T
             if self.bias:
                 hidden += getattr(self, f"bias_hh_{name}")[...]
-            new = self.update(inputs, hidden, state)
+            new = self.next_state(inputs, hidden, state)
             if self.proj_size:
                 new = (new[0] @ getattr(self, f"weight_hr_{name}")[...].T, *new[1:])
             if is_valid is not None:
@@ -131,7 +130,7 @@ class LSTM(RecurrentBase):
     _gates = 4
     _state_arrays = 2
 
-    def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         return lstm_update(inputs, hidden, state[1])
 
 
@@ -155,7 +154,7 @@ class GRU(RecurrentBase):
     ):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, rngs=rngs)
 
-    def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         return (gru_update(inputs, hidden, state[0]),)
 
 
@@ -181,5 +180,5 @@ class RNN(RecurrentBase):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, rngs=rngs)
         self.nonlinearity = nonlinearity
 
-    def update(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         return (rnn_update(inputs, hidden, self.nonlinearity),)

@@ -39,13 +39,6 @@ CASES: dict[str, tuple[Callable[[torch.Tensor], Any], Any, Any]] = {
         lambda w: torch.nn.init.xavier_normal_(w, 1.5),
         scaling(1.5**2, "fan_avg", "normal"), scaling(1.5**2, "fan_avg", "normal", in_axis=1, out_axis=0),
     ),
-    "uniform": (
-        lambda w: torch.nn.init.uniform_(w, -0.1, 0.4),
-        init.uniform_between(-0.1, 0.4), init.uniform_between(-0.1, 0.4),
-    ),
-    "normal": (
-        lambda w: torch.nn.init.normal_(w, 0.5, 0.1), init.normal_around(0.5, 0.1), init.normal_around(0.5, 0.1),
-    ),
     "truncated normal, bounds far out": (
         lambda w: torch.nn.init.trunc_normal_(w, std=0.02), init.trunc_normal(std=0.02), init.trunc_normal(std=0.02),
     ),

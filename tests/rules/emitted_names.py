@@ -75,7 +75,7 @@ def resolve(node: ast.expr) -> Any:
             return getattr(UPDATES, node.attr)
         case ast.Attribute():
             owner = resolve(node.value)
-            if owner is nnx.Rngs:
+            if owner is nnx.Rngs or owner is _stream:
                 return _drawn(node.attr)
             if owner is not None:
                 return getattr(owner, node.attr)
@@ -85,7 +85,7 @@ def resolve(node: ast.expr) -> Any:
 
 
 def _drawn(name: str) -> Any:
-    """``rngs.normal`` is jax.random.normal without its key; any other name is a stream."""
+    """``rngs.normal`` and ``rngs.params.normal`` are jax.random.normal without its key; any other name is a stream."""
     return functools.partial(getattr(jax.random, name), None) if hasattr(nnx.RngStream, name) else _stream
 
 

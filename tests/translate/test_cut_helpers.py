@@ -266,6 +266,9 @@ def test_lines_are_joined_without_a_change_of_meaning() -> None:
         assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(helper.text)), helper.name
     assert joined("x = (\n    1,\n)\n") == "x = (1,)\n"
     assert joined("x = f(\n    1,\n)\n") == "x = f(1)\n"
+    long = ", ".join(["a" * 30] * 3)
+    exploded = "".join(f"    {'a' * 30},\n" for _ in range(3))
+    assert joined(f"x = f{'f' * 30}(\n{exploded})\n") == f"x = f{'f' * 30}(\n    {long}\n)\n"
     assert joined("x = f(\n    1,  # one\n)\n") == "x = f(\n    1,  # one\n)\n"
 
 

@@ -197,7 +197,7 @@ def test_what_a_library_may_write_into_is_told(name: str, call: str, gaps: int) 
 @pytest.mark.parametrize("package", ["timm.layers", "timm.models.layers", "timm.layers.weight_init"])
 def test_the_one_of_timm_is_pytorchs(package: str) -> None:
     code = run(LIBRARY.replace("some.library", package).format("trunc_normal_", "trunc_normal_(self.w, std=0.02)")).code
-    assert "self.w[...] = trunc_normal(std=0.02)(rngs.params(), self.w.shape, self.w.dtype)" in code
+    assert "self.w[...] = 0.02 * rngs.params.truncated_normal(" in code
     assert "timm" not in code
 
 

@@ -40,7 +40,7 @@ def one_line(code: str) -> str:
         (
             ["for p in self.parameters():", "    if p.dim() > 1:", "        nn.init.xavier_uniform_(p)"],
             "for _, p in nnx.to_flat_state(nnx.state(self, nnx.Param)):\n            if p.ndim > 1:\n"
-            '                p[...] = nnx.initializers.variance_scaling(1.0, "fan_avg", "uniform")',
+            "                p[...] = nnx.initializers.xavier_uniform()(",
         ),
         (
             ["for weight in self.parameters():", "    weight.data.uniform_(-0.1, 0.1)"],

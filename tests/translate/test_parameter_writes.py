@@ -85,7 +85,7 @@ KINDS = "if isinstance(m, (nn.Conv2d, nn.Bilinear, nn.Linear)):"
     ("test", "statement", "expected"),
     [
         (KINDS, "nn.init.zeros_(m.weight)", "weight[...] = jnp.zeros_like(weight[...])"),
-        (KINDS, "nn.init.uniform_(m.weight.data)", "weight[...] = uniform_between(0.0, 1.0)("),
+        (KINDS, "nn.init.uniform_(m.weight.data)", "weight[...] = rngs.params.uniform(weight.shape, weight.dtype)"),
         (KINDS, "m.weight.data.fill_(1.0)", "weight[...] = 1.0"),
         (KINDS, "m.weight.data.normal_()", "weight[...] = rngs.normal(weight.shape, weight.dtype)"),
     ],
@@ -103,7 +103,10 @@ def test_a_weight_of_two_kinds_of_layers_is_picked_first(test: str, statement: s
 )
 def test_convolutions_of_both_kinds_have_a_kernel(test: str) -> None:
     translation = translate(INIT.format(test=test, statement="nn.init.kaiming_normal_(m.weight)"), Options())
-    assert not translation.gaps and "m.kernel[...] = kaiming_normal()(" in translation.code
+    assert (
+        not translation.gaps
+        and 'm.kernel[...] = nnx.initializers.variance_scaling(2.0, "fan_in", "normal")(' in translation.code
+    )
 
 
 @pytest.mark.parametrize("test", ['if "BatchNorm" in type(m).__name__:', "if isinstance(m, nn.BatchNorm2d):"])

@@ -6,16 +6,17 @@ A class is only cut if all of its uses are known, those of its bases and of the 
 from __future__ import annotations
 
 import ast
-import collections.abc
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 
 from t2j_lsp.symbols import nearest
 
 from .arguments import decided, drop_arguments
+from .called import CALL, method_calls, moved_in, object_calls, without_unpassed
 from .constants import folded, is_literal, literal
 from .definitions import definition, nodes
+from .family import Family
+from .given import given, is_given, never_none
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
 from .variables import assigned, is_pure, without_assignment
@@ -39,60 +40,7 @@ _MIXINS = {"__setitem__": ("update", "setdefault", "reverse"), "__delitem__": ("
 """The inherited methods of `nnx.Dict` and `nnx.List` that set and delete items, as mutable collections do."""
 INHERITED = frozenset(name for names in _MIXINS.values() for name in names)
 
-_PROTOCOLS = frozenset(collections.abc.__all__)
-"""Bases that ask for methods which nobody may name: a dict that has no ``__iter__`` can't be made."""
-
 LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
-
-
-@dataclass
-class Family:
-    """A class with those it derives from and those that derive from it, as far as they are helpers."""
-
-    finder: UseFinder
-    nodes: dict[str, ast.ClassDef]
-    above: dict[str, list[str]] = field(default_factory=dict)
-    """For each class, its helper bases, nearest first."""
-
-    def __post_init__(self) -> None:
-        for name in self.nodes:
-            self.above[name] = list(self._ancestors(name))
-
-    def _ancestors(self, name: str) -> Iterator[str]:
-        for base in self.nodes[name].bases:
-            if isinstance(base, ast.Name) and base.id in self.nodes:
-                yield base.id
-                yield from self._ancestors(base.id)
-
-    def below(self, name: str) -> list[str]:
-        return [other for other, bases in self.above.items() if name in bases]
-
-    def kin(self, name: str) -> list[str]:
-        """The class, its bases, and all that derive from any of them."""
-        roots = [name, *self.above[name]]
-        return list(dict.fromkeys([*roots, *(one for root in roots for one in self.below(root))]))
-
-    def is_plain(self, name: str) -> bool:
-        """Whether a class and its kin have no bases but helpers and ``nnx.Module``."""
-        bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
-        return all(isinstance(b, ast.Name) and b.id in self.nodes or ast.unparse(b) == "nnx.Module" for b in bases)
-
-    def has_protocol(self, name: str) -> bool:
-        """Whether a class or its kin is one of ``collections.abc``, whose methods have to be there."""
-        bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
-        return any(ast.unparse(base).partition("[")[0] in _PROTOCOLS for base in bases)
-
-    def is_known(self, name: str) -> bool:
-        """Whether every use of a class and its kin is."""
-        uses = [self.finder.uses[one] for one in self.kin(name)]
-        return all(one.known and None not in one.subclassed for one in uses)
-
-    def has(self, name: str, method: str) -> bool:
-        return any(isinstance(s, ast.FunctionDef) and s.name == method for s in self.nodes[name].body)
-
-    def constructor(self, name: str) -> str | None:
-        """The class whose constructor makes one, if it is a helper."""
-        return next((one for one in (name, *self.above[name]) if self.has(one, NEW)), None)
 
 
 def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
@@ -113,6 +61,8 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
         elif family.is_known(name):
             _fold_attributes(texts, name, family, user)
             _fold_methods(texts, name, family, user)
+            _drop_unpassed(texts, name, family, user)
+            _move_in(texts, name, family, user)
             if restated := _restated(nodes[name], family):
                 texts[name] = without_methods(texts[name], frozenset(restated))
             _drop_unread(texts, name, family, user, every=user.is_program or not family.is_plain(name))
@@ -138,6 +88,8 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
     bound = {parameter for one in made for parameter in family.finder.uses[one].bound}
     constants = decided(function, every, bound, shift=1)
     if not constants:
+        if every and (passed := given(function, every, bound, shift=1)):
+            texts[name] = never_none(texts[name], passed, NEW)
         return
     names = frozenset(known for known, _ in constants)
     texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names)
@@ -183,6 +135,33 @@ def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index)
             return  # the tree of the class is another one now
 
 
+def _move_in(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+    """Put what a method that is one expression returns where ``self`` calls it, once, if nothing else names it."""
+    if family.kin(name) != [name] or definition(texts[name]) is not family.nodes[name]:
+        return
+    for method in (s for s in family.nodes[name].body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
+        asked = method.name in user.words or method.name in FLAX_NAMES or method.name.startswith("__")
+        if not asked and len(family.finder.own.reads.get(("attribute", method.name), [])) == 1:
+            if (moved := moved_in(texts[name], method)) is not None:
+                texts[name] = moved
+                return
+
+
+def _drop_unpassed(texts: dict[str, str], name: str, family: Family, user: Index) -> None:
+    """Fold the parameters of methods that no call passes, in a program: other files may call a module otherwise."""
+    if not user.is_program or definition(texts[name]) is not family.nodes[name]:
+        return  # something was folded in this round
+    for method in (s for s in family.nodes[name].body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
+        calls = None
+        if method.name == CALL and family.kin(name) == [name]:
+            calls = object_calls(family.finder, name)
+        elif not method.name.startswith("_") and family.is_plain(name):
+            calls = method_calls(family.finder, method.name)
+        if calls and (changed := without_unpassed(texts[name], method, calls)) != texts[name]:
+            texts[name] = changed
+            return
+
+
 def _reading(name: str, family: Family, user: Index) -> Iterator[str]:
     """The methods of a Sequential that read it, if nothing in its own code does."""
     node, asked = family.nodes[name], user.asked_of_containers
@@ -224,6 +203,8 @@ def _fold_attributes(texts: dict[str, str], name: str, family: Family, user: Ind
     """Put literals for the attributes of ``self`` that are given one literal, once, wherever the class is made."""
     constants = tuple(_literal_attributes(name, family, user))
     if not constants:
+        if family.kin(name) == [name] and (held := frozenset(_given_attributes(name, family, user))):
+            texts[name] = never_none(texts[name], held)
         return
     for one in (name, *family.below(name)):
         texts[one] = folded(texts[one], constants)
@@ -242,6 +223,17 @@ def _literal_attributes(name: str, family: Family, user: Index) -> Iterator[tupl
             continue
         if not any(all(part in attribute for part in parts) for parts in patterns):
             yield f"self.{attribute}", literal(value)
+
+
+def _given_attributes(name: str, family: Family, user: Index) -> Iterator[str]:
+    """The attributes of ``self`` that are never None."""
+    stores = list(_stores(family.nodes[name]))
+    if any(True for _ in _computed(family.nodes[name])):
+        return
+    for attribute in {known for known, _, _ in stores} - user.stored - user.keywords - MODES:
+        own = [(value, sure) for known, value, sure in stores if known == attribute]
+        if all(is_given(value) for value, _ in own) and any(sure for _, sure in own):
+            yield f"self.{attribute}"
 
 
 @cache

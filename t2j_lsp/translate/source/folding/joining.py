@@ -31,12 +31,14 @@ def joined(text: str) -> str:
 
 
 def _line(tokens: list[tokenize.TokenInfo], text: str) -> list[str]:
-    """A statement on one line if it fits, else as it stands."""
+    """A statement on one line if it fits, else what is in its bracket on one, else as it stands."""
     if all(token.type != tokenize.NL for token in tokens) or any(token.type == tokenize.COMMENT for token in tokens):
         return [text]
     line = text[: len(text) - len(text.lstrip(" "))]
+    indent = line
     broken = False
     before: tokenize.TokenInfo | None = None
+    depth, inside = 0, list[tuple[int, int]]()
     for index, token in enumerate(tokens):
         if token.type == tokenize.NL:
             broken = True
@@ -53,9 +55,22 @@ def _line(tokens: list[tokenize.TokenInfo], text: str) -> list[str]:
                 line += " " * gap
             elif before.string not in ("(", "[", "{") and token.string not in (")", "]", "}"):
                 line += " "
+        if token.string in (")", "]", "}"):
+            depth -= 1
+            if depth == 0 and broken and inside:
+                inside[-1] = (inside[-1][0], len(line))
         line += token.string
+        if token.string in ("(", "[", "{"):
+            if depth == 0 and wrapped:
+                inside.append((len(line), 0))
+            depth += 1
         before, broken = token, False
-    return [f"{line}\n"] if len(line) <= WIDTH else [text]
+    if len(line) <= WIDTH:
+        return [f"{line}\n"]
+    match inside:
+        case [(start, end)] if end and max(len(indent) + 4 + end - start, start, len(line) - end) <= WIDTH:
+            return [f"{line[:start]}\n", f"{indent}    {line[start:end]}\n", f"{indent}{line[end:]}\n"]
+    return [text]
 
 
 def _needed(tokens: list[tokenize.TokenInfo], comma: int) -> bool:

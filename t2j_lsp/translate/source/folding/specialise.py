@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
 from .arguments import assigned_names, decided, drop_arguments
+from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, members
 from .evaluation import evaluated, pure_functions
+from .given import given, is_given, never_none
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
+from .merging import merged
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
@@ -51,6 +54,7 @@ def specialised(
     written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
     index = Index({None: user})
     index.asked_of_containers = asked
+    index.elsewhere = elsewhere
     if index.is_program:
         index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
@@ -106,7 +110,9 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
             frozenset(uses.subclassed),
             frozenset(uses.reads),
             frozenset(
-                (len(c.node.args), frozenset(k.arg for k in c.node.keywords)) for c in uses.calls if c.home is None
+                (tuple(map(is_given, c.node.args)), frozenset((k.arg, is_given(k.value)) for k in c.node.keywords))
+                for c in uses.calls
+                if c.home is None
             ),
         )
         for uses in finder.uses.values()
@@ -114,7 +120,8 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
     own = {name for text in texts.values() for name in members(text)} | INHERITED
     return (
         asked,
-        *(frozenset(own & names) for names in (user.words, user.stored, user.keywords, user.strings)),
+        asked_of_objects(finder, {name: definition(text) for name, text in texts.items()}),
+        *(frozenset(own & names) for names in (user.words, user.stored, user.keywords, user.strings, user.elsewhere)),
         user.items,
         user.is_program,
         _containers(user),
@@ -158,7 +165,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     fold_classes(texts, finder, user.index)
     pure = pure_functions(texts)
     texts = {name: folded(unrolled(evaluated(text, pure)), ()) for name, text in texts.items()}
-    texts = {name: without_idle_variables(text) for name, text in texts.items()}
+    texts = {name: merged(without_idle_variables(text)) for name, text in texts.items()}
     finder = user.uses_of(texts)
     for name, uses in finder.uses.items():
         _move_in(texts, name, uses)
@@ -170,8 +177,12 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
 
 def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses: HelperUses) -> None:
     constants = decided(node, uses.calls, uses.bound) if uses.known else ()
-    if not constants or any(isinstance(d, ast.Call) for d in node.decorator_list):
+    if any(isinstance(d, ast.Call) for d in node.decorator_list):
         return  # a decorator with arguments may count or name the parameters
+    if not constants:
+        if uses.known and (passed := given(node, uses.calls, uses.bound)):
+            texts[name] = never_none(texts[name], passed, name)
+        return
     names = frozenset(known for known, _ in constants)
     texts[name] = without_parameters(folded(texts[name], constants), name, names)
     drop_arguments(texts, name, node, names, uses.calls)

@@ -94,6 +94,8 @@ class Index:
         """Names of keywords that set attributes of modules."""
         self.is_program = any(isinstance(tree, ast.Module) and runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
+        self.elsewhere: frozenset[str] = frozenset()
+        """Names by which other files may ask what this one hands them."""
         self.asked_of_containers: frozenset[str] | None = None
         """The methods that the code may call of a Sequential, if that is known."""
         self._bound: dict[ast.AST, set[str]] = {}
@@ -310,9 +312,12 @@ class UseFinder:
 
 
 def runs(tree: ast.Module) -> bool:
-    """Whether a module has a loop, a call or a test of ``__name__`` at its top level."""
+    """Whether a module has a loop, a call or a test of ``__name__`` at its top level, or makes an optimizer there."""
     return any(
         isinstance(s, ast.For | ast.While | ast.With)
+        or isinstance(s, ast.Assign)
+        and isinstance(s.value, ast.Call)
+        and ast.unparse(s.value.func) == "nnx.Optimizer"
         or isinstance(s, ast.Expr)
         and isinstance(s.value, ast.Call)
         or isinstance(s, ast.If)

@@ -1,0 +1,123 @@
+"""Parameters of methods that no call passes: of ``__call__``, where every call of an object of the class is seen.
+
+An object is followed by the name or the attribute that it is assigned to. Where it goes anywhere else (into a list, to
+a function), nothing is known of its calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Hashable, Iterable, Mapping
+
+from .arguments import decided
+from .constants import folded
+from .inlining import expression_of, inlined
+from .signatures import without_methods, without_parameters
+from .uses import HelperCall, UseFinder
+
+CALL = "__call__"
+_MOVED = "_moved"
+Shapes = frozenset[tuple[int, frozenset[str | None]]]
+"""Calls, as how many arguments they pass by place, and which by name."""
+
+
+def object_calls(finder: UseFinder, name: str) -> list[HelperCall] | None:
+    """Every call of an object of a class; None where an object goes where it can't be followed."""
+    uses = finder.uses[name]
+    if not uses.known or uses.bound or uses.subclassed or uses.checked:
+        return None
+    calls: list[HelperCall] = []
+    for made in uses.calls:
+        parent = finder.parents.get(made.node)
+        if not isinstance(parent, ast.Assign) or made.home is not None:
+            return None
+        for target in parent.targets:
+            found = _calls_of(finder, target)
+            if found is None:
+                return None
+            calls += found
+    return calls
+
+
+def _calls_of(finder: UseFinder, target: ast.expr) -> list[HelperCall] | None:
+    """The calls of what a name or an attribute stands for, if it is only called and asked for its attributes."""
+    match target:
+        case ast.Name(id=name):
+            place = ("name", name)
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            place = ("attribute", name)
+        case _:
+            return None
+    if any(name in index.strings | index.elsewhere for index in finder.indexes):
+        return None
+    calls: list[HelperCall] = []
+    for node in (n for index in finder.indexes for n in index.reads.get(place, ())):
+        match finder.parents.get(node):
+            case ast.Call(func=func) as call if func is node:
+                calls.append(HelperCall(call, finder.homes[node]))
+            case ast.Attribute(attr=asked) if asked != CALL:
+                pass
+            case _:
+                return None
+    return calls if all(call.is_plain for call in calls) else None
+
+
+def method_calls(finder: UseFinder, method: str) -> list[HelperCall] | None:
+    """Every call of a method of that name, of whatever object; None where it is read otherwise."""
+    if any(method in index.strings for index in finder.indexes):
+        return None
+    calls: list[HelperCall] = []
+    for node in (n for index in finder.indexes for n in index.reads.get(("attribute", method), ())):
+        match finder.parents.get(node):
+            case ast.Call(func=func) as call if func is node:
+                calls.append(HelperCall(call, finder.homes[node]))
+            case _:
+                return None
+    return calls if all(call.is_plain for call in calls) else None
+
+
+def without_unpassed(text: str, function: ast.FunctionDef, calls: Iterable[HelperCall]) -> str:
+    """A class without the parameters of a method that have a literal for a default, and that none of its calls pass."""
+    known = list(calls)
+    plain = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][1:]
+    constants = tuple(
+        (name, value)
+        for name, value in decided(function, known, (), shift=1)
+        if all(c.argument(plain.index(name) if name in plain else None, name) is None for c in known)
+    )
+    if not constants:
+        return text
+    names = frozenset(name for name, _ in constants)
+    return without_parameters(folded(text, constants, function.name), function.name, names)
+
+
+def moved_in(text: str, method: ast.FunctionDef) -> str | None:
+    """A class in which the expression that a method returns stands where ``self`` calls it; None if it can't."""
+    named = f"self.{method.name}("
+    expression = ast.get_source_segment(text, method)
+    if expression is None or text.count(named) != 1:
+        return None
+    function = textwrap.dedent(f"    {expression}\n").replace(f"def {method.name}(", f"def {_MOVED}(", 1)
+    if expression_of(function) is None:
+        return None
+    without = without_methods(text, frozenset((method.name,)))
+    return inlined(without.replace(named, f"{_MOVED}(self, "), function)
+
+
+def asked_of_objects(finder: UseFinder, texts: Mapping[str, ast.stmt]) -> Hashable:
+    """What the user's code says of the calls of objects and methods of the helpers."""
+    return tuple(
+        (
+            _shapes(object_calls(finder, name)),
+            tuple(_shapes(method_calls(finder, s.name)) for s in node.body if isinstance(s, ast.FunctionDef)),
+        )
+        for name, node in texts.items()
+        if isinstance(node, ast.ClassDef)
+    )
+
+
+def _shapes(calls: list[HelperCall] | None) -> Shapes | None:
+    if calls is None:
+        return None
+    return frozenset((len(c.node.args), frozenset(k.arg for k in c.node.keywords)) for c in calls)

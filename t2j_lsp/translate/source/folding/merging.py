@@ -1,0 +1,140 @@
+"""Neighbouring statements of a helper that are one: a value and the ``return`` that is all that reads it.
+
+    xs = x @ w.T            finals = []              loss = f(x, y)
+    xs += b                 finals.append(final)     return jnp.mean(loss)
+
+become ``xs = x @ w.T + b``, ``finals = [final]`` and ``return jnp.mean(f(x, y))``, where these fit into a line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from t2j_lsp.symbols import Comprehension, FunctionNode
+
+from .definitions import definition
+from .variables import is_pure
+
+WIDTH = 88
+"""What fits into a line of any file."""
+_OPERATORS = ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp | ast.Tuple | ast.Starred
+
+
+@cache
+def merged(text: str) -> str:
+    """A definition with such statements put together."""
+    for _ in range(len(text)):
+        changed = _once(text)
+        if changed is None:
+            break
+        text = changed
+    return text
+
+
+def _once(text: str) -> str | None:
+    lines = text.splitlines(keepends=True)
+    for function in (n for n in ast.walk(definition(text)) if isinstance(n, ast.FunctionDef)):
+        for one, two in _neighbours(function):
+            if any(s.lineno != s.end_lineno or "#" in lines[s.lineno - 1] for s in (one, two)):
+                continue
+            made = _one_statement(one, two, function, text)
+            if made is not None and one.col_offset + len(made) <= WIDTH:
+                new = f"{' ' * one.col_offset}{made}\n"
+                return "".join([*lines[: one.lineno - 1], new, *lines[two.lineno :]])
+        for empty, filled, made in _filled(function, text):
+            before = lines[empty.lineno : filled.lineno - 1]
+            new = f"{' ' * filled.col_offset}{made}\n"
+            return "".join([*lines[: empty.lineno - 1], *before, new, *lines[filled.lineno :]])
+    return None
+
+
+def _filled(function: ast.FunctionDef, text: str) -> Iterator[tuple[ast.stmt, ast.stmt, str]]:
+    """An empty list, the statement that appends to it before anything else has to do with it, and both as one."""
+    for body in (
+        b for n in ast.walk(function) for k in ("body", "orelse") if isinstance(b := getattr(n, k, None), list)
+    ):
+        for index, one in enumerate(body):
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])):
+                    pass
+                case _:
+                    continue
+            later = (s for s in body[index + 1 :] if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s)))
+            match first := next(later, None):
+                case ast.Expr(value=ast.Call(func=ast.Attribute(ast.Name(id=of), "append"), args=[item])) if (
+                    of == name and not _reads(item, name) and first.lineno == first.end_lineno
+                ):
+                    yield one, first, f"{name} = [{_code(text, item)}]"
+
+
+def _neighbours(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    for node in ast.walk(function):
+        for block in ("body", "orelse"):
+            body = getattr(node, block, None)
+            if isinstance(body, list):
+                yield from ((a, b) for a, b in pairwise(body) if b.lineno == a.lineno + 1)
+
+
+def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text: str) -> str | None:
+    """Two statements as one."""
+    match one:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case _:
+            return None
+    match two:
+        case ast.Return(value=ast.expr() as returned):
+            return _returned(name, value, returned, function, text)
+        case ast.AugAssign(target=ast.Name(id=added), op=ast.Add(), value=more) if (
+            added == name and isinstance(value, ast.BinOp) and not _reads(more, name)
+        ):
+            return f"{name} = {_code(text, value)} + {_operand(text, more)}"
+    return None
+
+
+def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
+    """``return`` of an expression with a variable's value in the place of the variable, if nothing else reads it."""
+    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    here = _reads(returned, name)
+    if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in ast.walk(function) if isinstance(a, ast.arg)):
+        return None
+    around = _around(returned, here[0])
+    if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp) for n in around):
+        return None
+    before = (n for n in ast.walk(returned) if isinstance(n, ast.Call | ast.Subscript) and n not in around)
+    if not is_pure(value) and any(before):
+        return None  # what else the expression does, or reads, may depend on the value being there
+    alone = not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != here[0]
+    made = _code(text, value)
+    if isinstance(value, ast.Tuple | ast.Starred) or isinstance(value, _OPERATORS) and not alone:
+        made = f"({made})"
+    whole = _code(text, returned)
+    start = here[0].col_offset - returned.col_offset
+    return f"return {whole[:start]}{made}{whole[start + len(name) :]}"
+
+
+def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:
+    """The nodes of an expression around one of them, the nearest first."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    found: list[ast.AST] = []
+    node: ast.AST = inner
+    while node is not tree:
+        node = parents[node]
+        found.append(node)
+    return found
+
+
+def _reads(node: ast.expr, name: str) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name]
+
+
+def _code(text: str, node: ast.expr) -> str:
+    return ast.get_source_segment(text, node) or ""
+
+
+def _operand(text: str, node: ast.expr) -> str:
+    code = _code(text, node)
+    return f"({code})" if isinstance(node, _OPERATORS) else code

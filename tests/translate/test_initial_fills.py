@@ -1,0 +1,89 @@
+"""Parameters that `torch.nn.init` fills: a line without a helper, and torch's distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from t2j_lsp import convert
+
+SOURCE = """import math
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, std=0.3):
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(300, 200))
+        self.fc = nn.Linear(200, 300)
+        nn.init.{fill}
+"""
+FAR = "2 / std"
+FILLS = {
+    "normal_(self.w)": "rngs.params.normal({})",
+    "normal_(self.w, 0.0, 0.02)": "0.02 * rngs.params.normal({})",
+    "normal_(self.w, mean=1.0, std=std / 2)": "1.0 + std / 2 * rngs.params.normal({})",
+    "uniform_(self.w)": "rngs.params.uniform({})",
+    "uniform_(self.w, -std, 2 * std)": "rngs.params.uniform({}, minval=-std, maxval=2 * std)",
+    "trunc_normal_(self.w)": "rngs.params.truncated_normal(-2, 2, {})",
+    "trunc_normal_(self.w, std=0.02)": "0.02 * rngs.params.truncated_normal(-100, 100, {})",
+    "trunc_normal_(self.w, std=std)": f"std * rngs.params.truncated_normal(-{FAR}, {FAR}, {{}})",
+    "trunc_normal_(self.w, std=3.0)": "3.0 * rngs.params.truncated_normal(-2 / 3.0, 2 / 3.0, {})",
+    "trunc_normal_(self.w, std=std, b=0.4)": "trunc_normal(std=std, b=0.4)(rngs.params(), {})",
+    "xavier_uniform_(self.w)": "nnx.initializers.xavier_uniform(in_axis=1, out_axis=0)(rngs.params(), {})",
+    "xavier_uniform_(self.fc.weight)": "nnx.initializers.xavier_uniform()(rngs.params(), {})",
+    "xavier_normal_(self.fc.weight, nn.init.calculate_gain('relu'))": (
+        'nnx.initializers.variance_scaling(2.0, "fan_avg", "normal")(rngs.params(), {})'
+    ),
+    "xavier_normal_(self.fc.weight, nn.init.calculate_gain('tanh'))": (
+        'nnx.initializers.variance_scaling(25 / 9, "fan_avg", "normal")(rngs.params(), {})'
+    ),
+    "xavier_normal_(self.fc.weight, std)": (
+        'nnx.initializers.variance_scaling(std ** 2, "fan_avg", "normal")(rngs.params(), {})'
+    ),
+    "kaiming_uniform_(self.fc.weight)": "nnx.initializers.he_uniform()(rngs.params(), {})",
+    "kaiming_uniform_(self.w, a=math.sqrt(5))": (
+        'nnx.initializers.variance_scaling(1 / 3, "fan_in", "uniform", in_axis=1, out_axis=0)(rngs.params(), {})'
+    ),
+    "kaiming_normal_(self.fc.weight, mode='fan_out', nonlinearity='relu')": (
+        'nnx.initializers.variance_scaling(2.0, "fan_out", "normal")(rngs.params(), {})'
+    ),
+    "kaiming_normal_(self.fc.weight, nonlinearity='selu')": (
+        'nnx.initializers.variance_scaling(9 / 16, "fan_in", "normal")(rngs.params(), {})'
+    ),
+    "kaiming_normal_(self.fc.weight, a=0.5)": "kaiming_normal(a=0.5)(rngs.params(), {})",
+}
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_fill_is_the_line_that_is_wanted_and_has_the_distribution_of_torch(fill: str) -> None:
+    source = SOURCE.format(fill=fill)
+    translation = convert(source)
+    assert not translation.gaps
+    variable = "self.fc.kernel" if "self.fc" in fill else "self.w"
+    line = f"{variable}[...] = {FILLS[fill].format(f'{variable}.shape, {variable}.dtype')}"
+    assert "".join(line.split()) in "".join(translation.code.split())
+
+    theirs: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
+    exec(source, theirs)
+    exec(translation.code, ours)
+    torch.manual_seed(0)
+    there, here = theirs["Net"](), ours["Net"](rngs=nnx.Rngs(0))
+    want = (there.fc.weight if "self.fc" in fill else there.w).detach().numpy()
+    got = np.asarray(here.fc.kernel[...].T if "self.fc" in fill else here.w[...])
+    assert got.shape == want.shape and got.dtype == want.dtype
+    assert abs(got.mean() - want.mean()) < 5 * want.std() * (2 / want.size) ** 0.5
+    for quantile in (0.001, 0.05, 0.25, 0.75, 0.95, 0.999):
+        assert abs(np.quantile(got, quantile) - np.quantile(want, quantile)) < 0.15 * want.std()
+
+
+@pytest.mark.parametrize(("name", "gain"), [("relu", "math.sqrt(2.0)"), ("tanh", "5 / 3"), ("conv2d", "1.0")])
+def test_the_gain_of_a_named_nonlinearity_is_written_out(name: str, gain: str) -> None:
+    code = convert(f"from torch.nn import init\n\n\ndef f():\n    return init.calculate_gain('{name}')\n").code
+    assert f"    return {gain}\n" in code and "calculate_gain" not in code

@@ -366,3 +366,12 @@ def test_a_layer_with_two_names_counts_once(made: str, copy: str, wanted: Verdic
     torch = SHARED.format(base="nn.Module", rngs="", start="super().__init__()", call="forward", made=torch_made)
     jax = SHARED.format(base="nnx.Module", rngs=", *, rngs", start="pass", call="__call__", made=jax_made)
     assert check(torch, jax, "Shared").verdict is wanted
+
+
+@pytest.mark.parametrize(
+    ("jax", "kind"),
+    [("return t * 2 + x", "EQUIVALENT"), ("return t * 2", "DIFFERENT"), ("t = t * 2 + x", "DIFFERENT")],
+)
+def test_what_a_function_fills_is_what_it_gives_in_jax(jax: str, kind: str, check: Check) -> None:
+    source = "# t2j: t=f32[3], x=f32[3]\ndef f(t, x):\n    t.mul_(2)\n    t.add_(x)\n"
+    assert check(source, f"def f(t, x):\n    {jax}\n").verdict is VerdictKind[kind]

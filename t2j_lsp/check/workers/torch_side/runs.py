@@ -123,7 +123,10 @@ class Runs:
             self.model.train(mode == "train")
         with recording(self.seed + seed) as tape:
             before = {name: clone.grad_fn for name, clone in given.items()}
+            versions = _versions((args, kwargs))
             output = self.model(*args, **kwargs)
+        if output is None and not isinstance(self.model, nn.Module):
+            output = _filled(versions)
         self.tapes.setdefault(mode, tape.entries)
         self.refilled = {n for n, clone in given.items() if clone._version and clone.grad_fn is before[n]}
         return output, roots
@@ -298,6 +301,25 @@ class Runs:
             values |= {f"after {count} steps: parameter {n}": digest(to_array(p)) for n, p in named.items()}
             values |= self.buffers(f"after {count} steps: buffer")
         return values
+
+
+def _versions(values: Any) -> list[tuple[torch.Tensor, int]]:
+    """The tensors among arguments, and how often each was written to."""
+    found: list[tuple[torch.Tensor, int]] = []
+
+    def note(item: Any) -> Any:
+        if isinstance(item, torch.Tensor):
+            found.append((item, item._version))
+        return item
+
+    map_values(values, note)
+    return found
+
+
+def _filled(versions: list[tuple[torch.Tensor, int]]) -> torch.Tensor | None:
+    """What a function that returns nothing gives: the one tensor that it wrote into. In JAX it returns it."""
+    written = [tensor for tensor, version in versions if tensor._version != version]
+    return written[0] if len(written) == 1 else None
 
 
 def _same(left: list[Any], right: list[Any], slack: float = 0.0) -> bool:

@@ -120,6 +120,15 @@ trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
 trait(Trait.ELEMENTWISE_METHOD, "relu", "sigmoid", "tanh")
 
+# What PyTorch's modules keep under names of their own
+
+PRIVATE = """
+    _modules _parameters _buffers _non_persistent_buffers_set _forward_hooks _forward_pre_hooks _backward_hooks
+    _backward_pre_hooks _state_dict_hooks _state_dict_pre_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks
+"""
+trait(Trait.PRIVATE, *PRIVATE.split())
+trait(Trait.CHILDREN_BY_NAME, "_modules")
+
 # What has to do with the gradients that a backward pass leaves behind
 
 for name in ("grad", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"):

@@ -35,6 +35,8 @@ from .variables import RENAMED, Variables
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
+_PRIVATE, _CHILDREN = names_with(Trait.PRIVATE), names_with(Trait.CHILDREN_BY_NAME)
+
 
 class Attributes:
     """What attributes become."""
@@ -154,6 +156,8 @@ class Attributes:
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
+        if node.attr in _PRIVATE and not (isinstance(owner, Instance) and _assigns(owner, node.attr)):
+            return self._unsure(node, "Flax's modules keep no such dict: their parts are attributes")
         if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
             reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
             return self._unsure(node, reason)
@@ -169,6 +173,17 @@ class Attributes:
         if len(forms) > 1:
             return self._unsure(node, f".{node.attr} has another name in each of these layers")
         return self._under_flax_name(node.value, names, forms.pop())
+
+    def child_by_name(self, node: ast.Subscript) -> Piece | None:
+        """``self._modules[name]``, an attribute of that name."""
+        match node:
+            case ast.Subscript(value=ast.Attribute(value=owner, attr=name), ctx=ast.Load()) if name in _CHILDREN:
+                fact = self.ctx.fact(owner)
+                if isinstance(fact, Instance) and is_module(fact) and not _assigns(fact, name):
+                    return Piece(
+                        f"getattr({self.renderer.render(owner).text}, {self.renderer.render(node.slice).text})"
+                    )
+        return None
 
     def _under_flax_name(self, owner: ast.expr, names: frozenset[str], form: str) -> Piece:
         """A layer's attribute; a kernel in PyTorch's layout."""
@@ -219,6 +234,11 @@ class Attributes:
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
         return isinstance(node.value, ast.Attribute) or self.variables.is_initialised(node)
+
+
+def _assigns(owner: Instance, name: str) -> bool:
+    """Whether a class has an attribute of its own under a name."""
+    return any(name in info.attributes or name in info.methods for info in owner.cls.info.ancestry())
 
 
 def _is_own(owner: Instance) -> bool:

@@ -7,7 +7,16 @@ import ast
 from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
-from t2j_lsp.translate.rule.facts import Fact, Instance, Object, Qual, is_module, is_module_base, layer_names
+from t2j_lsp.translate.rule.facts import (
+    ClassInfo,
+    Fact,
+    Instance,
+    Object,
+    Qual,
+    is_module,
+    is_module_base,
+    layer_names,
+)
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
@@ -167,6 +176,8 @@ class ModuleMethods:
         info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return None
+        if (reason := _refused_of_base(info, func.attr)) is not None:
+            return self._refused(node, func.attr, reason)
         name = "__call__" if func.attr == "forward" and not info.has_own_call else func.attr
         if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
             forward = info.method("forward")
@@ -348,3 +359,11 @@ def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
 def _is_plain(owner: Fact) -> bool:
     """Whether it is a module of the file's own making, in which a child is an attribute."""
     return isinstance(owner, Instance) and owner.cls.info.layer_base is None
+
+
+def _refused_of_base(info: ClassInfo, name: str) -> str | None:
+    """Why a method that a class has of PyTorch's module or layer alone, and calls by ``super()``, has no form."""
+    if any(name in other.methods for other in info.ancestry()[1:]):
+        return None
+    of_layer = any(base in LAYERS for base in info.torch_bases)
+    return (REFUSED | _REFUSED_OF_LAYERS if of_layer else REFUSED).get(name)

@@ -81,7 +81,7 @@ class Renderer:
             ast.Call: self._of_calls,
             ast.Name: lambda: (self._name,),
             ast.Attribute: lambda: (self.attributes.attribute,),
-            ast.Subscript: lambda: (self.layers.child, self.subscripts.subscript),
+            ast.Subscript: lambda: (self.attributes.child_by_name, self.layers.child, self.subscripts.subscript),
             ast.Compare: lambda: (self.operators.known, self.operators.compare),
             ast.BinOp: lambda: (self.operators.power,),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),

@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    is_module,
     is_module_class,
 )
 from t2j_lsp.translate.rule.join import element, join
@@ -78,7 +79,11 @@ class OperatorFacts:
         then = dict(env)
         self.narrowing.narrow(node.test, then)
         branches = [self.infer.expr(node.body, then), self.infer.expr(node.orelse, env)]
-        if any(is_module_class(fact, LAYERS) for fact in branches):
+        classes = [is_module_class(fact, LAYERS) for fact in branches]
+        match node.test:
+            case ast.Call(func=ast.Name(id="callable")) if classes[1] and is_module(branches[0]):
+                return branches[0]  # ``d() if callable(d) else d`` of a class
+        if any(classes) and not any(map(is_module, branches)):
             return self.evidence.given_class(branches)
         return join_all(branches)
 

@@ -117,6 +117,8 @@ class Trait(Enum):
     ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
     ELEMENTWISE_IN_PLACE = "a method that writes the same into every element, and draws the same whatever the layout"
     GIVEN_NUMBERS = "such a method that takes numbers, and no tensor with axes"
+    PRIVATE = "a dict that only PyTorch's modules keep"
+    CHILDREN_BY_NAME = "that of the modules in a module's attributes"
     OF_PAIRS = "a function or method that computes each element of two tensors' elements at the same place"
     BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
     VIEW = "a tensor's method or attribute whose value may share its storage"

@@ -145,12 +145,39 @@ def test_what_is_measured_in_front_of_the_loss_waits_for_the_step() -> None:
     assert done.code.index("weight = weight - 1") < step < done.code.index("log += ")
 
 
-@pytest.mark.parametrize(
-    ("measured", "chosen"),
-    [("print(ratio.mean())", "print(i)"), ("weight = ratio.mean()", "weight = weight - 1")],
-)
-def test_what_minds_its_place_is_told(measured: str, chosen: str) -> None:
-    assert convert(BETWEEN.format(measured=measured, chosen=chosen)).gaps
+def test_what_minds_its_place_is_told() -> None:
+    assert convert(BETWEEN.format(measured="print(ratio.mean())", chosen="print(i)")).gaps
+
+
+TARGETS = """\
+import torch
+from torch import nn
+
+net, fixed = nn.Linear(3, 3), nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.rand(4, 8, 3):
+    out = net(x)
+    x = x / 2
+    {target}
+    loss = (out - want).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+def test_what_is_made_of_a_changed_input_for_the_loss_is_made_in_the_step() -> None:
+    """The features of the content, in fast neural style: `x` gets a new value behind the forward pass."""
+    done = convert(TARGETS.format(target="want = fixed(x)"))
+    assert not done.gaps
+    step = done.code[done.code.index("def train_step") : done.code.index("for x in")]
+    assert step.index("out = net(x)") < step.index("x = x / 2") < step.index("want = fixed(x)")
+
+
+def test_what_prints_in_front_of_the_loss_is_told() -> None:
+    done = convert(TARGETS.format(target="if len(x) > 3:\n        want = fixed(x)\n        print(want.sum())"))
+    assert any("it prints" in gap.reason for gap in done.gaps)
 
 
 def test_columns_of_a_batch_are_arrays_of_numpy() -> None:

@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.expressions.torch_only import problem_of_gradient
-from t2j_lsp.translate.rule.facts import ClassInfo, Instance
+from t2j_lsp.translate.rule.facts import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
@@ -112,7 +112,18 @@ class Classes:
             ]
         if info.keeps_rngs:
             return [f"def __init__(self, *, rngs: {nnx}.Rngs):", "    self.rngs = rngs.fork()", ""]
+        if self._is_mixed_in(info):
+            return []
         return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
+
+    def _is_mixed_in(self, info: ClassInfo) -> bool:
+        """Whether a class stands in front of another base, whose constructor a subclass then takes."""
+        several = [other.bases for other in self.ctx.inference.state.classes.values() if len(other.bases) > 1]
+        return any(
+            isinstance(base, Class) and info in base.info.ancestry() and is_module_base(bases[-1])
+            for bases in several
+            for base in bases[:-1]
+        )
 
 
 def _reads_training(node: ast.ClassDef, without: Collection[ast.AST]) -> bool:

@@ -142,6 +142,9 @@ class UpdateSlicer:
         late: set[int] = set()
         while True:
             delayed = self._delayed(moved | split.keys(), first, call, late)
+            if between := {d for d in delayed if any(self.writes(d) & self.reads(i) for i in moved if i > d)}:
+                moved |= between  # of what the step changes something is made that it needs
+                continue
             more = self._overwritten(moved, delayed, first, call)
             if more:
                 waits = {index for index in more if self._can_wait(index, moved | delayed | more, call)}

@@ -1,0 +1,44 @@
+"""Modules in front of another base: the constructor of a class with several bases is the last one's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+
+from t2j_lsp import convert
+
+SOURCE = """\
+from torch import nn
+
+
+class Bottle(nn.Module):
+    def forward(self, input):
+        if len(input.size()) <= 2:
+            return super(Bottle, self).forward(input)
+        size = input.size()[:2]
+        return super(Bottle, self).forward(input.view(size[0] * size[1], -1)).view(size[0], size[1], -1)
+
+
+class Linear(Bottle, nn.Linear):
+    pass
+
+
+class Alone(nn.Module):
+    def forward(self, x):
+        return x
+
+
+layer, other = Linear(3, 4), Alone()
+"""
+
+
+def test_a_class_in_front_of_a_layer_has_no_constructor() -> None:
+    """PyTorch's own SNLI example: `Linear(3, 4)` builds the layer."""
+    done = convert(SOURCE)
+    assert not done.gaps
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    assert made["layer"](jnp.ones((2, 5, 3))).shape == (2, 5, 4)
+    assert made["Alone"](rngs=nnx.Rngs(0))(1) == 1

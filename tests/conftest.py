@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import compileall
 import contextlib
+import functools
 import gc
+import inspect
 import os
 import random
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import CodeType, ModuleType
 
 import numpy as np
 import pytest
@@ -70,6 +73,9 @@ KINDS = (
     ("tests/e2e", "editor"),
 )
 """What tests need, by path; the longest match counts: see the marks in ``pyproject.toml``."""
+TESTS = os.path.join(ROOT, "tests")
+FRAMEWORKS = ("torch", "torchvision", "jax", "flax", "optax")
+"""A test that runs these is no ``unit``, whichever file it stands in."""
 CHECKING = ("worker", "server", "editor")
 """The kinds that start checks."""
 
@@ -131,10 +137,36 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Marks each test with what it needs, by where it stands."""
+    """Marks each test with what it needs, by where it stands, and by what it names: programs are run beside texts."""
     path = item.path.relative_to(ROOT).as_posix()
     fitting = [(len(prefix), kind) for prefix, kind in KINDS if path.startswith(prefix)]
-    item.add_marker(max(fitting)[1])
+    kind = max(fitting)[1]
+    if kind == "unit" and isinstance(item, pytest.Function) and runs_frameworks(item.function):
+        kind = "jax"
+    item.add_marker(kind)
+
+
+@functools.cache
+def runs_frameworks(function: Callable[..., object]) -> bool:
+    """Whether a test, or a function of the tests that it calls, names PyTorch, JAX or Flax."""
+    seen: set[object] = set()
+    todo: list[object] = [function]
+    while todo:
+        one = inspect.unwrap(found) if inspect.isfunction(found := todo.pop()) else found
+        if isinstance(one, ModuleType) and one.__name__.partition(".")[0] in FRAMEWORKS:
+            return True
+        if inspect.isfunction(one) and one.__code__.co_filename.startswith(TESTS) and one not in seen:
+            seen.add(one)
+            todo += [one.__globals__.get(name) for name in names_in(one.__code__)]
+    return False
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """The names that some code reads from around it, with those of functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in(constant)
 
 
 def seed_everything() -> None:

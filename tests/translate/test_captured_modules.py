@@ -60,7 +60,8 @@ def test_a_function_that_holds_modules_is_a_method_or_a_gap(lines: list[str], me
     else:
         assert not gaps
         assert textwrap.indent("\n".join(method), "    ") in code.replace("self.act", "nnx.relu")
-        assert "lambda" not in code[code.index("class ") :] and code.count("m = self.fc") <= 1
+        own = code[code.index("class ") : code.index("def uniform_init")]
+        assert "lambda" not in own and code.count("m = self.fc") <= 1
 
 
 @pytest.mark.parametrize(

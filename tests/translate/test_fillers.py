@@ -228,3 +228,10 @@ def test_a_partial_of_one_is_stored() -> None:
     )
     result = run("from functools import partial\n" + source)
     assert "self.w[...] = fill(self.w[...])" in result.code
+
+
+def test_one_that_said_it_gives_nothing_says_what_it_gives() -> None:
+    expect(
+        "def zero(t: Tensor) -> None:\n    t.zero_()\n",
+        "def zero(t: jax.Array) -> jax.Array:\n    t = jnp.zeros_like(t)\n    return t\n",
+    )

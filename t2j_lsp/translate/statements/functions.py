@@ -101,6 +101,8 @@ class Functions:
             self.ctx.report.gap(node, node.name, "refused", f"It needs return {name}, and has no line for it")
         elif nothing:
             self.ctx.edits.insert_after(node.body[-1], [f"return {name}"])
+            if isinstance(node.returns, ast.Constant):
+                self.ctx.edits.replace(node.returns, f"{self.renderer.need('jax')}.Array")
 
     def _rename(self, node: ast.FunctionDef | ast.AsyncFunctionDef, new: str) -> None:
         start, _ = self.ctx.source.span(node)

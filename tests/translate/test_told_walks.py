@@ -109,3 +109,15 @@ def test_a_part_that_comes_late_leaves_the_order_unsure() -> None:
     late = late.replace("    def forward", "        self.last = nn.Linear(2, 2)\n\n    def forward")
     assert not translate(source).gaps
     assert any("PyTorch's order" in gap.reason for gap in translate(late).gaps)
+
+
+MADE = ["named = dict(Net().named_parameters())\n", "named = {{n: p for n, p in Net().named_parameters()}}\n"]
+IN_ORDER = ["print(list(named))\n", "for n in named:\n    print(n)\n", "print([n for n, p in named.items()])\n"]
+BY_KEY = ["print(named['alpha'].shape)\n", "print(len(named))\n", "print(sorted(named))\n"]
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("read", [*IN_ORDER, *BY_KEY])
+def test_a_dict_of_parameters_has_pytorchs_order_where_it_is_walked(made: str, read: str) -> None:
+    gaps = translate(MODEL.format(blocks=2, code=made.format() + read)).gaps
+    assert bool(gaps) == (read in IN_ORDER)

@@ -18,7 +18,7 @@ WALKING = frozenset({
 })  # fmt: skip
 """The methods of `torch.nn.Module` that walk it."""
 
-_UNORDERED = frozenset({"sum", "any", "all", "max", "min", "len", "set", "frozenset", "sorted", "dict"})
+_UNORDERED = frozenset({"sum", "any", "all", "max", "min", "len", "set", "frozenset", "sorted"})
 """Functions whose result is the same in any order of what they are given."""
 _IN_ORDER = frozenset({"list", "tuple", "iter", "filter", "reversed"})
 """Functions that hand on what they are given in its order, or in an order that follows from it."""
@@ -28,6 +28,8 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
     """Whether the use of what ``node`` yields depends on its order."""
     while (parent := inference.source.parents.get(node)) is not None:
         match parent:
+            case ast.Call(func=ast.Name(id="dict")) if node in parent.args:
+                return _dict_is_read_in_order(inference, parent)
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _UNORDERED:
                 return False
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _IN_ORDER:
@@ -38,7 +40,9 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                 node = parent
             case ast.comprehension() if parent.iter is node:
                 node = parent
-            case ast.SetComp() | ast.DictComp():
+            case ast.DictComp():
+                return _dict_is_read_in_order(inference, parent)
+            case ast.SetComp():
                 return False
             case ast.ListComp() | ast.GeneratorExp() if isinstance(node, ast.comprehension):
                 if len(parent.generators) > 1:
@@ -64,6 +68,26 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
             case _:
                 return True
     return True
+
+
+def _dict_is_read_in_order(inference: Inference, made: ast.expr) -> bool:
+    """Whether a dict of parts is walked or shown by who can be seen to read it; by its keys there is no order."""
+    parents = inference.source.parents
+    around = parents.get(made)
+    reads = reads_of(inference, around) if isinstance(around, ast.Assign | ast.NamedExpr) else [made]
+    for read in reads or ():
+        match parents.get(read):
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "iter" | "enumerate" | "reversed" | "print")):
+                walk: ast.AST = read
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) if walked is read:
+                walk = read
+            case ast.Attribute(attr="keys" | "values" | "items") as method:
+                walk = parents[method]
+            case _:
+                continue
+        if order_matters(inference, walk):
+            return True
+    return False
 
 
 _SHARED = frozenset({

@@ -30,10 +30,12 @@ class BatchNorm(nnx.BatchNorm):
         """Normalizes `x` and, in training, updates `mean` and `var`."""
         if self.use_running_average or x.size == 0:
             return super().__call__(x, use_running_average=True)
-        old = self.momentum * self.var[...]
+        count, old = x.size // self.num_features, self.momentum * self.var[...]
+        if count == 1:
+            raise ValueError(f"Expected more than 1 value per channel, got {x.shape}")
         y = super().__call__(x)
-        # n / (n - 1) of what was added to `old` makes it unbiased. One value per channel raises, as in PyTorch.
-        self.var[...] += (self.var[...] - old) * (1 / (x.size // self.num_features - 1))
+        # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
+        self.var[...] += (self.var[...] - old) / (count - 1)
         return y
 
 

@@ -33,7 +33,7 @@ from .host_values import made_of_host_values, makes_array
 from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .passed import Input, Kind, PassedOn
-from .static_values import must_be_static
+from .static_values import is_called, must_be_static
 from .step_calls import Refused
 
 
@@ -341,7 +341,7 @@ class Inputs:
     def _value_kind(self, one: Input) -> Kind:
         """Whether a value is traced, or known when the step is traced."""
         facts = [self.ctx.fact(p) for p in one.places]
-        if any(isinstance(p, ast.Call) and p.func in one.places for p in self._parents(one)):
+        if is_called(one.places, self.ctx.inference, names_loss(one.places[0])):
             return "function"
         if any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
             return "array"
@@ -350,9 +350,6 @@ class Inputs:
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"
         return "array"
-
-    def _parents(self, one: Input) -> list[ast.AST]:
-        return [p for p in (self.ctx.source.parents.get(place) for place in one.places) if p is not None]
 
 
 def names_loss(node: ast.expr) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Class, Function, Instance, Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Class, Function, Instance, Object, Qual, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
 _ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "tensors"})
@@ -22,7 +23,36 @@ def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
 
 def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
     """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
-    return any(_static_place(place, inference) for place in places)
+    followed = [*places, *_reads_in_functions(places, inference, numbers=True)]
+    return any(_static_place(place, inference) for place in followed)
+
+
+def is_called(places: list[ast.expr], inference: Inference, is_loss: bool) -> bool:
+    """Whether a value is called: a loss also in a function of the file that is given it, ``loss_of(criterion, x)``."""
+    followed = [*places, *(_reads_in_functions(places, inference) if is_loss else ())]
+    parents = (inference.source.parents.get(place) for place in followed)
+    return any(isinstance(p, ast.Call) and p.func in followed for p in parents)
+
+
+def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: bool = False) -> list[ast.expr]:
+    """Where functions of the file read what they are given at these places, and pass it on; or only ``numbers``."""
+    found: list[ast.expr] = []
+    queue, seen = list(places), set(places)
+    while queue:
+        place = queue.pop()
+        parent = inference.source.parents.get(place)
+        call = inference.source.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+        fact = inference.fact(call.func) if isinstance(call, ast.Call) else UNKNOWN
+        if numbers and not isinstance(inference.fact(place), Scalar) and place in places:
+            continue
+        if not isinstance(call, ast.Call) or not isinstance(fact, Function) or fact.info.external:
+            continue
+        names = {parameter.arg for parameter, value in bound_arguments(call, fact.info) if value is place}
+        reads = [n for n in ast.walk(fact.info.node) for name in names if _is_read(n, name) and n not in seen]
+        seen.update(reads)
+        found += reads
+        queue += reads
+    return found
 
 
 def _static_place(node: ast.expr, inference: Inference) -> bool:

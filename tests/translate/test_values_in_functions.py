@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.translate import translate
+
 from .training_sides import trained
 
 SOURCE = """\
@@ -78,3 +80,10 @@ fit(model, F.mse_loss, torch.optim.SGD(model.parameters(), lr=0.1), [(x, x.sum(1
 
 def test_a_loss_function_that_a_function_calls_is_passed_as_one() -> None:
     assert "jax.tree_util.Partial(criterion)" in trained(GIVEN).translation.code
+
+
+def test_settings_that_a_function_reads_are_told() -> None:
+    source = GIVEN.replace("criterion(net(a), b)", "F.mse_loss(net(a), b) * criterion.scale")
+    source = source.replace("fit(model, F.mse_loss", "fit(model, types.SimpleNamespace(scale=2.0)")
+    reasons = [gap.reason for gap in translate(f"import types\n{source}").gaps]
+    assert any("an object that can't be passed to a compiled function" in reason for reason in reasons), reasons

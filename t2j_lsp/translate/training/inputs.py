@@ -33,7 +33,7 @@ from .host_values import made_of_host_values, makes_array
 from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .passed import Input, Kind, PassedOn
-from .static_values import is_called, must_be_static
+from .static_values import has_settings, is_called, must_be_static
 from .step_calls import Refused
 
 
@@ -345,6 +345,8 @@ class Inputs:
             return "function"
         if any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
             return "array"
+        if has_settings(one.places, self.ctx.inference):
+            raise Refused(f"a function is given {one.text}, an object that can't be passed to a compiled function")
         if any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
             return "static"
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):

@@ -34,6 +34,19 @@ def is_called(places: list[ast.expr], inference: Inference, is_loss: bool) -> bo
     return any(isinstance(p, ast.Call) and p.func in followed for p in parents)
 
 
+def has_settings(places: list[ast.expr], inference: Inference) -> bool:
+    """Whether functions of the file read attributes of a value that no tensor has: ``args`` of ``loss_of(x, args)``."""
+    parents = inference.source.parents
+    owners = [parents.get(read) for read in _reads_in_functions(places, inference)]
+    read = [one for one in owners if isinstance(one, ast.Attribute) and not _is_of_tensors(one.attr)]
+    return any(not isinstance(call := parents.get(one), ast.Call) or call.func is not one for one in read)
+
+
+def _is_of_tensors(name: str) -> bool:
+    """Whether tensors have an attribute, as far as the rules know."""
+    return REGISTRY.get(f"torch.Tensor.{name}") is not None
+
+
 def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: bool = False) -> list[ast.expr]:
     """Where functions of the file read what they are given at these places, and pass it on; or only ``numbers``."""
     found: list[ast.expr] = []

@@ -129,6 +129,21 @@ class PreNorm(nn.Module):
         self.fn = fn
     def forward(self, x): return self.fn(self.norm(x))
 """,
+    "settings that only their names tell of": """
+class Inner(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.cfg, self.fc = cfg, nn.Linear(cfg.width, cfg.width // cfg.n_heads, bias=cfg.bias)
+        self.act = {"gelu": F.gelu}[cfg.hidden_act]
+    def forward(self, x): return self.act(self.fc(x)) * self.cfg.scale
+
+class Outer(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.inner = Inner(cfg)
+        if cfg.weird_way: raise ValueError("what is only tested is off")
+    def forward(self, x): return self.inner(x)
+""",
     "no layer of torch's inside": """
 class Scale(nn.Module):
     def __init__(self, num_features):
@@ -153,7 +168,45 @@ def test_inputs_are_found_with_no_help(what: str, pool: Pool, tmp_path: Path) ->
     assert ready.inputs
 
 
+SETTINGS = """from dataclasses import dataclass
+
+@dataclass
+class Config:
+    width: int = 5
+    outputs: int = 3
+    dropout: float = 0.0
+
+@dataclass
+class Other:
+    width: int
+    outputs: int
+
+class Head(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.weight = nn.Parameter(torch.ones((config.width, config.outputs)))
+    def forward(self, x): return x @ self.weight * self.config.width
+"""
+
+
+def test_a_class_of_the_file_that_has_all_that_is_read_is_the_settings(pool: Pool, tmp_path: Path) -> None:
+    ready = found(SETTINGS, pool, tmp_path / "model.py")
+    assert ready.problems is None and ready.shown.startswith("Head(config=Config())"), ready.shown
+
+
+def test_settings_tell_right_from_wrong(check: Check) -> None:
+    jax = SETTINGS.replace("nn.Module", "nnx.Module").replace("        super().__init__()\n", "")
+    jax = jax.replace("config):", "config, *, rngs=None):").replace("def forward", "def __call__")
+    jax = jax.replace("self.weight *", "self.weight[...] *").replace("nn.Parameter(torch", "nnx.Param(jnp")
+    assert check(SETTINGS, jax, "Head").verdict is VerdictKind.EQUIVALENT
+    assert check(SETTINGS, jax.replace("* self.config.width", "* 4"), "Head").verdict is VerdictKind.DIFFERENT
+
+
 ASKING = {
+    "settings that are asked by a method": (
+        "def __init__(self, cfg):\n        super().__init__()\n        self.encoder = nn.Linear(cfg.get('width'), 3)"
+    ),
     "what another module is asked for": (
         "def __init__(self, encoder):\n        super().__init__()\n        self.encoder = encoder.layers[0]"
     ),

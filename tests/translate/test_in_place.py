@@ -209,7 +209,7 @@ def test_initialisers_that_a_condition_chooses_between() -> None:
     choice = "nn.init.normal_(self.fc.bias, std=1e-6) if 'mlp' in name else nn.init.zeros_(self.fc.bias)"
     result = run(f"{source}        {choice}\n")
     assert not result.gaps
-    assert "        if 'mlp' in name:\n            self.fc.bias[...] = nnx.initializers.normal(1e-6)(" in result.code
+    assert "        if 'mlp' in name:\n            self.fc.bias[...] = 1e-6 * rngs.params.normal(" in result.code
     assert "        else:\n            self.fc.bias[...] = jnp.zeros_like(self.fc.bias[...])\n" in result.code
 
 

@@ -62,3 +62,28 @@ def test_a_layer_by_its_name_is_looked_up_in_a_table(code: str) -> None:
 )
 def test_a_name_that_nothing_tells_stays_marked(code: str) -> None:
     assert convert(MODULE.format(code=code)).gaps
+
+
+@pytest.mark.parametrize(
+    "callee", ['(nn.LSTM if kind == "LSTM" else nn.GRU)', '( nn.LSTM if kind == "LSTM"\n  else nn.GRU )']
+)
+def test_a_callee_in_brackets_is_called_with_random_numbers(callee: str) -> None:
+    """The brackets are no part of the callee's own place in the text."""
+    done = convert(MODULE.format(code=f"self.rnn = {callee}(3, 4, batch_first=True)"))
+    assert not done.gaps, done.gaps
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    for kind in ("LSTM", "GRU"):
+        model = made["Model"](kind, rngs=nnx.Rngs(0))
+        assert type(model.rnn).__name__ == kind
+        assert jax.eval_shape(model, jnp.ones((2, 5, 3))).shape == (2, 5, 4)
+
+
+def test_a_callee_in_brackets_that_stays_keeps_them() -> None:
+    done = convert(
+        "import torch\n\ndef f(x: torch.Tensor, c):\n"
+        "    return (torch.ops.aten.cumsum if c else torch.ops.aten.cumprod)(torch.abs(x), 0)\n"
+    )
+    assert done.gaps
+    compile(done.code, "converted", "exec")
+    assert "(torch.ops.aten.cumsum if c else torch.ops.aten.cumprod)(" in done.code

@@ -140,12 +140,12 @@ class Copier:
 
     def copy_arguments(self, node: ast.Call) -> Piece:
         """The call as it stands, with only its arguments rendered: for calls that are left alone."""
-        _, end = self.ctx.source.span(node)
-        func_start, func_end = self.ctx.source.span(node.func)
+        start, end = self.ctx.source.span(node)
+        _, func_end = self.ctx.source.span(node.func)
         if isinstance(node.func, ast.Attribute) and not isinstance(self.ctx.fact(node.func), Qual):
             head = bracket(self.renderer.render(node.func.value), ATOM) + "." + node.func.attr
         else:
-            head = self.ctx.source.text[func_start:func_end]
+            head = self.ctx.source.text[start:func_end]
         return Piece(head + self.splice(arguments_only(node), func_end, end))
 
     def append_rngs(self, node: ast.Call) -> Piece:
@@ -188,11 +188,13 @@ class Copier:
         dropped = dropped + [k for k in node.keywords if isinstance(k, FactoryKeywords)]
         kept = [a for a in arguments if a not in dropped]
         opening = source.text.index("(", func_end, end)
+        # Brackets around the callee are those of its new text.
+        between = source.text[func_end:opening].rpartition(")")[2]
         if not kept:
             inner = source.text[opening + 1 : end - 1] if not arguments else ""
             inner = inner if "#" in inner else inner.rstrip()
-            return Piece(f"{head}{source.text[func_end:opening]}({inner}{f'rngs={rngs}' if rngs else ''})")
-        out = [head, source.text[func_end : opening + 1]]
+            return Piece(f"{head}{between}({inner}{f'rngs={rngs}' if rngs else ''})")
+        out = [head, f"{between}("]
         position = opening + 1
         for index, argument in enumerate(arguments):
             begin, stop = source.span(argument)

@@ -44,7 +44,12 @@ KINDS = (
     ("tests/test_installed_names", "corpus"),
     ("tests/test_metamorphic", "corpus"),
     ("tests/test_promise", "corpus"),
+    ("tests/test_docs.py::test_examples_on_pages", "corpus"),
     ("tests/translate/test_idempotence", "corpus"),
+    ("tests/translate/test_outcomes.py::test_every_outcome", "corpus"),
+    ("tests/translate/test_proof.py::test_nothing_fails_in_our_own_corpora", "corpus"),
+    ("tests/translate/test_walk.py::test_a_pass_that_is_left_out", "corpus"),
+    ("tests/translate/test_whole_programs", "corpus"),
     ("tests/helpers", "jax"),
     ("tests/rules", "jax"),
     ("tests/test_pairs", "jax"),
@@ -74,7 +79,7 @@ KINDS = (
     ("tests/lsp", "server"),
     ("tests/e2e", "editor"),
 )
-"""What tests need, by path; the longest match counts: see the marks in ``pyproject.toml``."""
+"""What tests need, by path and name; the longest match counts: see the marks in ``pyproject.toml``."""
 TESTS = os.path.join(ROOT, "tests")
 FRAMEWORKS = ("torch", "torchvision", "jax", "flax", "optax")
 """A test that runs these is no ``unit``, whichever file it stands in."""
@@ -140,8 +145,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Marks each test with what it needs, by where it stands, and by what it names: programs are run beside texts."""
-    path = item.path.relative_to(ROOT).as_posix()
-    fitting = [(len(prefix), kind) for prefix, kind in KINDS if path.startswith(prefix)]
+    place = f"{item.path.relative_to(ROOT).as_posix()}::{item.name}"
+    fitting = [(len(prefix), kind) for prefix, kind in KINDS if place.startswith(prefix)]
     kind = max(fitting)[1]
     if kind == "unit" and isinstance(item, pytest.Function) and runs_frameworks(item.function):
         kind = "jax"

@@ -79,12 +79,13 @@ class Pairs:
         path = to_path(uri)
         return uri in self._store.notebooks or (path is not None and path.suffix == ".ipynb")
 
-    def cell(self, uri: str, number: int) -> str | None:
-        """The document of a notebook's cell, which is counted from 1; None where the client doesn't show it."""
+    def cells(self, uri: str) -> dict[int, str]:
+        """The documents of a notebook's cells, which are counted from 1; none where the client doesn't show it.
+
+        The notebook's file is read for it.
+        """
         notebook, path = self._store.notebooks.get(uri), to_path(uri)
-        if notebook is None or path is None:
-            return None
-        return documents_of_cells(path, notebook).get(number)
+        return documents_of_cells(path, notebook) if notebook is not None and path is not None else {}
 
     def definition_in_cells(self, uri: str, name: str) -> tuple[str, int] | None:
         """The cell and the line (from 0) that define a class or function, else the first of all; None where closed."""

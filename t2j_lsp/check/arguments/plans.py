@@ -19,7 +19,7 @@ from t2j_lsp.check.program.names import value_for
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
-from .settings import settings_class, settings_namespace
+from .settings import settings_in
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -195,7 +195,9 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     init = constructor(slicer, slicer.main, item.name)
     required = [] if init is None else _required(init)
     called = _called(item.node, init) if init is not None else set()
-    kept = {p.arg: found for p in required if (found := _settings_class(slicer, item, p)) is not None}
+    settings = settings_in(slicer.text, str(slicer.path))
+    untyped = [p.arg for p in required if p.annotation is None]
+    kept = {name: found for name in untyped if (found := settings.instance(name, item.node)) is not None}
     if kept and kept.keys() == {p.arg for p in required}:
         yield InputPlan(Arguments([], dict(kept)), None, "its settings")
     for equal in (None, 24, 64) if required else (None,):
@@ -205,7 +207,7 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
             if parameter.arg in called and not isinstance(value, Code):
                 value = Code("nn.Tanh()")
             elif not isinstance(value, Code):
-                value = settings_namespace(slicer.scope, parameter.arg, item.node, equal) or value
+                value = settings.namespace(parameter.arg, item.node, equal) or value
             if value is None:
                 return
             values[parameter.arg] = value
@@ -216,12 +218,6 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
     if layers:
         yield InputPlan(Arguments([], values | layers), None, "its parameters' names, with every layer")
-
-
-def _settings_class(slicer: Slicer, item: CheckedObject, parameter: ast.arg) -> Code | None:
-    """What a parameter without a type is, where a class of the file has what is read of it."""
-    untyped = parameter.annotation is None
-    return settings_class(slicer.scope, parameter.arg, item.node) if untyped else None
 
 
 def _called(node: ast.AST, init: ast.FunctionDef) -> set[str]:

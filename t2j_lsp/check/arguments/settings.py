@@ -9,53 +9,68 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from t2j_lsp.check.inputs import Code
 from t2j_lsp.check.program.names import number_for, value_for
-from t2j_lsp.check.program.scopes import ModuleScope
+from t2j_lsp.check.program.scopes import ModuleScope, read_scope
 
 _ACTIVATION = re.compile(r"(\w+_)?act(ivation)?(_fn|_func|_function)?|nonlinearity")
 _NAME = '"gelu"'
 """What an activation is called in settings."""
 
 
-def settings_class(scope: ModuleScope, name: str, node: ast.AST) -> Code | None:
-    """An instance, with all defaults, of the one class of the file that has whatever a class reads of a parameter."""
-    read = {attribute.attr for attribute in _read(node, name)}
-    fits = [one.name for one in scope.body if isinstance(one, ast.ClassDef) and read <= _made_without_arguments(one)]
-    return Code(f"{fits[0]}()") if read and len(fits) == 1 else None
+class FileSettings:
+    """What a file reads of parameters, and its classes that could be settings."""
 
+    def __init__(self, scope: ModuleScope) -> None:
+        self._scope = scope
+        tree = ast.Module(scope.body, [])
+        self._called = {n.func for n in ast.walk(tree) if isinstance(n, ast.Call)}
+        self._tested = {one for n in ast.walk(tree) for one in _tested(n)}
+        self._reads: dict[str, list[ast.Attribute]] = {}
+        for owner, attribute in _reads(tree):
+            self._reads.setdefault(owner, []).append(attribute)
+        self._made = {n.name: _made_without_arguments(n) for n in scope.body if isinstance(n, ast.ClassDef)}
 
-def settings_namespace(scope: ModuleScope, name: str, node: ast.AST, equal: int | None) -> Code | None:
-    """A namespace with what the file reads of a parameter; None where it is no settings object.
+    def instance(self, name: str, node: ast.AST) -> Code | None:
+        """An instance, with all defaults, of the one class that has whatever a class reads of a parameter."""
+        read = {attribute.attr for owner, attribute in _reads(node) if owner == name}
+        fits = [kind for kind, made in self._made.items() if read <= made]
+        return Code(f"{fits[0]}()") if read and len(fits) == 1 else None
 
-    With ``equal``, all numbers of channels and features are that one.
-    """
-    if not any(True for _ in _read(node, name)):
-        return None
-    tree = ast.Module(scope.body, [])
-    called = {n.func for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    tested = {one for n in ast.walk(tree) for one in _tested(n)}
-    values: dict[str, str] = {}
-    for attribute in _read(tree, name):
-        if attribute in called:
+    def namespace(self, name: str, node: ast.AST, equal: int | None) -> Code | None:
+        """A namespace with what the file reads of a parameter; None where it is no settings object.
+
+        With ``equal``, all numbers of channels and features are that one.
+        """
+        if all(owner != name for owner, _ in _reads(node)):
             return None
-        if _ACTIVATION.fullmatch(attribute.attr):
-            values[attribute.attr] = _NAME
-        elif attribute in tested and number_for(attribute.attr) is None:
-            values[attribute.attr] = "False"
-        elif attribute.attr not in values:
-            values[attribute.attr] = repr(value_for(attribute.attr, None, scope, equal))
-    return Code(f"__import__('types').SimpleNamespace({', '.join(f'{k}={v}' for k, v in values.items())})")
+        values: dict[str, str] = {}
+        for attribute in self._reads[name]:
+            if attribute in self._called:
+                return None
+            if _ACTIVATION.fullmatch(attribute.attr):
+                values[attribute.attr] = _NAME
+            elif attribute in self._tested and number_for(attribute.attr) is None:
+                values[attribute.attr] = "False"
+            elif attribute.attr not in values:
+                values[attribute.attr] = repr(value_for(attribute.attr, None, self._scope, equal))
+        return Code(f"__import__('types').SimpleNamespace({', '.join(f'{k}={v}' for k, v in values.items())})")
 
 
-def _read(tree: ast.AST, name: str) -> Iterator[ast.Attribute]:
-    """Where attributes of a parameter are read, or of ``self``'s attribute of that name."""
+@lru_cache(maxsize=16)
+def settings_in(text: str, path: str) -> FileSettings:
+    """The settings of a file, which is looked through once for all its classes. Raises SourceError."""
+    return FileSettings(read_scope(text, path))
+
+
+def _reads(tree: ast.AST) -> Iterator[tuple[str, ast.Attribute]]:
+    """Where attributes of a name are read, or of ``self``'s attribute of that name."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ast.Name(owner) | ast.Attribute(ast.Name("self"), owner), _, ast.Load()):
-                if owner == name:
-                    yield node
+                yield owner, node
 
 
 def _tested(node: ast.AST) -> list[ast.expr]:

@@ -54,7 +54,7 @@ class PairPlaces:
         if location is None:
             found = self.pairs.definition_in_cells(uri, name)
             return DocumentLine(*found, named) if found is not None else None
-        cell = self.pairs.cell(uri, location.get("cell") or 0)
+        cell = self.pairs.cells(uri).get(location.get("cell") or 0)
         return DocumentLine(cell, location["line"] - 1, named) if cell is not None else None
 
 

@@ -342,15 +342,12 @@ class CheckService:
         merged = merged_with(self.states.get(source), answer["objects"], objects)
         places = PairPlaces(self.pairs, source, pair[0] if pair is not None else None)
         found = [f for verdict in answer["objects"] for f in found_of(verdict, places)]
-        shapes = {self._line_of(source, *place): shape for *place, shape in answer["shapes"]}
+        cells = self.pairs.cells(source)
+        shapes = {(cells.get(cell, source), line - 1): shape for cell, line, shape in answer["shapes"]}
         reason = answer["device_reason"]
         about = {"device_reason": reason, "containment": answer["containment"]}
         about["coverage"] = Coverage.from_json(answer["coverage"])
         return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
-
-    def _line_of(self, source: str, cell: int | None, line: int) -> tuple[str, int]:
-        """The document of a line of a file or of a cell (from 1), and its number there (from 0)."""
-        return (self.pairs.cell(source, cell) or source) if cell is not None else source, line - 1
 
     # --- results --------------------------------------------------------------------------------------------------
 

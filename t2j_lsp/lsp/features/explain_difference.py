@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,11 @@ def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -
         "cut": False,
         "text": what,
     }
+    sides = {
+        "torch": _Side(str(to_path(source)), source, server.pairs.cells(source)),
+        # A conversion that is no file has no URI, and goes by its source's path.
+        "jax": _Side(str(to_path(converted or source)), converted, server.pairs.cells(converted or source)),
+    }
     lines = [f"{name}: {verdict['verdict']}", what, *([divergence["cause"]] if divergence.get("cause") else []), ""]
     return {
         "name": name,
@@ -76,32 +82,28 @@ def _values_of(server: Server, source: str, name: str, answer: dict[str, Any]) -
         "torch": {"uri": source},
         "jax": {"uri": converted},
         **explanation,
-        "steps": [_step(step, _uris(source, converted), server.pairs.cell) for step in explanation["steps"]],
+        "steps": [_step(step, sides) for step in explanation["steps"]],
         "text": "\n".join(lines) + explanation["text"],
     }
 
 
-def _uris(source: str, converted: str | None) -> dict[str, tuple[str, str | None]]:
-    """The path of each side's file, and its URI. A conversion that is no file has none, and goes by its source's."""
-    return {
-        "torch": (str(to_path(source)), source),
-        "jax": (str(to_path(converted or source)), converted),
-    }
+@dataclass(frozen=True)
+class _Side:
+    """The file of one side, and the documents of its cells where it is a notebook."""
+
+    path: str
+    uri: str | None
+    cells: Mapping[int, str]
 
 
-def _step(
-    step: dict[str, Any], uris: dict[str, tuple[str, str | None]], cell: Callable[[str, int], str | None]
-) -> dict[str, Any]:
-    return {**step, **{side: _value(step[side], *uris[side], cell) for side in uris}}
+def _step(step: dict[str, Any], sides: Mapping[str, _Side]) -> dict[str, Any]:
+    return {**step, **{name: _value(step[name], side) for name, side in sides.items()}}
 
 
-def _value(
-    value: dict[str, Any] | None, path: str, uri: str | None, cell: Callable[[str, int], str | None]
-) -> dict[str, Any] | None:
+def _value(value: dict[str, Any] | None, side: _Side) -> dict[str, Any] | None:
     if value is None:
         return None
-    file, line, number = value.pop("file", path), value.pop("line", 1), value.pop("cell", None)
-    own = Path(file) == Path(path).resolve() or file == path
-    if own and uri is not None and number is not None:
-        uri = cell(uri, number)
+    file, line, cell = value.pop("file", side.path), value.pop("line", 1), value.pop("cell", None)
+    own = Path(file) == Path(side.path).resolve() or file == side.path
+    uri = side.cells.get(cell) if cell is not None and side.uri is not None else side.uri
     return {"uri": uri if own else to_uri(Path(file)), "line": line - 1, **value}

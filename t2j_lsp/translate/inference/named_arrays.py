@@ -6,6 +6,7 @@ Such a dict has PyTorch's names, order and layouts, so that whatever is computed
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
@@ -19,15 +20,15 @@ def named_arrays(source: Source) -> frozenset[ast.Call]:
     functions = {name.rpartition(".")[2] for name in names_with(Trait.BY_NAME)}
     if functions.isdisjoint(source.words):
         return frozenset()
-    return frozenset(
-        node
-        for node in source.nodes
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in NAMED
-        and not (node.args or node.keywords)
-        and _fills_dict(source, node)
-    )
+    return frozenset(node for node, _ in bare_calls(source, NAMED) if _fills_dict(source, node))
+
+
+def bare_calls(source: Source, methods: frozenset[str]) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of methods without arguments, with their names."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+            if not (node.args or node.keywords):
+                yield node, node.func.attr
 
 
 def is_dict(node: ast.AST | None) -> bool:

@@ -12,6 +12,8 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
+from .named_arrays import bare_calls
+
 TOLD = frozenset({"parameters", "named_parameters"})
 """The methods that walk so, if what is done with the items is no more."""
 _ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "debug", "warning", "next", "enumerate"})
@@ -25,13 +27,7 @@ def told_in_order(source: Source) -> frozenset[ast.Call]:
     if _has_late_parts(source):
         return frozenset()
     return frozenset(
-        node
-        for node in source.nodes
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in TOLD
-        and not (node.args or node.keywords)
-        and _is_told(source, node, node.func.attr.startswith("named_"))
+        node for node, name in bare_calls(source, TOLD) if _is_told(source, node, name.startswith("named_"))
     )
 
 

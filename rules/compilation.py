@@ -176,3 +176,5 @@ trait(Trait.FALSE, "torch.is_autocast_enabled")
 trait(Trait.FALSE, "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling", "torch._dynamo.is_compiling")
 for kind in ("", "_unary", "_variadic"):
     trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")
+for name in ("checkpoint", "checkpoint_sequential"):
+    trait(Trait.TRACES, f"torch.utils.checkpoint.{name}")

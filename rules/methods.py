@@ -75,6 +75,8 @@ MODULE_ONLY = """
 """
 trait(Trait.MODULE_ONLY, *MODULE_ONLY.split())
 trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE_ONLY.split())
+HOOKS = "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook"
+trait(Trait.MODULE_HOOK, "register_backward_hook", *HOOKS.split())
 trait(Trait.VALUE, "item", "tolist", "numpy")
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 

@@ -184,6 +184,9 @@ def product_of_vector(call: Call) -> Piece:
 # Modules as functions of their arrays ---------------------------------------------------------------------------
 
 LOST = "A call that changes the module's state (running statistics, dropout's keys) raises: call eval() before it."
+TRANSFORMS = ["grad", "grad_and_value", "hessian", "jacrev", "jacfwd", "jvp", "vjp", "linearize", "vmap"]
+trait(Trait.TRACES, "torch.vmap", *(f"torch.func.{name}" for name in TRANSFORMS))
+trait(Trait.TRACES, *(f"torch.autograd.functional.{n}" for n in ("jacobian", "hessian", "hvp", "jvp", "vhp", "vjp")))
 trait(Trait.BY_NAME, "torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 trait(Trait.BY_NAME, "torch.func.stack_module_state")
 

@@ -17,7 +17,6 @@ PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
     "actor_critic": "carry no gradient in JAX",
     "apply_init": "order",
-    "hooks_features": "carry no hooks",
     "reinforce": "carry no gradient in JAX",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""

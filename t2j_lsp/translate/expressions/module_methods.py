@@ -26,6 +26,7 @@ from t2j_lsp.translate.source.helpers import constructor_parameters
 
 from .context import Context
 from .copying import Copier, arguments_only
+from .forward_hooks import HOOKS, problem_of_hook
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
@@ -51,7 +52,6 @@ REFUSED = {
     "state_dict": "only the whole state under the module's own names has one",
     "load_state_dict": "assign= has no counterpart: arrays take the dtypes that the module has",
     "zero_grad": "JAX gradients are values, not state: there is nothing to zero",
-    **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), _HOOKS),
     **dict.fromkeys(("register_full_backward_hook", "register_backward_hook"), _HOOKS),
     **dict.fromkeys(("named_parameters", "named_buffers", "get_parameter", "get_submodule"), _PATHS),
 }
@@ -97,6 +97,11 @@ class ModuleMethods:
                 return self._in_float32(node, name, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
+            case _ if name in HOOKS and not self._defines(owner, name):
+                if (problem := problem_of_hook(self.ctx, node)) is not None:
+                    return self._refused(node, name, problem)
+                hook = self.renderer.argument([*node.args, *(k.value for k in node.keywords)][0])
+                return Piece(f"{self.renderer.need(HOOKS[name])}({receiver.text}, {hook.text})")
             case "add_module" | "register_module" if "torch.nn.Sequential" in layer_names(owner):
                 return None  # the helper has it, under the first name
             case "add_module" | "register_module" if _is_plain(owner) and len(node.args) == 2 and not node.keywords:

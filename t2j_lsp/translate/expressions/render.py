@@ -33,7 +33,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, has_rules, keeps_methods, names_with
-from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_ONLY, is_torch
+from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_HOOKS, MODULE_ONLY, is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
@@ -402,6 +402,8 @@ class Calls:
             return self.methods().super_call(node, func)
         if isinstance(owner, Tensor) and func.attr in MODULE_BY_NAME:
             owner = AnyModule()  # Moved to a device, it was taken for what is moved most often.
+        if func.attr in MODULE_HOOKS and not isinstance(owner, Instance | Class) and not is_module(owner):
+            owner = AnyModule()
         if isinstance(owner, Tensor) or isinstance(owner, Object) and (has_rules(owner) or keeps_methods(owner)):
             return self.tensors().method(node, func, owner)
         if is_module(owner):

@@ -49,7 +49,7 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                     return True
                 node = parent
             case ast.For() if parent.iter is node:
-                return has_order(parent)
+                return has_order(inference.source, parent)
             case ast.Expr() | ast.If():
                 return False
             case ast.Assign() | ast.NamedExpr():

@@ -24,10 +24,11 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    is_module,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.library import has_rules
-from t2j_lsp.translate.rule.names import MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.names import MODULE_HOOKS, MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
 from .bindings import Bindings
@@ -53,6 +54,8 @@ class Methods:
     def method(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact], env: Env) -> Fact:
         owner = self.state.facts.get(func.value, UNKNOWN)
         name = func.attr
+        if name in MODULE_HOOKS and not is_module(owner) and not isinstance(owner, Instance | Class):
+            return self.modules.method(AnyModule(), name, arguments, node)
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
             self.evidence.add(owner, AnyModule())
             return self.modules.method(AnyModule(), name, arguments, node)

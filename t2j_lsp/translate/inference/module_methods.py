@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     AnyModule,
     Fact,
+    Function,
     Instance,
     Layer,
     ListOf,
@@ -74,9 +75,20 @@ class ModuleMethodFacts:
             return ListOf(AnyModule())
         if name == "items":
             return ListOf(Tuple((STR, AnyModule())))
+        if name in ("register_forward_hook", "register_forward_pre_hook"):
+            self._hooked(owner, arguments)
         if name in ("append", "extend", "insert", "pop", "add_module") and isinstance(owner, Layer):
             self.state.note_indexed(owner)
         return UNKNOWN
+
+    def _hooked(self, owner: Fact, arguments: list[Fact]) -> None:
+        """A hook is called on a layer: one that would be a function in JAX has to be a module."""
+        self.state.hooks_any |= isinstance(owner, AnyModule)
+        hooked = LAYERS.keys() if self.state.hooks_any else layer_names(owner)
+        self.state.isinstance_classes |= {n for n in hooked if n in LAYERS and LAYERS[n].function}
+        self.state.note_indexed(owner)
+        if arguments and isinstance(arguments[0], Function):
+            self.state.note_call(arguments[0].info, [owner])
 
     def _register(self, owner: Instance, node: ast.Call, arguments: list[Fact]) -> None:
         key = node.args[0] if node.args else node.keywords[0].value

@@ -31,22 +31,43 @@ def told_in_order(source: Source) -> frozenset[ast.Call]:
     )
 
 
-def has_order(loop: ast.For) -> bool:
+def has_order(source: Source, loop: ast.For) -> bool:
     """Whether a loop over the parts of a module would do something else if they came in another order."""
     inside = [n for s in loop.body for n in ast.walk(s)]
     counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     if loop.orelse:
         return True
+    later = {n for call in inside if _registers(call) for n in ast.walk(call) if n is not call}
     for node in inside:
         match node:
+            case _ if node in later:
+                pass  # what a hook does, it does as the parts are called
             case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
                 return True
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _ORDERED:
-                return True
+                if not _gathers_handles(source, node):
+                    return True
             case ast.Name(id=name, ctx=ast.Load()) if name in counters:
                 return True
             case _:
                 pass
+    return False
+
+
+def _registers(node: ast.AST) -> bool:
+    """Whether it hands a module a function to call."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in names_with(Trait.MODULE_HOOK)
+    return False
+
+
+def _gathers_handles(source: Source, node: ast.Call) -> bool:
+    """``handles.append(part.register_forward_hook(hook))``, of a list that nobody takes one handle out of."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=held, attr="append"), args=[hook]) if _registers(hook):
+            name = ast.unparse(held)
+            return not any(isinstance(n, ast.Subscript) and ast.unparse(n.value) == name for n in source.nodes)
     return False
 
 
@@ -76,7 +97,9 @@ def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
         case _:
             return False
     if isinstance(place, ast.For):
-        return has_order(place) and _only_read(source, place.body, item) and not _read_behind(source, place, item)
+        return (
+            has_order(source, place) and _only_read(source, place.body, item) and not _read_behind(source, place, item)
+        )
     made = source.parents[place]
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) > 1:
         return False

@@ -36,7 +36,7 @@ def _marked(inference: Inference) -> Layout:
     layout = Layout()
     convolutions = set(filter(is_convolution, inference.mentioned))
     asked = set(filter(is_convolution, inference.isinstance_classes))
-    if not convolutions or any(shared_base(name, inference) is None for name in asked):
+    if not convolutions or inference.state.hooks_any or any(shared_base(name, inference) is None for name in asked):
         return layout
     chains, functions = Chains(inference, set(exact_constructors(inference))), function_calls(inference)
     parents = inference.source.parents

@@ -78,6 +78,7 @@ AMBIGUOUS = names_with(Trait.AMBIGUOUS)
 """A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
 MODULE_BY_NAME = names_with(Trait.NO_TENSOR)
 MODULE_ONLY = names_with(Trait.MODULE_ONLY)
+MODULE_HOOKS = names_with(Trait.MODULE_HOOK)
 
 ARRAY_LIBRARIES = frozenset(
     {"numpy", "jax", "scipy", "pandas", "xarray", "polars", "cupy", "PIL", "cv2", "tensorflow", "h5py"}

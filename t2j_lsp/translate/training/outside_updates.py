@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.library import is_loss
@@ -302,6 +303,8 @@ class OutsideUpdates:
             return
         if self._defined_in_module(node) or names_loss(node.func):
             return
+        if not self.ctx.source.words.isdisjoint(HOOKS):
+            return  # a hook runs with each call only in Python
         if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
             return  # jit would give it in the order of its keys
 

@@ -16,11 +16,8 @@ from flax import nnx
 class Buffer(nnx.Variable[jax.Array]):
     """State that is saved and is not trained, as PyTorch's `register_buffer`; a type of its own for nnx's filters.
 
-    `persistent=False` keeps it out of the state dict.
+    `Buffer(x, persistent=False)` stays out of the state dict.
     """
-
-    def __init__(self, value: jax.Array, *, persistent: bool = True, **metadata: Any):
-        super().__init__(value, persistent=persistent, **metadata)
 
 
 class Sequential(nnx.Sequential):

@@ -9,10 +9,8 @@ import optax
 from flax import nnx
 
 
-@nnx.jit
-def forward(module: Any, *inputs: Any) -> Any:
-    """Calls a module, compiled once for each shape of its inputs."""
-    return module(*inputs)
+# Calls a module, compiled once for each shape of its inputs.
+forward = nnx.jit(lambda module, *inputs: module(*inputs))
 
 
 def is_training(module: nnx.Module) -> bool:

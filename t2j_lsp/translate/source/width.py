@@ -27,3 +27,12 @@ def lines_with(lines: Sequence[str], node: ast.expr, call: str, limit: int) -> i
         return 3
     made = ast.parse(call, mode="eval").body
     return 2 + (len(made.args) + len(made.keywords) if isinstance(made, ast.Call) else 0)
+
+
+def lines_of_signature(line: str, more: str, limit: int) -> int:
+    """On how many lines a signature stands that is one line of the source, ``def f(a, b):``, with more parameters."""
+    if len(line) + len(more) <= limit:
+        return 1
+    indent = len(line) - len(line.lstrip()) + 4
+    inner = line[line.index("(") + 1 : line.rindex(")")] + more
+    return 3 if indent + len(inner) <= limit else 2 + inner.count(", ") + 1

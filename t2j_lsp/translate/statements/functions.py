@@ -13,7 +13,9 @@ from t2j_lsp.translate.inference.fillers import filled, hands_nothing_back, valu
 from t2j_lsp.translate.inference.rngs import start_of_rngs
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.text import IN_PLACE
+from t2j_lsp.translate.source.width import MIN_WIDTH, line_limit, lines_of_signature
 
 from .decorators import Decorators
 from .given_parameters import give_parameters
@@ -144,7 +146,7 @@ class Functions:
     def _add_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, fixture: bool = False) -> None:
         """Add a keyword-only ``rngs: nnx.Rngs`` to a parameter list, in the list's own layout, or a ``fixture``."""
         source, arguments = self.ctx.source, node.args
-        parameter = "rngs" if fixture else f"rngs: {self.renderer.need('nnx')}.Rngs"
+        parameter = "rngs" if fixture else self._rngs_parameter(node)
         star = "" if arguments.vararg or arguments.kwonlyargs or fixture and not arguments.defaults else "*"
         ends: list[tuple[int, ast.AST]] = []
         plain = arguments.posonlyargs + arguments.args
@@ -177,6 +179,17 @@ class Functions:
         alone = not source.text[source.starts[line - 1] : begin].strip(" *\t")
         separator = "," + source.newline + source.indent(line) if alone and line > node.lineno else ", "
         self.ctx.edits.add(last, last, "".join(separator + p for p in parts), 9)
+
+    def _rngs_parameter(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+        """``rngs: nnx.Rngs``; only ``rngs`` where the annotation, the file's only one, would break the signature."""
+        annotated = f"rngs: {self.renderer.need('nnx')}.Rngs"
+        lines = self.ctx.source.text.splitlines()
+        line = lines[node.lineno - 1].rstrip()
+        fits = len(f"{line}, *, {annotated}") <= MIN_WIDTH
+        if fits or not line.endswith(":") or is_annotated(self.ctx.source.nodes):
+            return annotated
+        limit = line_limit(lines)
+        return min("rngs", annotated, key=lambda one: (lines_of_signature(line, f", *, {one}", limit), one != annotated))
 
     def _past_bracket(self, index: int) -> int:
         """Past the closing brackets of a parenthesised default: ``x=(a + b)``."""

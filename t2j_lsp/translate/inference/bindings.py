@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.facts import (
     NONE,
     NOTHING,
     UNKNOWN,
+    AnyModule,
     ClassInfo,
     Fact,
     Instance,
@@ -90,7 +91,10 @@ class Bindings:
                 self.state.arrays_written.add((self.state.function, target.value.id))
 
     def _unpack(self, target: ast.Tuple | ast.List, fact: Fact, env: Env, value: ast.expr | None) -> None:
-        self.state.note_indexed(fact)
+        if isinstance(fact, AnyModule):
+            self.state.unpacked.append(target)
+        else:
+            self.state.note_indexed(fact)
         count = len(target.elts)
         starred = any(isinstance(e, ast.Starred) for e in target.elts)
         if isinstance(fact, Shape) and isinstance(value, ast.Attribute) and not starred:

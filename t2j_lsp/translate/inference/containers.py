@@ -9,6 +9,7 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf
 from .file import Inference
 from .readers import handed_to_readers
 from .subscripts import is_key
+from .unpacked import indexes_any
 
 SEQUENTIAL = "torch.nn.Sequential"
 
@@ -22,8 +23,8 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and not is_key(node.slice):
             if _may_be_sequential(inference.facts.get(node.value, UNKNOWN)):
                 names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
-    states = [state, *(other.state for other in imported_files(inference))]
-    if state.indexed or handed_to_readers(inference) or any(one.indexes_any or one.indexes_own for one in states):
+    files = [inference, *imported_files(inference)]
+    if state.indexed or handed_to_readers(inference) or any(indexes_any(f) or f.state.indexes_own for f in files):
         names |= {"__len__", "__iter__", "__getitem__"}
     return frozenset(names)
 

@@ -253,11 +253,6 @@ class Inference:
         """Whether the file imports torch, or computes with what only torch's objects have."""
         return self.state.imports_torch
 
-    @property
-    def indexes_any(self) -> bool:
-        """Whether a module of unknown class is indexed somewhere."""
-        return self.state.indexes_any
-
     @cached_property
     def settings(self) -> ReadSettings:
         """The layers whose settings are read."""

@@ -127,6 +127,8 @@ class State:
     """Those that other files are handed and read; None before it was asked."""
     indexes_any: bool = False
     """Whether a module of unknown class is indexed somewhere."""
+    unpacked: list[ast.expr] = field(default_factory=list)
+    """Targets to which a module of unknown class is unpacked, which say it too if it may be a Sequential."""
     indexes_own: bool = False
     """Whether a container of a class of the file is, or something of which nothing is known."""
     calls_unknown: bool = False

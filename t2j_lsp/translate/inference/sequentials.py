@@ -20,11 +20,12 @@ from .file import Inference
 from .forward_pass import UnknownParameter
 from .readers import handed_to_readers
 from .single_values import gives_one_value
+from .unpacked import indexes_any
 
 
 def is_stock_sequential(inference: Inference, node: ast.Call) -> bool:
     """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
-    if node in inference.state.listed or inference.indexes_any or SEQUENTIAL in inference.isinstance_classes:
+    if node in inference.state.listed or indexes_any(inference) or SEQUENTIAL in inference.isinstance_classes:
         return False
     if inference.settings.of(node, SEQUENTIAL) or not node.args or node.keywords:
         return False

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.unpacked import indexes_any
 from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS, Border, Build
@@ -73,7 +74,7 @@ class Chains:
             return (
                 Chain(rank, rank, set(filter(is_convolution, [fact.name])), {node}) if node in self.buildable else None
             )
-        if fact.name != SEQUENTIAL or node in self.inference.indexed or self.inference.indexes_any or node.keywords:
+        if fact.name != SEQUENTIAL or node in self.inference.indexed or indexes_any(self.inference) or node.keywords:
             return None
         chain = self._in_order(node.args)
         return chain if chain is not None and chain.convs else None

@@ -53,6 +53,33 @@ def test_the_width_of_a_linear_layer_is_an_int_wherever_it_goes(constructor: str
     assert "self.norm = nnx.LayerNorm(" in converted(constructor)
 
 
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        "wide = scale(dim); self.norm = nn.LayerNorm(wide); self.fc = nn.Linear(wide, 3)",
+        "wide = scale(dim); self.fc = nn.Linear(3, wide); self.norm = nn.LayerNorm(wide) if dim else None",
+        "self.fc = nn.Linear(dim.a[1], 3); self.norm = nn.LayerNorm(dim.a[1])",
+    ],
+)
+def test_the_size_of_another_layer_is_an_int(constructor: str) -> None:
+    assert "nnx.LayerNorm(" in converted(constructor)
+
+
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        "wide = scale(dim); self.norm = nn.LayerNorm(wide); wide = max(wide); self.fc = nn.Linear(wide, 3)",
+        "wide = scale(dim); self.norm = nn.LayerNorm(wide) if many(wide) else nn.Linear(wide, 3)",
+        "wide = scale(dim); self.norm = nn.LayerNorm(wide); self.fc = nn.Linear(max(wide), 3)",
+        "wide = scale(dim); self.norms = [nn.LayerNorm(wide)]; self.fcs = [nn.Linear(wide, 3) for _ in dim]",
+        "wide = scale(dim); self.norm = nn.LayerNorm(wide)\n        if many(wide):\n            return\n"
+        "        self.fc = nn.Linear(wide, 3)",
+    ],
+)
+def test_the_size_of_a_layer_that_may_not_be_made_says_nothing(constructor: str) -> None:
+    assert "LayerNorm(wide, rngs=rngs)" in converted(constructor).replace("nnx.LayerNorm", "stock")
+
+
 def test_a_shape_of_unknown_kind_takes_the_helper() -> None:
     assert "self.norm = LayerNorm(dim, rngs=rngs)" in converted("self.norm = nn.LayerNorm(dim)")
 

@@ -156,7 +156,7 @@ def test_classes_as_values_are_helper_classes_that_take_rngs() -> None:
         def forward(self, x):
             return self.act(self.norm(x))
     """)
-    assert 'norm=BatchNorm2d, act=partial(GELU, approximate="tanh"), *, rngs: nnx.Rngs' in code
+    assert 'norm=BatchNorm2d, act=partial(GELU, approximate="tanh"), *, rngs\n' in code
     assert "self.norm = norm(8, rngs=rngs)" in code
     assert "self.act = act(rngs=rngs)" in code
 

@@ -217,3 +217,22 @@ def test_the_dtype_of_draws_is_imported_where_64_bits_are_on() -> None:
     source = "import torch\n\n\ndef noise(count):\n    return torch.randn(count, 4)\n"
     result = translate(source, Options(x64=True))
     assert result.gaps == () and "import jax.numpy as jnp\n" in result.code
+
+
+MANY = "first_size, second_size, third_size, fourth_size"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "written"),
+    [
+        (MANY, f"def __init__(self, {MANY}, *, rngs):"),
+        ("size", "def __init__(self, size, *, rngs: nnx.Rngs):"),
+        (f"{MANY}, fifth", f"def __init__(\n        self, {MANY}, fifth, *, rngs: nnx.Rngs\n    ):"),
+        (f"{MANY}, size: int", "        *,\n        rngs: nnx.Rngs,\n    ):"),
+    ],
+    ids=["it would break the line", "it fits", "the line breaks anyway", "the file has annotations"],
+)
+def test_rngs_has_no_annotation_where_that_alone_would_break_a_signature(parameters: str, written: str) -> None:
+    source = "from torch import nn\n\n\nclass Net(nn.Module):\n"
+    source += f"    def __init__(self, {parameters}):\n        super().__init__()\n        self.fc = nn.Linear(2, 3)\n"
+    assert written in translate(source, Options()).code

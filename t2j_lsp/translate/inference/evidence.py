@@ -19,8 +19,10 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.text import Source
 
 from .forward_pass import State, UnknownParameter, join_all
+from .repeated_sizes import RepeatedSizes
 
 _SIZES = frozenset(
     {
@@ -31,6 +33,9 @@ _SIZES = frozenset(
 )  # fmt: skip
 """Parameters of layers that take one int and nothing else."""
 
+_SHAPES = frozenset(("normalized_shape",))
+"""Those that take one int or several."""
+
 _CLASS_NAME = re.compile(
     r"(^|_)(layer|block|norm|act|activation|conv|module)(_?(layer|block|cls|class|klass|fn|type))?$"
 )
@@ -39,8 +44,9 @@ _CLASS_NAME = re.compile(
 class ParameterEvidence:
     """Evidence of parameters; what is found makes the function be inferred again, knowing it."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, source: Source) -> None:
         self.state = state
+        self.repeated = RepeatedSizes(source, state.facts)
 
     def add(self, fact: Fact, kind: Fact = TENSOR) -> None:
         """The value was used where only a tensor can stand, or only another ``kind`` of value."""
@@ -90,6 +96,9 @@ class ParameterEvidence:
         bound = bind(LAYERS[name].signature, node, None) or {}
         for parameter in bound.keys() & _SIZES:
             self.add(self.state.facts.get(bound[parameter][0], UNKNOWN), INT)
+            self.repeated.is_size(bound[parameter][0])
+        for parameter in bound.keys() & _SHAPES:
+            self.repeated.may_be_size(bound[parameter][0])
 
     def passed(self, callee: FunctionInfo | None, node: ast.Call, skip: int) -> None:
         """An argument is what the callee's own use of its parameter tells."""

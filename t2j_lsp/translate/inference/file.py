@@ -124,7 +124,7 @@ class Parts:
 
     @cached_property
     def evidence(self) -> ParameterEvidence:
-        return ParameterEvidence(self.state)
+        return ParameterEvidence(self.state, self.source)
 
     @cached_property
     def narrowing(self) -> Narrowing:

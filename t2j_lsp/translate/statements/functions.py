@@ -189,7 +189,8 @@ class Functions:
         if fits or not line.endswith(":") or is_annotated(self.ctx.source.nodes):
             return annotated
         limit = line_limit(lines)
-        return min("rngs", annotated, key=lambda one: (lines_of_signature(line, f", *, {one}", limit), one != annotated))
+        plain, whole = (lines_of_signature(line, f", *, {one}", limit) for one in ("rngs", annotated))
+        return "rngs" if plain < whole else annotated
 
     def _past_bracket(self, index: int) -> int:
         """Past the closing brackets of a parenthesised default: ``x=(a + b)``."""

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
-
 # Calls a module, compiled once for each shape of its inputs.
 forward = nnx.jit(lambda module, *inputs: module(*inputs))
 

@@ -33,10 +33,10 @@ def indexes_any(inference: Inference) -> bool:
 def _attribute(target: ast.expr, inference: Inference) -> str | None:
     """The attribute whose items a loop unpacks: ``for a, b in self.layers``, ``for i, (a, b) in enumerate(...)``."""
     parents = inference.source.parents
-    loop, counted = parents.get(target), False
+    whole, loop, counted = target, parents.get(target), False
     if isinstance(loop, ast.Tuple) and len(loop.elts) == 2 and loop.elts[1] is target:
-        loop, target, counted = parents.get(loop), loop, True
-    if not isinstance(loop, ast.For | ast.comprehension) or loop.target is not target:
+        whole, loop, counted = loop, parents.get(loop), True
+    if not isinstance(loop, ast.For | ast.comprehension) or loop.target is not whole:
         return None
     match loop.iter:
         case ast.Call(func=ast.Name(id="enumerate"), args=[ast.Attribute() as held, *_]) if counted:

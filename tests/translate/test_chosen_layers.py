@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import jax
@@ -62,6 +63,34 @@ def test_a_layer_by_its_name_is_looked_up_in_a_table(code: str) -> None:
 )
 def test_a_name_that_nothing_tells_stays_marked(code: str) -> None:
     assert convert(MODULE.format(code=code)).gaps
+
+
+def test_keywords_of_few_layers_tell_which_it_may_be() -> None:
+    """Found in torchaudio: ``getattr(nn, rnn_type)(..., bidirectional=True)``."""
+    done = convert(MODULE.format(code="self.rnn = getattr(nn, kind)(3, 4, batch_first=True, bidirectional=True)"))
+    assert not done.gaps, done.gaps
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    for kind in ("RNN", "LSTM", "GRU"):
+        model = made["Model"](kind, rngs=nnx.Rngs(0))
+        assert type(model.rnn).__name__ == kind
+        assert jax.eval_shape(model, jnp.ones((2, 5, 3))).shape == (2, 5, 8)
+
+
+def test_no_other_layer_of_pytorch_takes_such_keywords() -> None:
+    nn = pytest.importorskip("torch.nn")
+    takes = {
+        name
+        for name, cls in vars(nn).items()
+        if isinstance(cls, type) and "bidirectional" in inspect.signature(cls).parameters
+    }
+    assert takes - {"RNNBase"} <= {"RNN", "LSTM", "GRU"}
+
+
+@pytest.mark.parametrize("spelling", ["getattr(nn, kind)", "nn.__dict__[kind]"])
+def test_a_layer_that_nothing_tells_is_named_in_the_reason(spelling: str) -> None:
+    (gap,) = convert(MODULE.format(code=f"self.rnn = {spelling}(3, 4)")).gaps
+    assert f"what {spelling} is isn't known here" in gap.reason
 
 
 @pytest.mark.parametrize(

@@ -157,3 +157,138 @@ def test_a_package_that_is_converted_itself_is_no_finding() -> None:
 def test_pytorch_that_is_imported_by_its_name_is_said(call: str, gap: bool) -> None:
     translation = translate(f"import importlib\nimport torch\n\nmodule = {call}\nx = torch.ones(2)\n", Options())
     assert [f.span.line for f in translation.gaps] == ([4] if gap else [])
+
+
+MODELS = """import timm
+import torch.nn as nn
+import transformers
+from timm.models.layers import DropPath, to_2tuple
+from torchvision import datasets, models
+from torchvision.models import ResNet18_Weights, resnet18
+
+
+class Net(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.made = {}
+
+    def forward(self, x):
+        return self.made(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("models.resnet18(weights=ResNet18_Weights.DEFAULT)", "torchvision.models.resnet18"),
+        ("resnet18()", "torchvision.models.resnet18"),
+        ("timm.create_model(name, pretrained=True)", "timm.create_model"),
+        ("DropPath(0.1)", "timm.models.layers.DropPath"),
+        ("DropPath(0.1) if name else nn.Identity()", "timm.models.layers.DropPath"),
+        ("nn.Sequential(resnet18(), nn.ReLU())", "torchvision.models.resnet18"),
+        ("transformers.BertModel.from_pretrained(name)", "transformers.BertModel.from_pretrained"),
+        ("transformers.AutoModelForCausalLM.from_pretrained(name)", None),
+        ("getattr(models, name)()", "getattr(models, name)"),
+        ("models.__dict__[name](num_classes=3)", "models.__dict__[name]"),
+        ("vars(models)[name]()", "vars(models)[name]"),
+    ],
+)
+def test_a_model_of_a_library_is_a_gap_where_it_is_made(value: str, name: str | None) -> None:
+    """It went through without a word, and failed at the first array."""
+    (gap,) = translate(MODELS.replace("{}", value)).gaps
+    assert gap.code == "torch-only" and "makes a PyTorch module, which takes no JAX arrays" in gap.reason
+    assert name is None or gap.name == name
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "to_2tuple(3)",
+        "datasets.CIFAR10(name)",
+        "getattr(datasets, name)()",
+        "models.list_models()",
+        "models.get_model_weights(name)",
+        "ResNet18_Weights.DEFAULT.transforms()",
+        "transformers.AutoTokenizer.from_pretrained(name)",
+        "transformers.BertConfig()",
+    ],
+)
+def test_what_else_libraries_of_models_have_is_no_finding(value: str) -> None:
+    source = MODELS.replace("{}", value).replace("return self.made(x)", "return x")
+    assert not translate(source).gaps
+
+
+def test_a_library_of_models_that_is_converted_itself_is_no_finding() -> None:
+    text = "import torch.nn as nn\n\n\ndef resnet18():\n    return nn.Linear(3, 3)\n"
+    options = Options(resolve=lambda level, name: text if name in ("torchvision", "torchvision.models") else None)
+    translation = translate(MODELS.replace("{}", "models.resnet18()"), options)
+    assert "models.resnet18(rngs=rngs)" in translation.code
+    assert not translation.gaps
+
+
+NETS = "import torch.nn as nn\n\n\ndef small(n=3):\n    return nn.Linear(n, n)\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "gap"),
+    [
+        ("getattr(nets, name)(4)", True),
+        ("nets.__dict__[name]()", True),
+        ("getattr(nets, 'small')(4)", False),
+        ("nets.small(4)", False),
+        ("getattr(self, name)(4)", False),
+        ("getattr(nets, name)", False),
+    ],
+)
+def test_what_a_file_of_the_project_makes_by_a_name_may_ask_for_rngs(value: str, gap: bool) -> None:
+    """Found in torchaudio: ``getattr(torchaudio.models, ssl_type)()``."""
+    source = f"""import nets
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.made = {value}
+"""
+    gaps = translate(source, Options(resolve=lambda level, module: NETS if module == "nets" else None)).gaps
+    assert ["layers in Flax ask for rngs=rngs" in g.reason for g in gaps] == ([True] if gap else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "use", "gap"),
+    [
+        ("Block(3)", "self.made(x)", True),
+        ("near(3)", "self.made(torch.relu(x))", True),
+        ("Block(3) if n else nn.Identity()", "self.made(x)", True),
+        ("Block(3)", "self.made('text')", False),
+        ("Block(3)", "x * self.made.rate", False),
+        ("partial(f, n)", "self.made(x)", False),
+        ("np.vectorize(n)", "self.made(x)", False),
+    ],
+)
+def test_what_is_made_elsewhere_and_called_with_arrays_must_be_converted_along(value: str, use: str, gap: bool) -> None:
+    source = f"""from functools import partial
+
+import numpy as np
+import torch
+import torch.nn as nn
+from mylib import Block
+
+from .other import near
+
+
+def f(n, x):
+    return x
+
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.made = {value}
+
+    def forward(self, x: torch.Tensor):
+        return {use}
+"""
+    gaps = translate(source).gaps
+    assert ["isn't in sight: convert it along" in g.reason for g in gaps] == ([True] if gap else [])

@@ -19,6 +19,7 @@ from .function_values import FunctionValues
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
+from .torch_only import namespace
 
 _WIDE = {
     "float64": ({"float64", "double"}, {"float32", "float"}),
@@ -74,6 +75,8 @@ class LibraryObjects:
         if self._is_namespace(node):
             return None
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
+        if (looked_up := self._looked_up(node)) is not None:
+            unknown = f"what {looked_up} is isn't known here: look it up in a dict of those that it may be"
         reason = rule.reason if rule is not None and rule.reason else unknown
         self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
@@ -134,6 +137,13 @@ class LibraryObjects:
         """Whether this is the ``torch.nn`` of ``torch.nn.Linear``: the whole chain is looked at, not its parts."""
         parent = self.ctx.source.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.value is node
+
+    def _looked_up(self, node: ast.expr) -> str | None:
+        """The whole of ``getattr(nn, kind)`` or ``nn.__dict__[kind]``, of which this is the namespace."""
+        parent = self.ctx.source.parents.get(node)
+        if isinstance(parent, ast.Call | ast.Subscript) and namespace(self.ctx, parent) is not None:
+            return self.ctx.source.segment(parent)
+        return None
 
     def _in_isinstance(self, node: ast.expr) -> bool:
         """Whether the class stands as the second argument of isinstance or in a comparison of types."""

@@ -59,6 +59,7 @@ from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
 from .truth import Truth, note_host_draw
+from .unknown_makers import report_looked_up
 from .variables import Variables
 
 VALUE_METHODS = names_with(Trait.VALUE)
@@ -307,6 +308,8 @@ class Calls:
         torch = isinstance(fact, Qual) and is_torch(fact.name)
         if not torch and (stays := stays_torch(self.ctx, node)) is not None:
             self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
+        if isinstance(node.func, ast.Call | ast.Subscript):
+            report_looked_up(self.ctx, node)
         if self._only_effect(node) and (written := written_argument(node, self.ctx.inference)) is not None:
             return self.in_place().by_function(
                 node, fact, written, lambda: self._called(node, fact) or self.copier.copy_arguments(node)

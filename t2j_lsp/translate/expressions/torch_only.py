@@ -1,4 +1,4 @@
-"""Calls that hand arrays to what still wants PyTorch's tensors: compiled extensions, packages, classes that stayed."""
+"""Calls of what stays PyTorch's: compiled extensions, packages and classes given arrays, and libraries' models."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ TORCH_PACKAGES = frozenset(
     )
 )
 """Packages whose functions take PyTorch's tensors."""
+_MODELS = re.compile(
+    r"torchvision\.models\.(?!list_|get_weight|get_model_weights|.*_Weights\b)"
+    r"|timm\.(?:create_model|(?:models|layers)\.(?:\w+\.)*(?:[A-Z]|create_))"
+    r"|torchaudio\.models\."
+    r"|segmentation_models_pytorch\.(?:[A-Z]|create_model)"
+    r"|transformers\.(?:\w*Model|\w+For[A-Z]\w+)(?:\.from_\w+)?$"
+    r"|open_clip\.create_model|clip\.load$|efficientnet_pytorch\.EfficientNet|lpips\.LPIPS|torch_geometric\.nn\.[A-Z]"
+)
+"""What makes a module of PyTorch: classes and functions of libraries, by their names."""
+_MODEL_FILES = re.compile(r"torchvision\.models|timm\.models|torchaudio\.models|segmentation_models_pytorch")
+"""Namespaces of them."""
 OWN_GRADIENT = (
     "a custom autograd.Function converts if it has static forward(ctx, ...) and backward(ctx, ...) and keeps nothing "
     "but attributes and saved tensors; write this one with jax.custom_vjp"
@@ -53,6 +64,8 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     imported = _imported_by_name(ctx.options, node)
     if imported is not None:
         return imported, f"{imported} is PyTorch's, and what is imported of it takes no JAX arrays"
+    if (made := _model(ctx, node)) is not None:
+        return made
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if not any(_is_array(ctx.fact(a.value if isinstance(a, ast.Starred) else a)) for a in arguments):
         return None
@@ -76,6 +89,35 @@ def _imported_by_name(options: Options, node: ast.Call) -> str | None:
             package = parts[0] in TORCH_PACKAGES and not _own(options, parts[0])
             return module if "torch" in parts or package else None
     return None
+
+
+def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
+    """A library's model that is made, by its name or by one that isn't known: ``getattr(models, name)()``."""
+    fact, space = ctx.fact(node.func), namespace(ctx, node.func)
+    if isinstance(fact, Qual) and _MODELS.match(fact.name):
+        name = fact.name
+    elif space is not None and _MODEL_FILES.fullmatch(space):
+        name = ast.unparse(node.func)
+    else:
+        return None
+    if _own(ctx.options, (space or name).partition(".")[0]):
+        return None
+    return name, f"{name} makes a PyTorch module, which takes no JAX arrays: convert its source along"
+
+
+def namespace(ctx: Context, func: ast.expr) -> str | None:
+    """Where a name that isn't known is looked up: ``getattr(models, name)``, ``models.__dict__[name]``."""
+    match func:
+        case ast.Call(func=ast.Name(id="getattr"), args=[space, name, *_]) if not isinstance(name, ast.Constant):
+            pass
+        case ast.Subscript(value=ast.Attribute(value=space, attr="__dict__")):
+            pass
+        case ast.Subscript(value=ast.Call(func=ast.Name(id="vars"), args=[space])):
+            pass
+        case _:
+            return None
+    fact = ctx.fact(space)
+    return fact.name if isinstance(fact, Qual) else None
 
 
 def _is_array(fact: Fact) -> bool:

@@ -11,29 +11,58 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Qual, is_tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context
+from .torch_only import namespace, stays_torch
 
 _OWN = frozenset({"jax", "flax", "optax", "t2j_lsp", "torch"})
 ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 """Methods of modules that are given modules."""
+_NOT_KNOWN = "what {}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
 
 
 def report_unknown_makers(ctx: Context, values: Iterable[ast.expr]) -> None:
     """Report the calls that make these modules and of which nothing is known."""
     for value in values:
         for call in _calls(ctx, value):
-            if any(k.arg == "rngs" for k in call.keywords):
+            if any(k.arg == "rngs" for k in call.keywords) or stays_torch(ctx, call) is not None:
                 continue
             name, fact = ast.unparse(call.func), ctx.fact(call.func)
             if not is_known(fact):
-                reason = f"what {name}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
-                ctx.report.gap(call, name, "unsure", reason)
+                ctx.report.gap(call, name, "unsure", _NOT_KNOWN.format(name))
             elif isinstance(fact, Qual) and _is_foreign(fact.name):
                 reason = f"{name} isn't in sight: convert it along; a PyTorch module can't be part of one of Flax"
                 ctx.report.gap(call, name, "unsure", reason)
+
+
+def report_called_attribute(ctx: Context, target: ast.Attribute, value: ast.expr, owner: ClassInfo) -> None:
+    """Report what a library makes for an attribute of a module that is called with arrays: it is a module itself."""
+    calls = [c for c in _calls(ctx, value) if isinstance(fact := ctx.fact(c.func), Qual) and _is_foreign(fact.name)]
+    if calls and any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == target.attr
+        and ctx.fact(n.func.value) == ctx.fact(target.value)
+        and any(is_tensor(ctx.fact(a)) for a in n.args)
+        for info in owner.ancestry()
+        for n in ast.walk(info.node)
+    ):
+        report_unknown_makers(ctx, [value])
+
+
+def report_looked_up(ctx: Context, node: ast.Call) -> None:
+    """Report what a file of the project is asked for by a name that isn't known: ``getattr(nets, name)(3)``."""
+    space, function = namespace(ctx, node.func), ctx.scope.function
+    if space is None or function is None or not function.takes_rngs or any(k.arg == "rngs" for k in node.keywords):
+        return
+    path = space.lstrip(".")
+    if ctx.options.resolve is None or ctx.options.resolve(len(space) - len(path), path) is None:
+        return
+    if not any(is_tensor(ctx.fact(a)) for a in (*node.args, *(k.value for k in node.keywords))):
+        name = ast.unparse(node.func)
+        ctx.report.gap(node, name, "unsure", _NOT_KNOWN.format(name))
 
 
 def _calls(ctx: Context, value: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
@@ -44,6 +73,9 @@ def _calls(ctx: Context, value: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
         case ast.List() | ast.Tuple():
             for item in value.elts:
                 yield from _calls(ctx, item, depth)
+        case ast.IfExp():
+            yield from _calls(ctx, value.body, depth)
+            yield from _calls(ctx, value.orelse, depth)
         case ast.ListComp() | ast.GeneratorExp():
             yield from _calls(ctx, value.elt, depth)
         case ast.Call() if ctx.fact(value) == UNKNOWN:

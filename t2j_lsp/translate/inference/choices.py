@@ -1,4 +1,7 @@
-"""Layers by a name that is one of several written ones: ``getattr(nn, kind)`` where ``kind in ("LSTM", "GRU")``."""
+"""Layers by a name that is one of several: ``getattr(nn, kind)`` where ``kind in ("LSTM", "GRU")``.
+
+The names are written in the code around it, or are those of the few layers that take the keywords it is called with.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,17 @@ from t2j_lsp.translate.source.text import Source
 
 BY_NAME = frozenset({"getattr"})
 """The function that takes a name."""
+_FEW = 4
+"""As many layers at most make a table that is read."""
 
 
 def chosen_names(source: Source) -> Mapping[ast.Call, tuple[str, ...]]:
-    """The names that each ``getattr(x, name)`` may be given, where the code around it or its parser says which."""
+    """The names that each ``getattr(x, name)`` may be given, where its parser, its call or code around says which."""
     found = {}
     for node in source.nodes:
         match node:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name() | ast.Attribute() as name], keywords=[]):
-                names = _asked(source, node, name) or _of_parser(source, name)
+                names = _asked(source, node, name) or _of_parser(source, name) or _by_keywords(source, node)
                 if names:
                     found[node] = tuple(dict.fromkeys(names))
     return found
@@ -100,3 +105,15 @@ def _of_parser(source: Source, name: ast.expr) -> Sequence[str]:
     if len(found) != 1 or not isinstance(found[0], ast.List | ast.Tuple):
         return ()
     return _texts(found[0].elts)
+
+
+def _by_keywords(source: Source, node: ast.Call) -> Sequence[str]:
+    """The layers that take all keywords of ``getattr(nn, kind)(3, 4, bidirectional=True)``, where these are few."""
+    call = source.parents.get(node)
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return ()
+    given = {k.arg for k in call.keywords}
+    if not given or None in given:
+        return ()
+    names = [name.rpartition(".")[2] for name, rule in LAYERS.items() if given <= rule.signature.by_name.keys()]
+    return names if len(names) <= _FEW else ()

@@ -8,6 +8,7 @@ from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import assigned
@@ -73,6 +74,8 @@ class AttributeStores:
                 return True  # both modules have the parameter, in NNX too
         if not isinstance(owner, Instance):
             return False
+        if owner.cls.info.is_module:
+            report_called_attribute(self.ctx, target, node.value, owner.cls.info)
         if self.captured.assigned(node, target, owner):
             return True
         if owner.cls.info.layer_base in ("torch.nn.Sequential", "torch.nn.ModuleDict") and is_module(value):

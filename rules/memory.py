@@ -62,9 +62,26 @@ def _is_place(call: Call) -> bool:
     return node is not None and call.site.parameter(node) is not None
 
 
+def _may_lack_axes(call: Call) -> bool:
+    """Whether a kernel in Flax's layout is given what may have fewer axes, which PyTorch adds in front of its own."""
+    node = call["self"].node
+    while isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    parameter = call.site.parameter(node) if isinstance(node, ast.Attribute) else None
+    if parameter is None or not parameter[1]:
+        return False
+    ranks = {f.rank if isinstance(f, Tensor) else None for f in (call["self"].fact, call["src"].fact)}
+    return len(ranks) > 1 or None in ranks
+
+
 @rule("torch.Tensor.copy_(self, src, non_blocking=False)", jax="x.at[...].set(src)", result="same")
 def copy_(call: Call) -> Piece:
-    return call.emit("{src}" if _is_place(call) else "{self}.at[...].set({src})")
+    if not _is_place(call):
+        return call.emit("{self}.at[...].set({src})")
+    if not _may_lack_axes(call):
+        return call.emit("{src}")
+    kernel = without_stop_gradient(call["self"]).text.removesuffix("[...]")
+    return call.emit("jnp.broadcast_to({src}, {kernel}.shape)", kernel=kernel)
 
 
 @rule("torch.Tensor.fill_(self, value)", jax="jnp.full_like(x, value)", result="same")

@@ -44,6 +44,8 @@ def of_tensor(call: Call, name: str = "self") -> tuple[str, str]:
     if filled is not None:
         return filled
     variable = call.site.parameter(argument.node) if argument.node is not None else None
+    if variable is not None and variable[1] and name != "self":  # A new array has PyTorch's axes.
+        return f"{argument.atom}.shape", f"{variable[0]}.dtype"
     owner = variable[0] if variable is not None else holder(argument) if argument.simple else None
     if owner is None:
         hoisted = call.site.hoist(argument.piece, "x")

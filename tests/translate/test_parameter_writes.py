@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from t2j_lsp.contract import Options
@@ -49,7 +52,17 @@ def written(statement: str) -> str:
         # values in PyTorch's layout
         ("self.fc.weight.data.copy_(w)", "self.fc.kernel[...] = w.T"),
         ("self.fc.weight.data = w", "self.fc.kernel[...] = w.T"),
-        ("self.conv.weight.data.copy_(w)", "self.conv.kernel[...] = jnp.moveaxis(w, (0, 1), (-1, -2))"),
+        (
+            "self.conv.weight.data.copy_(w[:, :, None, None])",
+            "self.conv.kernel[...] = jnp.moveaxis(w[:, :, None, None], (0, 1), (-1, -2))",
+        ),
+        # what may have fewer axes gets PyTorch's in front: in PyTorch's layout
+        ("self.fc.weight *= scale * w", "self.fc.kernel[...] *= (scale * w).T"),
+        ("self.fc.weight *= w[0]", "self.fc.kernel[...] = (self.fc.kernel.T * w[0]).T"),
+        (
+            "self.fc.weight.data.copy_(w[0])",
+            "self.fc.kernel[...] = jnp.broadcast_to(w[0], self.fc.kernel.T.shape).T",
+        ),
         # tables, biases and buffers keep their layout
         ("self.emb.weight.data[0].zero_()", "self.emb.embedding[0] = 0"),
         ("self.emb.weight.data[0] = w[0]", "self.emb.embedding[0] = w[0]"),
@@ -172,3 +185,61 @@ def tie(a: Gate, b: Gate):
 """
     done = translate("import torch\nfrom torch import nn\n\n" + code, Options())
     assert not done.gaps and "    a.gain = b.gain\n" in done.code
+
+
+WIDE = """\
+import random
+
+import torch
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self, scale, row):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        self.conv = nn.Conv2d(3, 4, 2)
+        with torch.no_grad():
+            self.fc.weight.copy_(torch.arange(12.0).reshape(4, 3) + 1)
+            self.conv.weight.copy_(torch.arange(48.0).reshape(4, 3, 2, 2) + 1)
+            {statement}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.fc.weight *= row",
+        "self.fc.weight *= scale",
+        "self.fc.weight += random.Random(0).uniform(0.0, 1.1)",
+        "self.fc.weight.data *= torch.arange(3.0)",
+        "self.fc.weight -= torch.arange(12.0).reshape(4, 3)",
+        "self.fc.weight.copy_(row)",
+        "self.fc.weight.data.copy_(torch.arange(3.0))",
+        "self.fc.weight.mul_(row)",
+        "self.fc.weight += torch.zeros_like(self.fc.weight) + row",
+        "self.fc.weight.add_(0 * torch.randn_like(self.fc.weight))",
+        "self.conv.weight *= torch.arange(2.0)",
+        "self.conv.weight *= row[:, None, None]",
+        "self.conv.weight *= torch.arange(4.0)[:, None, None, None]",
+        "self.conv.weight.copy_(torch.arange(2.0))",
+    ],
+)
+def test_a_value_with_fewer_axes_than_the_weight_is_spread_as_in_pytorch(statement: str) -> None:
+    import torch
+    from flax import nnx
+    from jax import numpy as jnp
+
+    from t2j_lsp.weights import torch_state
+
+    source = WIDE.format(statement=statement)
+    translation = translate(source, Options())
+    assert not translation.gaps, translation.gaps
+    before: dict[str, Any] = {}
+    exec(source, before)
+    after: dict[str, Any] = {}
+    exec(translation.code, after)
+    expected = before["M"](0.5, torch.tensor([1.0, 2.0, 3.0])).state_dict()
+    model = after["M"](0.5, jnp.array([1.0, 2.0, 3.0]), rngs=nnx.Rngs(0))
+    for name in ("fc.weight", "conv.weight"):
+        np.testing.assert_allclose(torch_state(model)[name], expected[name].numpy(), rtol=1e-6)

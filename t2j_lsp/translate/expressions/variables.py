@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import AnyModule, Instance, Qual, Tensor, layer_names
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Qual, Tensor, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -123,7 +123,16 @@ class Variables:
             return None
         if layer_names(self.ctx.fact(target.value)) <= names_with(Trait.LINEAR):
             return f"{bracket(piece, ATOM)}.T"
-        return f"{self.renderer.need('jnp')}.moveaxis({bracket(piece, 1)}, (0, 1), (-1, -2))"
+        return f"{self.renderer.need('jnp')}.moveaxis({bracket(piece, ARGUMENT)}, (0, 1), (-1, -2))"
+
+    def in_torch_layout(self, target: ast.expr, kernel: str) -> Piece:
+        """The kernel that ``target`` names, as the weight in PyTorch's layout."""
+        while isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else UNKNOWN
+        if layer_names(owner) <= names_with(Trait.LINEAR):
+            return Piece(f"{kernel}.T")
+        return Piece(f"{self.renderer.need('jnp')}.moveaxis({kernel}[...], (-1, -2), (0, 1))")
 
 
 def flax_class(name: str) -> str:

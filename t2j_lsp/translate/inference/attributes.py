@@ -23,6 +23,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Tuple,
 )
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, attribute_of, has_rules, names_with
 
 from .bodies import Bodies
@@ -132,7 +133,7 @@ class AttributeFacts:
 
     def _layer_attribute(self, layer: str, name: str) -> Fact:
         if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
-            return Tensor(variable=True)
+            return Tensor(_kernel_rank(layer) if name == "weight" else None, variable=True)
         if name in (
             "in_features",
             "out_features",
@@ -180,3 +181,12 @@ def named_child(layer: Layer, name: str) -> ast.expr | None:
         if isinstance(key, ast.Constant) and key.value == name:
             return value
     return None
+
+
+def _kernel_rank(layer: str) -> int | None:
+    """How many axes the weight of a layer has that is a kernel in Flax; None if that isn't known."""
+    if layer not in LAYERS or LAYERS[layer].attributes.get("weight") != "kernel":
+        return None
+    if layer in names_with(Trait.LINEAR):
+        return 2
+    return int(layer[-2]) + 2 if layer.endswith(("1d", "2d", "3d")) else None

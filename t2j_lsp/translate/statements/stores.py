@@ -17,7 +17,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, assigned, bracket
 
 from .masks import Masks
 
@@ -284,14 +284,21 @@ class Stores:
         """``self.weight *= 0.5`` on a parameter or buffer; into a kernel a tensor goes in Flax's layout."""
         text, flax_layout = variable
         value = self.renderer.argument(node.value)
-        right = assigned(value)
-        if flax_layout and not isinstance(self.inference.fact(node.value), Scalar):
+        right, operator = assigned(value), _SIGNS[type(node.op)]
+        sign = f"{operator}="
+        fact, held = self.inference.fact(node.value), self.inference.fact(node.target)
+        if flax_layout and not isinstance(fact, Scalar):
+            ranks = {f.rank if isinstance(f, Tensor) else None for f in (fact, held)}
+            if len(ranks) > 1 or None in ranks:
+                # A number, or fewer axes: PyTorch adds those in front of its own layout.
+                before = self.variables.in_torch_layout(node.target, text)
+                value, sign = Piece(f"{bracket(before, ATOM)} {operator} {bracket(value, ATOM)}", ARGUMENT), "="
             moved = self.variables.in_flax_layout(node.target, value)
             if moved is None:
                 self._unknown_layout(node, text)
                 return
             right = moved
-        self.edits.replace(node, f"{text}[...] {_SIGNS[type(node.op)]}= {right}")
+        self.edits.replace(node, f"{text}[...] {sign} {right}")
 
 
 def _holder(target: ast.expr) -> str:

@@ -37,6 +37,7 @@ from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
+from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
@@ -45,6 +46,7 @@ from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import input_gradients, saved_states
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
+from t2j_lsp.translate.training.inlined import with_parts_of_steps_inlined
 from t2j_lsp.translate.training.plan import plan_training, refine
 
 
@@ -111,9 +113,31 @@ def _translated(
         known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
+        if lines is None and given is NOTHING_GIVEN and any(f.severity is Severity.GAP for f in translation.findings):
+            return _put_otherwise(inference, translation, options, project)
         return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
+
+
+def _put_otherwise(
+    inference: Inference, translation: Translation, options: Options, project: Neighbours
+) -> Translation:
+    """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise.
+
+    Statements have lines of their own, and parts of training steps stand where they were called.
+    """
+    if MARK in inference.source.text:
+        return translation
+    split = on_own_lines(inference.source, translation.gaps)
+    best = translation
+    for text in (*([split] if split is not None else ()), *with_parts_of_steps_inlined(inference, translation.gaps)):
+        other = _translated(inference.source.bom + text.text, options, None, project)
+        if len(other.gaps) < len(best.gaps):
+            best = of_source(translation.source, text, other)
+        if not best.gaps:
+            break
+    return best
 
 
 def _as_functions(source: str, options: Options, project: Neighbours) -> Translation:

@@ -66,6 +66,11 @@ class Rewriting:
         """The line of an index of the old text."""
         return bisect_right(self._starts[0], index)
 
+    def lines_forth(self, first: int, last: int) -> tuple[int, int]:
+        """The lines of the new text on which what begins lines of the old one stands."""
+        begin = self.line_forth(first)
+        return begin, max(begin, self.line_forth(last))
+
     def line_forth(self, line: int) -> int:
         """The line of the new text on which what begins a line of the old one stands."""
         start = self._starts[0][line - 1]

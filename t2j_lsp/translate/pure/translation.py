@@ -1,42 +1,63 @@
-"""The translation of a text with functions, told of the text that it was written from."""
+"""The translation of a text that t2j wrote itself, told of the text that it was written from."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from t2j_lsp.contract import MARK, Finding, Outcome, Rewrite, SourceMapEntry, Span, TextEdit, Translation
 from t2j_lsp.translate.source.text import Source
-
-from .functions import FunctionalText
-from .positions import Rewriting
 
 Placed = TypeVar("Placed", Finding, Rewrite, Outcome)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
-def of_source(source: str, functions: FunctionalText, translation: Translation) -> Translation:
+class PlacedText(Protocol):
+    """One rewriting of a text."""
+
+    def span_back(self, span: Span) -> Span:
+        """A span of the new text in the old one."""
+
+    def lines_forth(self, first: int, last: int) -> tuple[int, int] | None:
+        """The lines of the new text in which lines of the old one stand now."""
+
+
+class Rewritten(Protocol):
+    """A text in between: how it came about, and what there is to say of that."""
+
+    @property
+    def rewritings(self) -> Sequence[PlacedText]:
+        """The steps to it."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to say of what it was written from."""
+
+    @property
+    def converted(self) -> int:
+        """How many places are converted in it."""
+
+
+def of_source(source: str, between: Rewritten, translation: Translation) -> Translation:
     """What became of ``source``: places of the text in between are those that they were written from."""
     bom = "\ufeff" if source.startswith("\ufeff") else ""
-    findings = sorted(
-        {*functions.findings, *(_moved(f, functions) for f in translation.findings)}, key=lambda f: f.span
-    )
+    findings = sorted({*between.findings, *(_moved(f, between) for f in translation.findings)}, key=lambda f: f.span)
     changed = translation.code != source
-    entries = tuple(_source_map(source.removeprefix(bom), functions, translation)) if changed else ()
+    entries = tuple(_source_map(source.removeprefix(bom), between, translation)) if changed else ()
     return replace(
         translation,
         source=source,
         findings=tuple(_once(findings)),
         source_map=entries,
-        converted=translation.converted + functions.converted,
+        converted=translation.converted + between.converted,
         edits=tuple(_edits(source.removeprefix(bom), translation.code.removeprefix(bom), entries)),
-        rewrites=tuple(_distinct(_moved(r, functions) for r in translation.rewrites)),
-        outcomes=tuple(_distinct(_moved(o, functions) for o in translation.outcomes)),
+        rewrites=tuple(_distinct(_moved(r, between) for r in translation.rewrites)),
+        outcomes=tuple(_distinct(_moved(o, between) for o in translation.outcomes)),
     )
 
 
@@ -49,9 +70,9 @@ def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _moved(one: Placed, functions: FunctionalText) -> Placed:
+def _moved(one: Placed, between: Rewritten) -> Placed:
     span = one.span
-    for rewriting in reversed(functions.rewritings):
+    for rewriting in reversed(between.rewritings):
         span = rewriting.span_back(span)
     return replace(one, span=span)
 
@@ -65,22 +86,23 @@ def _distinct(found: Iterable[Placed]) -> Iterator[Placed]:
             yield one
 
 
-def _source_map(text: str, functions: FunctionalText, translation: Translation) -> Iterator[SourceMapEntry]:
+def _source_map(text: str, between: Rewritten, translation: Translation) -> Iterator[SourceMapEntry]:
     """The lines that each statement became, through the text in between."""
-    first, second = functions.rewritings
     starts = [(e.source_line, e.line, e.end_line) for e in translation.source_map]
     for entry in Source(text).apply(())[1]:
-        low = _forth(first, second, entry.source_line)
-        high = max(low, _forth(first, second, entry.source_end_line))
-        lines = [(begin, end) for at, begin, end in starts if low <= at <= high]
+        place = _forth(between, entry)
+        lines = [(begin, end) for at, begin, end in starts if place is not None and place[0] <= at <= place[1]]
         if lines:
             yield SourceMapEntry(
                 entry.source_line, entry.source_end_line, min(b for b, _ in lines), max(e for _, e in lines)
             )
 
 
-def _forth(first: Rewriting, second: Rewriting, line: int) -> int:
-    return second.line_forth(first.line_forth(line))
+def _forth(between: Rewritten, entry: SourceMapEntry) -> tuple[int, int] | None:
+    place: tuple[int, int] | None = (entry.source_line, entry.source_end_line)
+    for rewriting in between.rewritings:
+        place = None if place is None else rewriting.lines_forth(*place)
+    return place
 
 
 def _edits(old: str, new: str, entries: Iterable[SourceMapEntry]) -> Iterator[TextEdit]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, sized_by, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import (
@@ -28,6 +28,15 @@ from ._arguments import (
     spread,
 )
 from ._facts import is_bool, is_integer
+
+sized_by("size", "sizes", "shape", "split_size", "split_sizes", "split_size_or_sections", "chunks", "length", "steps")
+sized_by("output_size", "window_length", "row", "col", "num_classes", "num_samples")
+sized_by("start", "end", "step", of="torch.arange")
+sized_by("n", "m", of="torch.eye")
+sized_by("n", of="torch.randperm")
+sized_by("k", of="torch.topk")
+sized_by("repeats", of="torch.Tensor.repeat")
+sized_by("dims", of="torch.Tensor.tile")
 
 REQUIRES_GRAD = "JAX arrays carry no requires_grad flag: differentiate a function with respect to this argument."
 

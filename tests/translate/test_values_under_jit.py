@@ -54,6 +54,19 @@ SAID = {
     "a slice that is written to": (
         "def f(n: int):\n    x = torch.linspace(0, 1, n)\n    i = torch.argmin(x - 0.3)\n    x[:i] = 1\n    return x\n"
     ),
+    "a format of an array": 'def f(x: torch.Tensor):\n    print(f"{x.mean():.1f}")\n    return x.clone()\n',
+    "a format of what a tensor's method gives": 'def f(name, x):\n    print(f"{name} {x.var(0).mean().sqrt():.1f}")\n',
+    "a field with a format": 'def f(x: torch.Tensor):\n    return "{} {:.3f}".format("loss", x.sum())\n',
+    "a named field with a format": 'def f(x: torch.Tensor):\n    return "{loss:.3f}".format(loss=x.sum())\n',
+    "the builtin format": 'def f(x: torch.Tensor):\n    return format(x.sum(), ".3f")\n',
+    "a percent sign": 'def f(x: torch.Tensor):\n    return "%s: %5.2f %%" % ("loss", x.sum())\n',
+    "a range that values end": "def f(lengths: torch.Tensor):\n    return torch.arange(lengths.max() + 1)\n",
+    "a shape of values": "def f(x: torch.Tensor):\n    return x.new_zeros((2, x.max())) + torch.ones(x[0], 3)\n",
+    "pieces as long as values": "def f(x: torch.Tensor, n: torch.Tensor):\n    return x.split([n[0], n[1]])\n",
+    "a size for each of unknown things": (
+        "def f(batch, lengths):\n    mask = torch.zeros(batch.shape[0:2])\n"
+        "    for b in range(batch.shape[0]):\n        mask[b, : lengths[b]] = torch.ones(lengths[b])\n    return mask\n"
+    ),
 }
 UNSAID = {
     "a loop over a loader": (
@@ -68,6 +81,16 @@ UNSAID = {
         "    table = {True: 1, False: 0}\n    return x * table[last]\n"
     ),
     "a name of its own making": "def f(x: torch.Tensor, t, key):\n    key = ~key\n    return x * t[key]\n",
+    "a text of an array": 'def f(x: torch.Tensor):\n    return f"{x.sum()} {x!r:>9}" + "%s" % x + "{}".format(x)\n',
+    "formats of numbers": 'def f(x: torch.Tensor):\n    return f"{x.shape[0]:>4}" + "%d" % x.numel()\n',
+    "sizes of shapes": (
+        "def f(x: torch.Tensor, n: int, size):\n    y = torch.zeros(x.shape[0], x.size(1), n, size[0], *x.shape[2:])\n"
+        "    return torch.arange(x.shape[-1]).repeat(n), y.expand(y.shape)\n"
+    ),
+    "a training function's loss": (
+        "def train(model, loader):\n    for x, y in loader:\n        loss = (model(x) - y).abs().mean()\n"
+        '        loss.backward()\n        print(f"{loss:.3f}")\n'
+    ),
     "lists of tensors": "def f(x: list[torch.Tensor]):\n    return x.tolist()\n",
 }
 

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.pieces import Piece, bracket, slot
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .known_values import KnownValues
 
 _ALWAYS = "always_true_"
 """Stands for a condition that goes."""
@@ -39,10 +40,11 @@ _STRING = re.compile(r"""(?<![\w"'])(?:"(?!"")[^"\n]*"|'(?!'')[^'\n]*')""")
 class Comprehensions:
     """Copies lambdas, comprehensions and f-strings."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier, values: KnownValues) -> None:
         self.ctx = context
         self.renderer = renderer
         self.copier = copier
+        self.values = values
 
     def function(self, node: ast.Lambda) -> Piece:
         """A lambda."""
@@ -98,6 +100,7 @@ class Comprehensions:
 
     def fstring(self, node: ast.JoinedStr) -> Piece:
         """Only expressions that keep the literal's quotes intact are put back."""
+        self.values.text(node)
         segment = self.ctx.source.segment(node)
         start, end = self.ctx.source.span(node)
         out: list[str] = []

@@ -47,6 +47,7 @@ from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
+from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
 from .module_methods import DICTS, FIRST, ModuleMethods
@@ -84,7 +85,7 @@ class Renderer:
             ast.Attribute: lambda: (self.attributes.attribute,),
             ast.Subscript: lambda: (self.attributes.child_by_name, self.layers.child, self.subscripts.subscript),
             ast.Compare: lambda: (self.operators.known, self.operators.compare),
-            ast.BinOp: lambda: (self.operators.power,),
+            ast.BinOp: lambda: (self._percent, self.operators.power),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
             ast.IfExp: lambda: (self.operators.conditional,),
@@ -132,6 +133,11 @@ class Renderer:
         known = isinstance(node.ctx, ast.Load) and isinstance(self.ctx.fact(node), Qual | Function)
         return self.objects.value(node) if known else None
 
+    def _percent(self, node: ast.BinOp) -> None:
+        """``"%.3f" % x``."""
+        if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+            self.known_values.text(node)
+
     # --- the parts, each made when it is first asked for ----------------------------------------------------------
 
     @cached_property
@@ -144,7 +150,7 @@ class Renderer:
 
     @cached_property
     def subscripts(self) -> Subscripts:
-        return Subscripts(self.ctx, self, self.copier, self.tensor_code)
+        return Subscripts(self.ctx, self, self.copier, self.known_values)
 
     @cached_property
     def in_place(self) -> InPlace:
@@ -164,7 +170,7 @@ class Renderer:
 
     @cached_property
     def rules(self) -> RuleApplication:
-        return RuleApplication(self.ctx, self, self._site)
+        return RuleApplication(self.ctx, self, self._site, lambda: self.known_values)
 
     @cached_property
     def functions(self) -> FunctionValues:
@@ -179,6 +185,10 @@ class Renderer:
         return TensorCode(self.ctx)
 
     @cached_property
+    def known_values(self) -> KnownValues:
+        return KnownValues(self.ctx, self.tensor_code)
+
+    @cached_property
     def calls(self) -> Calls:
         return Calls(
             self.ctx,
@@ -189,6 +199,7 @@ class Renderer:
             layers=lambda: self.layers,
             methods=lambda: self.methods,
             tensors=lambda: self.tensors,
+            values=lambda: self.known_values,
             code=lambda: self.tensor_code,
         )
 
@@ -206,7 +217,7 @@ class Renderer:
 
     @cached_property
     def comprehensions(self) -> Comprehensions:
-        return Comprehensions(self.ctx, self, self.copier)
+        return Comprehensions(self.ctx, self, self.copier, self.known_values)
 
     def _site(self, node: ast.expr, name: str) -> CallSite:
         return CallSite(self.ctx, self.needs, lambda: self.variables, node, name)
@@ -290,6 +301,7 @@ class Calls:
         layers: Callable[[], Layers],
         methods: Callable[[], ModuleMethods],
         tensors: Callable[[], TensorMethods],
+        values: Callable[[], KnownValues],
         code: Callable[[], TensorCode],
     ) -> None:
         self.ctx = context
@@ -300,6 +312,7 @@ class Calls:
         self.layers = layers
         self.methods = methods
         self.tensors = tensors
+        self.values = values
         self.code = code
 
     def call(self, node: ast.Call) -> Piece | None:
@@ -329,7 +342,7 @@ class Calls:
                 return self._torch_call(node, fact.name)
             case Qual():
                 report_signatures(self.ctx, node, fact)
-                self._note_value(node, node.args[0] if fact.name.endswith(".from_dlpack") and node.args else None)
+                self.values().number(node, node.args[0] if fact.name.endswith(".from_dlpack") and node.args else None)
                 return self._library_call(node, fact.name)
             case Class():
                 return self._class_call(node, fact)
@@ -347,20 +360,18 @@ class Calls:
             case _:
                 report_keywords(self.ctx, node, fact)
         if isinstance(node.func, ast.Attribute):
-            self._note_value(node, node.func.value if node.func.attr in VALUE_METHODS else None)
+            self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
+            if node.func.attr == "format":
+                self.values().text(node)
             return self._method_call(node, node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
-            self._note_value(node, node.args[0])
+            self.values().number(node, node.args[0])
             return number_of_array(self.ctx, self.renderer, node)
         if isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "max", "min", "range"):
-            self._note_value(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
+            self.values().number(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
+        if isinstance(node.func, ast.Name) and node.func.id == "format":
+            self.values().text(node)
         return None
-
-    def _note_value(self, node: ast.Call, tensor: ast.expr | None) -> None:
-        """``x.item()`` and ``int(x)`` work eagerly and fail under jit, as conditions on arrays do."""
-        if tensor is not None and self.code().is_traced and self.code().may_be_tensor(tensor):
-            reason = "the value of an array is not known under jit, and this fails there"
-            self.ctx.report.note(node, ast.unparse(node.func), "value-needed", reason)
 
     def _function_call(self, node: ast.Call, rngs: bool) -> Piece | None:
         func = node.func

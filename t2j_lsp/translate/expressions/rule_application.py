@@ -12,7 +12,7 @@ from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import SIZES, Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.rule.record import (
@@ -31,6 +31,7 @@ from t2j_lsp.translate.source.width import line_limit, lines_with
 from .axisless import of_vectors, without_axes
 from .context import Context
 from .handlers import ExpressionRenderer
+from .known_values import KnownValues
 from .needs import NeededNames
 from .rngs import rngs_expression
 from .variables import Variables
@@ -186,10 +187,13 @@ def only_used(target: ast.expr) -> int | None:
 class RuleApplication:
     """Rules applied to calls and attributes."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, site: Sites) -> None:
+    def __init__(
+        self, context: Context, renderer: ExpressionRenderer, site: Sites, values: Callable[[], KnownValues]
+    ) -> None:
         self.ctx = context
         self.renderer = renderer
         self.site = site
+        self.values = values
 
     def apply(
         self, rule: Rule, node: ast.Call, receiver: ast.expr | None, skip: ast.keyword | None = None
@@ -322,6 +326,8 @@ class RuleApplication:
         self.ctx.report.converted += not self.ctx.report.quiet
         if rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
+        if not SIZES.keys().isdisjoint(arguments):
+            self.values().sizes(node, rule, arguments)
         return result
 
     def _silent_argument(self, node: ast.expr) -> Piece:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask
-from t2j_lsp.translate.rule.facts import ListOf, Tensor
+from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
-from .tensor_code import TensorCode
+from .known_values import KnownValues
 
 CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use lax.dynamic_slice, or a mask"
 PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
@@ -21,9 +23,10 @@ PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this 
 class Subscripts:
     """What subscripts and their indices become."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier, code: TensorCode) -> None:
+    def __init__(self, context: Context, renderer: ExpressionRenderer, copier: Copier, values: KnownValues) -> None:
         self.ctx = context
-        self.code = code
+        self.values = values
+        self.code = values.code
         self.renderer = renderer
         self.copier = copier
 
@@ -40,7 +43,7 @@ class Subscripts:
         if not isinstance(held, Tensor):
             return None
         self._note_bounds(node, "Tensor.__getitem__")
-        lists = [p for p in parts if isinstance(p, ast.List) or isinstance(self.ctx.fact(p), ListOf)]
+        lists = [p for p in parts if isinstance(p, ast.List) or self._is_list(p)]
         if not lists:
             return None
         others = [p for p in parts if p not in lists]
@@ -56,6 +59,26 @@ class Subscripts:
             for p in parts
         ]
         return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
+
+    def _is_list(self, index: ast.expr) -> bool:
+        """Whether an index is a list that picks elements: one of numbers, and no tuple, which has one for each axis."""
+        fact = self.ctx.fact(index)
+        if not isinstance(fact, ListOf | Tuple):
+            return False
+        given = [index, *self._given(index)]
+        numbers = isinstance(element(fact), Scalar | ListOf | Tensor)
+        shown = any(map(_is_list, given)) or numbers and isinstance(fact, ListOf)
+        return shown and not any(map(_is_tuple, given))
+
+    def _given(self, node: ast.expr) -> Iterator[ast.expr]:
+        """What a name or attribute is assigned in the file, and how a parameter of that name is annotated."""
+        for one in self.ctx.source.nodes if isinstance(node, ast.Name | ast.Attribute) else ():
+            match one:
+                case ast.Assign(targets=targets, value=value):
+                    if any(isinstance(t, type(node)) and _same(t, node) for t in targets):
+                        yield value
+                case ast.arg(arg=name, annotation=ast.expr() as kind) if isinstance(node, ast.Name) and name == node.id:
+                    yield kind
 
     def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
         """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""
@@ -84,8 +107,37 @@ class Subscripts:
         """Say so where a slice is as long as values make it."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
-        if any(isinstance(self.ctx.fact(bound), Tensor) for bound in bounds) and self.code.is_traced:
+        if any(map(self.values.bound, bounds)) and self.code.is_traced:
             self.ctx.report.note(node, name, "value-needed", CUT_BY_VALUES)
+
+
+def _is_tuple(node: ast.expr) -> bool:
+    """Whether it is surely a tuple, or what annotates one."""
+    match node:
+        case ast.Tuple() | ast.Call(ast.Name("tuple")) | ast.Subscript(ast.Name("tuple" | "Tuple")):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_tuple(left) or _is_tuple(right)
+    return False
+
+
+def _is_list(node: ast.expr) -> bool:
+    """Whether it is surely a list of more than slices, or what annotates one."""
+    match node:
+        case ast.List(elts=items):
+            return not any(isinstance(item, ast.Call | ast.Constant) and not _is_number(item) for item in items)
+        case ast.ListComp() | ast.Call(ast.Name("list" | "sorted")) | ast.Name("list" | "List"):
+            return True
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("list", "List", "typing.List")
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions have the same text."""
+    return ast.unparse(one) == ast.unparse(other)
 
 
 def _marker(node: ast.expr) -> bool:

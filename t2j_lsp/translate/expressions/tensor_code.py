@@ -10,6 +10,7 @@ from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.names import only_tensor
 
 from .context import Context
 
@@ -66,9 +67,11 @@ class TensorCode:
         return self._given[function]
 
     def may_be_tensor(self, node: ast.expr) -> bool:
-        """Whether it is a tensor, or a parameter that by its annotation may be one: ``list | torch.Tensor``."""
+        """Whether it is a tensor, a parameter that by its annotation may be one, or has a method of tensors alone."""
         if isinstance(self.ctx.fact(node), Tensor):
             return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return not is_known(self.ctx.fact(node)) and only_tensor(node.func.attr, node)
         if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
         given = _parameters(self.function)
@@ -87,11 +90,26 @@ class TensorCode:
         return values[0] if len(values) == 1 else node
 
     def _becomes_tensor(self, node: ast.Name) -> bool:
-        """Whether a value of unknown kind is what a tensor is made of: ``torch.as_tensor(x)``, which takes one, too."""
+        """Whether a value of unknown kind is what a tensor is made of, or has what tensors have.
+
+        That is ``torch.as_tensor(x)``, which takes one, too; ``x.var(0)``; ``x.shape`` among tensors.
+        """
         call = self.ctx.source.parents.get(node)
+        if isinstance(call, ast.Attribute) and not is_known(self.ctx.fact(node)):
+            return any(map(self.may_be_tensor, self._methods(node))) or call.attr == "shape" and self.among_tensors
         if not isinstance(call, ast.Call) or node not in call.args[:1] or is_known(self.ctx.fact(node)):
             return False
         return isinstance(self.ctx.fact(call.func), Qual) and isinstance(self.ctx.fact(call), Tensor)
+
+    def _methods(self, node: ast.expr) -> Iterator[ast.Call]:
+        """The calls of methods of a value, and of what they give: ``x.var(0)`` and ``x.var(0).sqrt()``."""
+        parents = self.ctx.source.parents
+        while isinstance(attribute := parents.get(node), ast.Attribute):
+            call = parents.get(attribute)
+            if not isinstance(call, ast.Call) or call.func is not attribute:
+                return
+            yield call
+            node = call
 
     def _is_only_passed(self, node: ast.Name) -> bool:
         """Whether a value of unknown kind is handed on or computed with: no object of which parts are asked for."""

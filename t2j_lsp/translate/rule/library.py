@@ -185,6 +185,16 @@ def platform(torch: str, jax: str) -> None:
     PLATFORMS[torch] = jax
 
 
+SIZES: dict[str, set[str]] = {}
+"""Parameters that say how large a result is, and whose they are by qualified names; with none, everybody's."""
+
+
+def sized_by(*parameters: str, of: str | None = None) -> None:
+    """State that arguments of these parameters, of one function or of all, make the shape of a result."""
+    for parameter in parameters:
+        SIZES.setdefault(parameter, set()).update({of} if of is not None else ())
+
+
 ATTRIBUTES: dict[str, str] = {}
 """Attributes of objects of a library's classes that are the same in JAX, by qualified name, and what they are."""
 

@@ -1,0 +1,113 @@
+"""Where Python needs the value of an array: a number, a text, a size. It works eagerly, and fails under jit."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Iterator, Mapping
+
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import SIZES
+from t2j_lsp.translate.rule.record import Argument, Rule
+
+from .context import Context
+from .tensor_code import TensorCode
+
+_VALUE = "the value of an array is not known under jit, and this fails there"
+_FORMAT = "the value of an array is not known under jit, and its format fails there: use jax.debug.print"
+_SIZE = "what an array's values make this large fails under jit: give the size as a number, or use a mask"
+_PERCENT = re.compile(r"%(?:\(\w+\))?[-+ #0]*[\d*]*(?:\.[\d*]+)?([a-zA-Z%])")
+_NUMBERS = frozenset("diouxXeEfFgGc")
+
+
+class KnownValues:
+    """Notes on values that jit doesn't know, in code that is likely compiled."""
+
+    def __init__(self, context: Context, code: TensorCode) -> None:
+        self.ctx = context
+        self.code = code
+
+    def number(self, node: ast.Call, tensor: ast.expr | None) -> None:
+        """``x.item()`` and ``int(x)``, as conditions on arrays do."""
+        if tensor is not None and self._is_array(tensor):
+            self._note(node, ast.unparse(node.func), _VALUE)
+
+    def text(self, node: ast.expr) -> None:
+        """``f"{x:.3f}"``, ``"{:.3f}".format(x)``, ``format(x, ".3f")`` and ``"%.3f" % x``, and no ``f"{x}"``."""
+        if any(map(self._is_array, _formatted(node))):
+            self._note(node, "format", _FORMAT)
+
+    def sizes(self, node: ast.expr, rule: Rule, arguments: Mapping[str, Argument]) -> None:
+        """``torch.arange(lengths.max())``."""
+        named = [name for name in arguments if name in SIZES and (not SIZES[name] or rule.name in SIZES[name])]
+        if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
+            self._note(node, rule.name, _SIZE)
+
+    def bound(self, node: ast.expr | None) -> bool:
+        """Whether a size or a bound is an array's value."""
+        return node is not None and (isinstance(self.ctx.fact(node), Tensor) or self._is_one_of(node))
+
+    def _makes_size(self, node: ast.expr) -> bool:
+        return self.code.is_traced and self.bound(node)
+
+    def _is_one_of(self, node: ast.expr) -> bool:
+        """Whether it is one of what isn't known to be no tensor, for each of something: ``lengths[b]`` in a loop."""
+        match node:
+            case ast.Subscript(ast.Name() as held, ast.Name(index)) if not is_known(self.ctx.fact(held)):
+                function = self.code.function
+                around = ast.walk(function.node) if function is not None else ()
+                return any(isinstance(n, ast.For) and index in _names(n.target) for n in around)
+        return False
+
+    def _is_array(self, node: ast.expr) -> bool:
+        return self.code.is_traced and self.code.may_be_tensor(node)
+
+    def _note(self, node: ast.expr, name: str, reason: str) -> None:
+        self.ctx.report.note(node, name, "value-needed", reason)
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _parts(argument: Argument) -> Iterator[ast.expr]:
+    """The single sizes of an argument: those of ``*size`` and of a tuple."""
+    for one in argument.items or (argument,):
+        match one.node:
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                yield from items
+            case ast.expr() as node:
+                yield node
+
+
+def _formatted(node: ast.expr) -> Iterator[ast.expr]:
+    """What is written in a format of its own."""
+    match node:
+        case ast.JoinedStr(values=values):
+            for value in values:
+                if isinstance(value, ast.FormattedValue) and value.format_spec is not None and value.conversion < 0:
+                    yield value.value
+        case ast.Call(ast.Name("format"), [value, _]):
+            yield value
+        case ast.Call(ast.Attribute(ast.Constant(str(text)), "format"), args):
+            yield from _by_fields(text, args, {k.arg: k.value for k in node.keywords if k.arg is not None})
+        case ast.BinOp(ast.Constant(str(text)), ast.Mod(), right):
+            kinds = [kind for kind in _PERCENT.findall(text) if kind != "%"]
+            given = right.elts if isinstance(right, ast.Tuple) else [right]
+            yield from (value for kind, value in zip(kinds, given, strict=False) if kind in _NUMBERS)
+
+
+def _by_fields(text: str, args: list[ast.expr], named: Mapping[str, ast.expr]) -> Iterator[ast.expr]:
+    """The arguments of ``str.format`` whose fields have a specification."""
+    try:
+        fields = [field[1:] for field in string.Formatter().parse(text) if field[1] is not None]
+    except ValueError:
+        return
+    for place, (name, spec, conversion) in enumerate(fields):
+        if spec and not conversion:
+            at = place if not name else int(name) if name.isdigit() else None
+            value = named.get(name or "") if at is None else args[at] if at < len(args) else None
+            if value is not None:
+                yield value

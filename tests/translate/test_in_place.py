@@ -29,8 +29,8 @@ from .convert import expect, run
 def test_writes_rebind(statement: str, wanted: str) -> None:
     parameters = "x: jax.Array, y: jax.Array, ids: jax.Array"
     expect(
-        f"def f(x: Tensor, y: Tensor, ids: Tensor):\n    {statement}\n    return x\n",
-        f"def f({parameters}):\n    {wanted}\n    return x\n",
+        f"def f(x: Tensor, y: Tensor, ids: Tensor):\n    {statement}\n    return x, y\n",
+        f"def f({parameters}):\n    {wanted}\n    return x, y\n",
     )
 
 
@@ -136,6 +136,9 @@ SHARED = {
     "a list that gets it in every round": (
         "y, kept = torch.zeros(3), []\n    for row in x:\n        y += row\n        kept.append(y)\n    return kept"
     ),
+    "out= of a view": "y = x * 2\n    half = y[:2]\n    torch.sin(x[:2], out=half[:, 0:])\n    return y",
+    "out= of a view's name": "y = x * 2\n    half = y[:2]\n    torch.sin(x[:2], out=half)\n    return y",
+    "out= of two": "y = x * 2\n    half = y[0]\n    torch.max(x, 0, out=(half, x.long()[0]))\n    return y",
 }
 OF_THEIR_OWN = {
     "two names, of which one is not read": "a = b = x * 2\n    a.clamp_(min=0)\n    return a",
@@ -147,6 +150,7 @@ OF_THEIR_OWN = {
     "a new value in every round": (
         "kept = []\n    for row in x:\n        y = row * 2\n        y += 1\n        kept.append(y)\n    return kept"
     ),
+    "out= of its own": "half = x[:2] * 2\n    torch.sin(x[:2], out=half)\n    return half",
     "a list that nobody reads": "y = x * 2\n    kept = []\n    kept.append(y)\n    y += 1\n    return y",
 }
 

@@ -28,7 +28,7 @@ from .storage import ADDING, FROM_NUMPY, TO_NUMPY, Storage, dotted, root
 
 NEEDS = Gate(
     kinds=frozenset({ast.AugAssign}),
-    words=frozenset({STORED, IN_PLACE, "inplace", "numpy"}),
+    words=frozenset({STORED, IN_PLACE, "inplace", "numpy", "out"}),
     facts=frozenset({Layer}),
     names=(FROM_NUMPY,),
     objects=frozenset({"optimizer"}),
@@ -277,6 +277,9 @@ class _Function:
                     yield func.value
             if (argument := written_argument(call, self.inference)) is not None:
                 yield argument
+            for held in (k.value for k in call.keywords if k.arg == "out"):
+                items = held.elts if isinstance(held, ast.Tuple) else [held]
+                yield from (item for item in items if isinstance(facts.get(item), Tensor))
 
     def _read_later(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""

@@ -73,7 +73,7 @@ class BuiltinCalls:
             case "dict":
                 return self._dict(node, first)
             case "next":
-                return element(first)
+                return self.state.assumed.get(node, element(first))
             case "max" | "min":
                 return element(first) if len(arguments) == 1 else join_all(arguments)
             case "sum":

@@ -1,12 +1,15 @@
-"""Arrays that are made of Python's and NumPy's values: ``torch.as_tensor(np.array(states))``.
+"""What a train step is given in place of the values it is made of: it is evaluated in front of the step.
 
-A train step is given the array. Given the list, it would be compiled for every length of it.
+Arrays of Python's and NumPy's values, ``torch.as_tensor(np.array(states))``: given the list, the step would be compiled
+for every length of it. And the next batch of an iterator, ``model(next(batches))``.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+from t2j_lsp.symbols import ancestors, evaluated_once
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -20,10 +23,36 @@ def makes_array(inference: Inference, node: ast.AST) -> bool:
     return isinstance(fact, Qual) and fact.name in names_with(Trait.FROM_VALUES)
 
 
-def given_arrays(inference: Inference, flow: DataFlow, node: ast.AST, own: set[str]) -> set[ast.AST]:
-    """The arrays in moved code that are made in front of the step, of what isn't its ``own``."""
-    made = [n for n in ast.walk(node) if isinstance(n, ast.Call) and makes_array(inference, n)]
-    return {n for n in made if made_of_host_values(inference, n) and flow.reads(n).isdisjoint(own)}
+def given_before(inference: Inference, flow: DataFlow, code: Sequence[ast.AST], own: set[str]) -> set[ast.AST]:
+    """What is made in front of the step that some code moves into, of what isn't its ``own``."""
+    calls = [n for part in code for n in ast.walk(part) if isinstance(n, ast.Call) and flow.reads(n).isdisjoint(own)]
+    made = {n for n in calls if makes_array(inference, n) and made_of_host_values(inference, n)}
+    return made | {n for n in calls if takes_next(inference, n, code)}
+
+
+def takes_next(inference: Inference, node: ast.AST, code: Sequence[ast.AST]) -> bool:
+    """Whether it is ``next(batches)``, which moved code evaluates once: then it may as well stand in front."""
+    match node:
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as taken], keywords=[]):
+            pass
+        case _:
+            return False
+    if "next" in inference.env or not evaluated_once(node, inference.source.parents):
+        return False
+    text, named = ast.unparse(taken), 0
+    for part in code:
+        named += sum(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text for n in ast.walk(part))
+    return named == 1 and any(_always(node, part, inference) for part in code)
+
+
+def _always(node: ast.AST, code: ast.AST, inference: Inference) -> bool:
+    """Whether no statement around a part of some code decides about it, or repeats it."""
+    for around in (node, *ancestors(node, inference.source.parents)):
+        if around is code:
+            return not isinstance(code, ast.For | ast.While | ast.If)
+        if isinstance(around, ast.stmt) and not isinstance(around, ast.With | ast.Assign | ast.Expr | ast.AugAssign):
+            return False
+    return False
 
 
 def made_of_host_values(inference: Inference, call: ast.Call) -> bool:

@@ -29,7 +29,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow
-from .host_values import made_of_host_values, makes_array
+from .host_values import made_of_host_values, makes_array, takes_next
 from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .passed import Input, Kind, PassedOn
@@ -134,7 +134,12 @@ class Inputs:
 
     def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
-        return self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
+        return self._next_of(node) or self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
+
+    def _next_of(self, node: ast.expr) -> ast.Call | None:
+        """``next(batches)`` around an iterator."""
+        call = self.ctx.source.parents.get(node)
+        return call if isinstance(call, ast.Call) and takes_next(self.ctx.inference, call, self.parts) else None
 
     def _add_passed(self, passed: PassedOn, exposed: set[str], found: dict[str, Input]) -> None:
         """What a call passes to a function that used to read it from outside, but for what the code has made itself."""
@@ -216,14 +221,14 @@ class Inputs:
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, found: dict[str, Input]) -> None:
         text = ast.unparse(made)
         if text not in found:
-            found[text] = Input(
-                self._name_of_part(made, _held(made) or node if isinstance(made, ast.Subscript) else node),
-                text,
-                "array",
-                given=text,
-            )
+            found[text] = Input(self._name_of_made(node, made), text, "array", given=text)
         if made not in found[text].places:
             found[text].places.append(made)
+
+    def _name_of_made(self, node: ast.expr, made: ast.Call | ast.Subscript) -> str:
+        if isinstance(made, ast.Subscript):
+            return self._name_of_part(made, _held(made) or node)
+        return self._name(".batch") if self._next_of(node) is not None else self._name_of_part(made, node)
 
     def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:
         """The name of the value that something is made of, where nothing else of it is read."""

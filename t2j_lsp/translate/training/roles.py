@@ -79,6 +79,8 @@ class _Roles:
                 self._batch(loop)
             elif isinstance(loop, ast.Assign):
                 self._next_batch(loop)
+            elif isinstance(loop, ast.Call):
+                self._next_in_expression(loop)
         self._losses()
         return self.found
 
@@ -200,6 +202,22 @@ class _Roles:
             scope = nearest(ast.FunctionDef, node, self._parents) or self.inference.source.tree
             whole = self._whole(scope, target.id)
             self._assume(target, TENSOR if whole else self._structure(scope, target.id))
+
+    def _next_in_expression(self, node: ast.Call) -> None:
+        """``next(batches).to(device)``, and ``next(batches)[0]`` of an iterator over a loader."""
+        match node:
+            case ast.Call(func=ast.Name(id="next"), args=[taken, *_]):
+                fact = self.fact(taken)
+            case _:
+                return
+        of_loader = isinstance(fact, Object) and fact.kind == "batches"
+        match self._parents.get(node):
+            case ast.Subscript(slice=ast.Constant(value=int()), value=value) if of_loader and value is node:
+                self._assume(node, ListOf(TENSOR))
+            case ast.Subscript(slice=ast.Constant(value=str()), value=value) if of_loader and value is node:
+                self._assume(node, ListOf(TENSOR, STR))
+            case ast.Attribute(value=value, attr=name) if value is node and name in {"to", "cuda"}:
+                self._assume(node, TENSOR)
 
     def _assume(self, node: ast.AST, fact: Fact) -> None:
         if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf):

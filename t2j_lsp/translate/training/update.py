@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.optimizer_plan import Group
 from .called_modules import called_modules
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
-from .host_values import given_arrays
+from .host_values import given_before
 from .jittable import Jittable
 from .objects import Objects, VariableScope, targets
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
@@ -368,8 +368,10 @@ class Updates:
         """Raises Refused if moved code can't run under jit."""
         moved = [update.items[index].node for index in update.slice.moved]
         own = self.variables(update.optimized).union(*map(self.flow.writes, moved))
-        for node in [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]:
-            problem = self.jittable.problem(node, given_arrays(self.ctx.inference, self.flow, node, own))
+        code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
+        given = given_before(self.ctx.inference, self.flow, code, own)
+        for node in code:
+            problem = self.jittable.problem(node, given)
             if problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:

@@ -6,6 +6,8 @@ import pytest
 
 from t2j_lsp.translate import translate
 
+from .side_by_side import sides
+
 
 @pytest.mark.parametrize(
     ("source", "wanted"),
@@ -19,3 +21,26 @@ from t2j_lsp.translate import translate
 )
 def test_axes_are_taken_off_first(source: str, wanted: str) -> None:
     assert f"return {wanted}\n" in translate(f"import torch\n\n\ndef f(x):\n    return {source}\n").code
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("float(nn.Sequential(layer)[0].weight[:, 0])", "float("),
+        ("show(layer.weight[:, 0])", "float(t.item())"),
+        ("show(layer.weight[:, 0].sum())", "float(t.item())"),
+    ],
+)
+def test_an_array_of_unknown_rank_may_have_axes(source: str, wanted: str) -> None:
+    """``float()`` of a slice of a weight, and of a parameter that callers hand tensors."""
+    head = "import torch\nfrom torch import nn\n\nlayer = nn.Linear(3, 1)\n\n\ndef show(t):\n    return float(t)\n\n\n"
+    found = sides(f"{head}value = {source}\n", "numbers_of_slices")
+    assert not found.gaps()
+    assert wanted in found.translation.code
+    assert ".item()" in found.translation.code
+    assert isinstance(found.jax.value, float)
+
+
+def test_what_callers_hand_over_as_numbers_is_left_alone() -> None:
+    source = "import torch\n\n\ndef show(t):\n    return float(t)\n\n\nvalue = show(3) + torch.ones(1)\n"
+    assert "return float(t)\n" in translate(source).code

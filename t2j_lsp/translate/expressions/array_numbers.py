@@ -12,12 +12,14 @@ from .handlers import ExpressionRenderer
 
 
 def number_of_array(ctx: Context, renderer: ExpressionRenderer, node: ast.Call) -> Piece | None:
-    """``x.item()`` for ``float(x)``, and so for int and bool, of an array that has axes."""
-    if len(node.args) != 1 or node.keywords or not is_array_with_axes(ctx.fact(node.args[0])):
+    """``x.item()`` for ``float(x)``, and so for int and bool, of an array that has axes, or may have."""
+    if len(node.args) != 1 or node.keywords:
         return None
     fact, name = ctx.fact(node.args[0]), ast.unparse(node.func)
+    if not isinstance(fact, Tensor) or fact.rank == 0:
+        return None
     number = f"{bracket(renderer.argument(node.args[0]), ATOM)}.item()"
-    is_float = isinstance(fact, Tensor) and (fact.dtype or "").removeprefix("torch.").startswith("float")
+    is_float = (fact.dtype or "").removeprefix("torch.").startswith("float")
     return Piece(number if name == "float" and is_float else f"{name}({number})")
 
 

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element
 
-from .forward_pass import State, class_names, join_all
+from .forward_pass import State, UnknownParameter, class_names, join_all
 
 READERS = frozenset(("len", "enumerate", "zip", "list", "tuple", "set", "iter", "reversed", "sorted", "map", "filter"))
 """Builtins that read what a container holds."""
@@ -37,6 +37,8 @@ class BuiltinCalls:
         if name in READERS:
             for fact in arguments[name == "filter" :]:
                 self.state.note_indexed(fact)
+        if name in ("float", "int", "bool"):
+            self.state.asks_callers |= isinstance(first, UnknownParameter)
         match name:
             case "len" | "int" | "ord" | "id" | "hash":
                 return INT

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
@@ -96,3 +97,5 @@ for signature in ("GLU(dim=-1)", "Softmin(dim=None)", "Softmax2d()"):
     layer(f"torch.nn.{signature}", random=False, result=SAME)
 layer("torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)", result=SAME)
 layer("torch.nn.RReLU(lower=0.125, upper=0.3333333333333333, inplace=False)", result=SAME)
+
+trait(Trait.RELU, "torch.nn.ReLU", "torch.nn.functional.relu")

@@ -169,6 +169,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     if inference.has(shared_storage.NEEDS):
         shared = shared_storage.shared_writes(inference)
         plan.shared_writes, plan.copied, plan.outdated = shared.statements, shared.copied, shared.snapshots
+        plan.rectified = shared.rectified
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)

@@ -486,6 +486,17 @@ def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
     assert report.values["parameters"].max_rel_err < 1e-12
 
 
+FLOATS = LINEAR.replace("x = torch.linspace(-1, 1, 40)", "x = torch.FloatTensor([i / 20 - 1 for i in range(40)])")
+
+
+def test_a_program_that_runs_in_float32_alone_is_decided_there(run: Run) -> None:
+    assert run(FLOATS).verdict is VerdictKind.EQUIVALENT
+    report = run(FLOATS, mistake=("lr=0.1", "lr=0.12"))
+    assert (report.verdict, report.precision) == (VerdictKind.DIFFERENT, "float32")
+    assert "fails" not in report.reason
+    assert any("not decided in float64: the original fails there" in note for note in report.notes)
+
+
 @pytest.mark.parametrize(
     ("torch", "jax"),
     [

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from t2j_lsp.translate import translate
+from t2j_lsp.weights import load_torch_state
 
 from .side_by_side import sides
 
@@ -73,3 +74,104 @@ def test_what_nobody_else_holds_converts(text: str) -> None:
     for flag in (True, False):
         wanted = both.torch.f(torch.tensor(x), [*map(torch.tensor, xs)], flag)
         np.testing.assert_allclose(both.jax.f(jnp.asarray(x), [*map(jnp.asarray, xs)], flag), wanted)
+
+
+MODULES = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Rectifies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act = nn.ReLU(inplace=True)
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(self.act(x))
+
+
+class Shifts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        x += 1
+        return self.fc(x)
+
+
+class Leaky(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.LeakyReLU(0.1, True), nn.Linear(3, 3))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def doubled(x: torch.Tensor):
+    y = x.view(-1)
+    y.mul_(2)
+    return y.sum()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = PART
+
+    def forward(self, x):
+        BODY
+"""
+CALLS = {
+    "a module that rectifies what it is given": ("Rectifies()", "h = self.part(x)\n        return h + x", True),
+    "one that adds to it": ("Shifts()", "return x + self.part(x)", True),
+    "one whose part does": ("Leaky()", "h = self.part(x)\n        return h * x", True),
+    "one in a Sequential": ("nn.Sequential(Shifts(), nn.ReLU())", "h = self.part(x)\n        return h + x", True),
+    "a function, through a view": ("nn.Identity()", "h = doubled(x)\n        return self.part(x) + h", True),
+    "in a loop": (
+        "Shifts()",
+        "total = 0\n        for _ in range(2):\n            total = total + self.part(x)\n        return total",
+        True,
+    ),
+    "what is read is another value": ("Rectifies()", "h = self.part(x * 1)\n        return h + x", False),
+    "it was read before": ("Shifts()", "y = x * 2\n        h = self.part(x)\n        return h + y", False),
+    "the name is bound anew": ("Shifts()", "x = self.part(x)\n        return x * 2", False),
+    "its shape alone is read": ("Leaky()", "h = self.part(x)\n        return h * x.shape[0]", False),
+    "used before the call in one statement": ("Shifts()", "return x.sum() + self.part(x)", False),
+}
+
+
+@pytest.mark.parametrize(("part", "text", "told"), CALLS.values(), ids=CALLS)
+def test_what_a_call_writes_into_is_told_where_it_is_read_later(part: str, text: str, told: bool) -> None:
+    gaps = [gap.reason for gap in translate(MODULES.replace("PART", part).replace("BODY", text)).gaps]
+    assert any("in place in this call" in reason for reason in gaps) if told else not gaps
+
+
+RECTIFIED = {
+    "the first of a Sequential": ("nn.Sequential(nn.ReLU(True), nn.Linear(3, 3))", "return x + self.part(x)"),
+    "a layer": ("nn.ReLU(inplace=True)", "h = self.part(x)\n        return h * 2 + x"),
+    "a function": ("nn.Linear(3, 3)", "h = F.relu(x, inplace=True)\n        return self.part(h) + x"),
+}
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize(("part", "text"), RECTIFIED.values(), ids=RECTIFIED)
+def test_what_is_rectified_in_place_is_rectified_in_front(part: str, text: str) -> None:
+    both = sides(MODULES.replace("PART", part).replace("BODY", text), "rectified")
+    assert not both.gaps()
+    model = both.torch.Net()
+    converted = both.jax.Net(rngs=both.jax.nnx.Rngs(0))
+    load_torch_state(converted, {k: v.numpy() for k, v in model.state_dict().items()})
+    x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+    with torch.no_grad():
+        wanted = model(torch.tensor(x)).numpy()
+    assert np.allclose(converted(jnp.asarray(x)), wanted, atol=1e-6)
+
+
+def test_what_something_else_holds_is_not_rectified_in_front() -> None:
+    text = "kept = [x]\n        return self.part(x) + x + kept[0]"
+    gaps = [gap.reason for gap in translate(MODULES.replace("PART", "nn.ReLU(True)").replace("BODY", text)).gaps]
+    assert any("'kept'" in reason or "'x'" in reason for reason in gaps)

@@ -79,6 +79,14 @@ Env = dict[str, Reached]
 """What names hold, dotted ones too."""
 
 
+def joined(left: Env | None, right: Env | None) -> Env | None:
+    """What names hold where two ways meet."""
+    if left is None or right is None:
+        return right if left is None else left
+    return {name: left[name] | right[name] if name in left and name in right else left.get(name) or right[name]
+            for name in (*left, *(n for n in right if n not in left))}  # fmt: skip
+
+
 def overlap(left: frozenset[Place], right: frozenset[Place]) -> bool:
     """Whether two sets of places may have storage in common."""
     return any(_meets(a, b) for a in left for b in right)

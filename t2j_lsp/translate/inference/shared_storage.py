@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
@@ -22,9 +21,28 @@ from .fillers import filled, written_argument, written_for
 from .gates import Gate
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
-from .places import NOWHERE, Env, Reached, is_state, made_by, overlap
-from .statement_reads import calls_of, flatten, loads, parts_of, stored
+from .places import NOWHERE, Env, Reached, is_state, joined, made_by, overlap
+from .statement_reads import (
+    calls_of,
+    flatten,
+    loads,
+    only_written,
+    parts_of,
+    repeated,
+    statements_after,
+    stored,
+)
 from .storage import ADDING, FROM_NUMPY, TO_NUMPY, Storage, dotted, root
+from .written_parameters import (
+    IN_CALL,
+    SharedWrites,
+    Write,
+    is_read_beside,
+    is_used_before,
+    only_rectifies,
+    sets_flag,
+    written_by_call,
+)
 
 NEEDS = Gate(
     kinds=frozenset({ast.AugAssign}),
@@ -47,45 +65,35 @@ _LOST = (
 )
 
 
-@dataclass
-class SharedWrites:
-    """What a file's writes into shared storage come to."""
-
-    statements: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that write into storage which another, later read name or the caller shares, and why they can't be."""
-    snapshots: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that keep what an optimizer writes into, and why that isn't the same in JAX."""
-    copied: set[ast.Call] = field(default_factory=set)
-    """Calls between NumPy and tensors that must copy, because the array is written into."""
-
-
 def shared_writes(inference: Inference) -> SharedWrites:
     """The writes of a file into shared storage.
 
     Where a function names JAX, it was converted before: what it writes to are arrays.
     """
+    written: dict[FunctionInfo, set[str]] = {}
+    while True:
+        known = {info: set(names) for info, names in written.items()}
+        found = _found(inference, written)
+        if written == known:
+            return found
+
+
+def _found(inference: Inference, written: dict[FunctionInfo, set[str]]) -> SharedWrites:
+    """What they come to as far as it is known which parameters functions write into; what is found out is added."""
     wanted, stepping, memory = written_for(inference), stepping_functions(inference), NumpyMemory()
     found = SharedWrites(copied=memory.copied)
     infos = [info for info in inference.functions.values() if not inference.names_jax(info)]
     runs: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, set[str]]]
     runs = [(info.node, wanted.get(info, set())) for info in infos]
-    for node, written in (*runs, *([] if inference.has_jax else [(inference.source.tree, set[str]())])):
-        function = _Function(inference, node, written, memory, stepping)
+    for node, asked in (*runs, *([] if inference.has_jax else [(inference.source.tree, set[str]())])):
+        function = _Function(inference, node, asked, memory, stepping, written)
         found.statements.update(function.find())
         found.snapshots.update(function.outdated)
+        found.rectified.update(function.rectified)
         memory.note_sources(function.storage)
     for statement, reason in memory.found().items():
         found.statements.setdefault(statement, reason)
     return found
-
-
-@dataclass(frozen=True)
-class _Write:
-    """A write into storage: what the conversion binds anew instead, as text, and whether a new name gets the value."""
-
-    root: str
-    held: Reached
-    elsewhere: bool
 
 
 class _Function:
@@ -101,6 +109,7 @@ class _Function:
         written_for: set[str],
         memory: NumpyMemory,
         stepping: set[FunctionInfo],
+        written: dict[FunctionInfo, set[str]],
     ) -> None:
         self.inference = inference
         self.storage = Storage(inference.facts)
@@ -109,6 +118,7 @@ class _Function:
         """The parameters that somebody calls it to have written."""
         arguments = [] if isinstance(node, ast.Module) else ast.walk(node.args)
         info = None if isinstance(node, ast.Module) else inference.functions[node]
+        self.info, self.written = info, written
         self.handed_back = filled(info, inference) if info is not None else None
         """The parameter that it writes into and returns, which those who call it store."""
         self.given = {argument.arg for argument in arguments if isinstance(argument, ast.arg)}
@@ -120,9 +130,10 @@ class _Function:
         """Names that hold what an optimizer writes into, as arrays, and where they got it."""
         self.found: dict[ast.stmt, str] = {}
         self.outdated: dict[ast.stmt, str] = {}
+        self.rectified: dict[ast.stmt, str] = {}
 
     def find(self) -> dict[ast.stmt, str]:
-        if self._writes() or any(True for statement in self.statements for _ in self._targets(statement)):
+        if self._writes() or any(True for s in self.statements for _ in (*self._targets(s), *self._in_calls(s))):
             self._block(self.node.body, {name: made_by(name) for name in self.given})
         return self.found
 
@@ -148,7 +159,7 @@ class _Function:
         self._check(node, env)
         match node:
             case ast.If():
-                return _joined(self._block(node.body, dict(env)), self._block(node.orelse, dict(env)))
+                return joined(self._block(node.body, dict(env)), self._block(node.orelse, dict(env)))
             case ast.For() | ast.AsyncFor() | ast.While():
                 return self._loop(node, env)
             case ast.With() | ast.AsyncWith():
@@ -159,12 +170,12 @@ class _Function:
             case ast.Try() | ast.TryStar():
                 done = self._block([*node.body, *node.orelse], dict(env))
                 for handler in node.handlers:
-                    done = _joined(done, self._block(handler.body, dict(_joined(env, done) or env)))
+                    done = joined(done, self._block(handler.body, dict(joined(env, done) or env)))
                 return self._block(node.finalbody, done) if done is not None else None
             case ast.Match():
                 ends = [self._block(case.body, dict(env)) for case in node.cases]
                 for end in ends:
-                    env = _joined(env, end) or env
+                    env = joined(env, end) or env
                 return env
             case ast.Return(value=ast.expr() as value) if not isinstance(self.node, ast.Module):
                 held = self.storage.of(value, env)
@@ -180,7 +191,7 @@ class _Function:
             inside = dict(env)
             if not isinstance(node, ast.While):
                 self.storage.bind(node.target, self.storage.elements(node.iter, inside), inside)
-            env = _joined(env, self._block(node.body, inside)) or env
+            env = joined(env, self._block(node.body, inside)) or env
         return self._block(node.orelse, env)
 
     def _bind(self, node: ast.stmt, env: Env) -> None:
@@ -227,21 +238,69 @@ class _Function:
             new = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
             written = root(target)
             elsewhere = new and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
-            write = _Write(written, self.storage.of(target, dict(env)), elsewhere)
-            shared = self._read_later(write, node, env)
+            write = Write(written, self.storage.of(target, dict(env)), elsewhere)
+            call = self.inference.source.parents.get(target)
+            shared = self._read_beside(call, write, node, env) or self._read_later(write, node, env)
+            if not sets_flag(call):
+                self._note_written(write)
             if is_state(write.held):
                 self.found[node] = _STATE
+            elif shared is not None and self._may_be_rectified(call, node, env):
+                self.rectified[node] = shared
             elif shared is not None:
                 self.found[node] = _READ.format(shared)
             elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.found:
                 self.found[node] = _LOST.format(parameter)
+
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._note_written(Write(node.target.id, self.storage.of(node.target, dict(env)), False))
+        for call, argument in self._in_calls(node):
+            write = Write(root(argument), self.storage.of(argument, dict(env)), True)
+            shared = self._read_beside(call, write, node, env) or self._read_later(write, node, env)
+            self._note_written(write)
+            if shared is not None and self._may_be_rectified(call, node, env):
+                self.rectified[node] = shared
+            elif shared is not None:
+                self.found.setdefault(node, IN_CALL.format(shared))
+
+    def _may_be_rectified(self, call: ast.AST | None, node: ast.stmt, env: Env) -> bool:
+        """Whether a line in front of a statement may do what its call does in place: to a name that alone has it."""
+        if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Name):
+            return False
+        name, source = call.args[0].id, self.inference.source
+        if not only_rectifies(call, self.inference) or not isinstance(node, ast.Return | ast.Assign):
+            return False
+        once = source.starts_line(node) and evaluated_once(call, source.parents)
+        if not once or is_used_before(call, name, node, source.parents):
+            return False
+        write = Write(name, self.storage.of(call.args[0], dict(env)), False)
+        others = {n: held for n, held in env.items() if n != name}
+        return self._read_beside(call, write, node, others) is None and self._read_later(write, node, others) is None
+
+    def _read_beside(self, call: ast.AST | None, write: Write, node: ast.stmt, env: Env) -> str | None:
+        """A name that holds the storage and is used behind a call, in its statement."""
+        if not isinstance(call, ast.Call):
+            return None
+        names = (n for n, held in env.items() if overlap(held.reach(), write.held.reach()))
+        return next((n for n in names if is_read_beside(call, n, node, self.inference.source.parents)), None)
+
+    def _in_calls(self, node: ast.stmt) -> Iterator[tuple[ast.Call, ast.expr]]:
+        """The calls of a statement that write into an argument without giving it back, and the argument."""
+        for call in calls_of(node):
+            yield from ((call, argument) for argument in written_by_call(call, self.written, self.inference))
+
+    def _note_written(self, write: Write) -> None:
+        """A write into a parameter is one that callers see."""
+        owners = {str(owner) for owner, _ in write.held.reach() if owner in self.given}
+        if owners and self.info is not None:
+            self.written.setdefault(self.info, set()).update(owners)
 
     def _check_numpy(self, node: ast.stmt, env: Env) -> None:
         """Whether a statement writes into an array of NumPy whose memory a tensor shares."""
         for target in numpy_targets(node, self.inference.facts):
             held = self.storage.of(target, dict(env))
             if calls := self.memory.writes(node, target, held, self.storage):
-                shared = self._read_later(_Write("", held, False), node, other_side(env, held))
+                shared = self._read_later(Write("", held, False), node, other_side(env, held))
                 if shared is not None:
                     self.found[node] = TENSOR.format(shared)
                 else:
@@ -254,7 +313,7 @@ class _Function:
         for name, made in self.snapshots.items():
             held = env.get(name, NOWHERE)
             places = frozenset(p for p in held.reach() if p[0] in self.storage.trained)
-            if places and self._read_later(_Write("", Reached(places), False), node, {name: held}) is not None:
+            if places and self._read_later(Write("", Reached(places), False), node, {name: held}) is not None:
                 self.outdated[made] = _SNAPSHOT.format(name)
 
     def _targets(self, node: ast.stmt) -> Iterator[ast.expr]:
@@ -281,7 +340,7 @@ class _Function:
                 items = held.elts if isinstance(held, ast.Tuple) else [held]
                 yield from (item for item in items if isinstance(facts.get(item), Tensor))
 
-    def _read_later(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
+    def _read_later(self, write: Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""
         places = write.held.reach()
         bound = {dotted(t) for t in getattr(node, "targets", [])}
@@ -291,7 +350,8 @@ class _Function:
             owner = name.partition(".")[0]
             if "." in name and (owner in self.given or owner not in self.bound):
                 return name  # an object that outlives the function
-            if self._is_read(owner, self._rest(node)) or owner in self.global_reads:
+            rest = statements_after(node, self.node, self.inference.source)
+            if owner in self.global_reads or self._is_read(owner, rest):
                 return name
         return None
 
@@ -307,22 +367,6 @@ class _Function:
                 found |= loaded - self.inference.source.symbols.bound(info.node)
         return frozenset(found)
 
-    def _rest(self, node: ast.stmt) -> Iterator[ast.stmt]:
-        """The statements that may run after one: not those of other branches, but those of a loop around it again."""
-        place: ast.AST = node
-        while place is not self.node and isinstance(place, ast.stmt):
-            block = self.inference.source.block_of(place) or []
-            for later in block[block.index(place) + 1 :] if place in block else []:
-                yield from flatten([later])
-                if isinstance(later, ast.Return | ast.Raise):
-                    return
-            parent = self.inference.source.parents.get(place)
-            if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-                yield from flatten(parent.body)
-                if isinstance(parent, ast.While):
-                    yield parent
-            place = parent if parent is not None else self.node
-
     def _is_read(self, name: str, rest: Iterator[ast.stmt]) -> bool:
         for later in rest:
             if any(loads(part, name) for part in parts_of(later)):
@@ -331,7 +375,7 @@ class _Function:
                 return False
         return False
 
-    def _of_caller(self, write: _Write, node: ast.stmt, env: Env) -> str | None:
+    def _of_caller(self, write: Write, node: ast.stmt, env: Env) -> str | None:
         """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
         places = write.held.reach()
         owner = next((str(p[0]) for p in places if p[0] in self.given), None)
@@ -344,39 +388,9 @@ class _Function:
         names = {name for name, held in env.items() if overlap(held.reach(), places)}
         within = set(ast.walk(node))
         rest = self.statements[self.statements.index(node) + 1 :]
-        again = [n for loop in self._loops_around(node) for n in (*loop.body, *_tests(loop))]
+        again = repeated(node, self.inference.source.parents)
         for inner in (n for place in [*again, *rest] for n in ast.walk(place)):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
-            if loaded and inner not in within and not self._only_written(inner):
+            if loaded and inner not in within and not only_written(inner, self.inference.source.parents):
                 return None
         return owner
-
-    def _loops_around(self, node: ast.stmt) -> Iterator[ast.For | ast.While]:
-        """The loops of this function that a statement stands in: what stands in front of it runs after it, too."""
-        for place in ancestors(node, self.inference.source.parents):
-            if isinstance(place, FunctionNode):
-                return
-            if isinstance(place, ast.For | ast.While):
-                yield place
-
-    def _only_written(self, node: ast.AST) -> bool:
-        """Whether a name is read to write into what it holds."""
-        parents = self.inference.source.parents
-        place, parent = node, parents.get(node)
-        while isinstance(parent, ast.Subscript | ast.Attribute) and parent.value is place:
-            if isinstance(parent.ctx, ast.Store):
-                return True
-            place, parent = parent, parents.get(parent)
-        return False
-
-
-def _joined(left: Env | None, right: Env | None) -> Env | None:
-    """What names hold where two ways meet."""
-    if left is None or right is None:
-        return right if left is None else left
-    return {name: left[name] | right[name] if name in left and name in right else left.get(name) or right[name]
-            for name in (*left, *(n for n in right if n not in left))}  # fmt: skip
-
-
-def _tests(loop: ast.For | ast.While) -> list[ast.expr]:
-    return [loop.test] if isinstance(loop, ast.While) else []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.text import Source
 
 from .storage import ADDING
 
@@ -79,3 +81,41 @@ def stored(node: ast.stmt) -> set[str]:
     return {
         n.id for p in _own_parts(node) for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
+
+
+def statements_after(node: ast.stmt, function: ast.AST, source: Source) -> Iterator[ast.stmt]:
+    """The statements that may run after one: not those of other branches, but those of a loop around it again."""
+    place: ast.AST = node
+    while place is not function and isinstance(place, ast.stmt):
+        block = source.block_of(place) or []
+        for later in block[block.index(place) + 1 :] if place in block else []:
+            yield from flatten([later])
+            if isinstance(later, ast.Return | ast.Raise):
+                return
+        parent = source.parents.get(place)
+        if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
+            yield from flatten(parent.body)
+            if isinstance(parent, ast.While):
+                yield parent
+        place = parent if parent is not None else function
+
+
+def repeated(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """What the loops of a function around a statement run again: what stands in front of it runs after it, too."""
+    for place in ancestors(node, parents):
+        if isinstance(place, FunctionNode):
+            return
+        if isinstance(place, ast.For | ast.While):
+            yield from place.body
+        if isinstance(place, ast.While):
+            yield place.test
+
+
+def only_written(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a name is read to write into what it holds."""
+    place, parent = node, parents.get(node)
+    while isinstance(parent, ast.Subscript | ast.Attribute) and parent.value is place:
+        if isinstance(parent.ctx, ast.Store):
+            return True
+        place, parent = parent, parents.get(parent)
+    return False

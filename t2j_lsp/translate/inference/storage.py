@@ -314,11 +314,16 @@ def works_in_place(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
         function = facts.get(node.func)
         return isinstance(function, Qual) and is_torch(function.name) and bool(node.args)
     layer = facts.get(node.func)
-    if isinstance(layer, Layer) and layer.node is not None:
-        return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
-            layer.name in LAYERS and any(map(_true, LAYERS[layer.name].positional(layer.node, "inplace")))
-        )
-    return False
+    return isinstance(layer, Layer) and is_built_in_place(layer)
+
+
+def is_built_in_place(layer: Layer) -> bool:
+    """``nn.ReLU(inplace=True)``, ``nn.ReLU(True)``."""
+    if layer.node is None:
+        return False
+    return any(k.arg == "inplace" and _true(k.value) for k in layer.node.keywords) or (
+        layer.name in LAYERS and any(map(_true, LAYERS[layer.name].positional(layer.node, "inplace")))
+    )
 
 
 def _true(node: ast.expr) -> bool:

@@ -163,6 +163,8 @@ class Statements:
             elif node in ctx.plan.shared_writes:
                 self._refuse_shared(node, ctx.plan.shared_writes[node])
             else:
+                if (name := ctx.plan.rectified.get(node)) is not None:
+                    ctx.scope.statement.before.append(f"{name} = {self.renderer.need('jax')}.nn.relu({name})")
                 self.dispatch(node)
             if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign) and len(ctx.edits.made) > first_edit:
                 self.no_gradient.leave_data(node)

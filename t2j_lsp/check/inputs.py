@@ -116,24 +116,28 @@ class Arguments:
 class InputPlan:
     """One way to build and call an object. ``inputs`` None means: find them out. ``source`` says where it is from.
 
-    ``raising`` are inputs on which it is to raise an error.
+    ``raising`` are inputs on which it is to raise an error; ``known`` are single arguments of inputs to find out.
     """
 
     init: Arguments
     inputs: Arguments | None
     source: str
     raising: list[Arguments] = field(default_factory=list)
+    known: dict[str, Any] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         inputs = None if self.inputs is None else self.inputs.to_plain()
         raising = [a.to_plain() for a in self.raising]
-        return {"init": self.init.to_plain(), "inputs": inputs, "source": self.source, "raising": raising}
+        known = {name: _to_plain(value) for name, value in self.known.items()}
+        plain = {"init": self.init.to_plain(), "inputs": inputs, "source": self.source, "raising": raising}
+        return plain | {"known": known}
 
     @staticmethod
     def from_plain(data: dict[str, Any]) -> InputPlan:
         inputs = None if data["inputs"] is None else Arguments.from_plain(data["inputs"])
         raising = [Arguments.from_plain(a) for a in data["raising"]]
-        return InputPlan(Arguments.from_plain(data["init"]), inputs, data["source"], raising)
+        known = {name: _from_plain(value) for name, value in data["known"].items()}
+        return InputPlan(Arguments.from_plain(data["init"]), inputs, data["source"], raising, known)
 
 
 def map_values(value: Any, leaf: Any) -> Any:

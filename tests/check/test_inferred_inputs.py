@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from t2j_lsp import convert
+from t2j_lsp.api import convert_expression
 from t2j_lsp.check.file_check import FileCheck
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.pool import Pool
@@ -307,6 +309,28 @@ FUNCTIONS = {
         "def f(x: torch.Tensor, size: torch.Size):\n    return x.reshape(-1, *x.shape[len(size):]) - size[0]\n",
         "def f(x, size):\n    return x.reshape(-1, *x.shape[len(size):]) {sign} size[0]\n",
     ),
+    "a list of as many numbers as it is unpacked into": (
+        "def f(x: torch.Tensor, box: list[int]):\n    left, top, right, low = box\n"
+        "    return x * (right + left) - low * top\n",
+        "def f(x, box):\n    left, top, right, low = box\n    return x * (right + left) {sign} low * top\n",
+    ),
+    "a dtype, first of all": (
+        "def f(dtype):\n    return torch.arange(5).to(dtype) / 2 - 3\n",
+        "def f(dtype):\n    return jnp.arange(5).astype(dtype) / 2 {sign} 3\n",
+    ),
+    "complex numbers": (
+        "def f(x):\n    return x.real - 2 * x.imag\n",
+        "def f(x):\n    return x.real {sign} 2 * x.imag\n",
+    ),
+    "a text that the code compares with": (
+        "def f(x, p: float, mode: str):\n    if mode not in ['batch', 'row']: raise ValueError(mode)\n"
+        "    return x.sum(0) - p if mode == 'batch' else x\n",
+        "def f(x, p, mode):\n    assert mode == 'batch'\n    return x.sum(0) {sign} p\n",
+    ),
+    "an object of which numbers are read": (
+        "def f(module: nn.Module, x: torch.Tensor):\n    return x - module.num_key_value_groups * module.scaling\n",
+        "def f(module, x):\n    return x {sign} module.num_key_value_groups * module.scaling\n",
+    ),
     "tuples of several kinds": (
         "from typing import List, Tuple\n\n\n"
         "def f(parts: List[Tuple[torch.Tensor, float]]):\n    assert type(parts[0][1]) is float\n"
@@ -319,9 +343,49 @@ FUNCTIONS = {
 @pytest.mark.parametrize("what", FUNCTIONS)
 def test_inputs_of_functions_are_found_and_tell(what: str, check: Check) -> None:
     torch, jax = FUNCTIONS[what]
-    verdict = check(torch, jax.format(sign="-"), "f")
+    verdict = check(torch, jax.format(sign="-"), "f", expression=convert_expression)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-    assert check(torch, jax.format(sign="+"), "f").verdict is VerdictKind.DIFFERENT
+    wrong = check(torch, jax.format(sign="+"), "f", expression=convert_expression)
+    assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+CALLED = {
+    "several arguments": ("inner", "y = self.inner(x, x * 2, mask=None)"),
+    "keywords alone": ("inner", "y = self.inner(query=x, key=x)"),
+    "several results": ("inner", "y, seen = self.inner(x, x)"),
+    "one part of the result": ("inner", "y = self.inner(x, x)[0]"),
+    "an activation of any class": ("activation: Callable", "y = self.inner(x)"),
+}
+
+
+@pytest.mark.parametrize("what", CALLED)
+def test_what_a_constructor_keeps_and_calls_is_stood_in_for(what: str, check: Check) -> None:
+    parameter, call = CALLED[what]
+    torch = f"""
+from typing import Callable
+
+class Outer(nn.Module):
+    def __init__(self, dim, {parameter}):
+        super().__init__()
+        self.inner = {parameter.partition(":")[0]}
+        self.proj = nn.Linear(dim, 5)
+    def forward(self, x):
+        x = self.proj(x)
+        {call}
+        return x - y
+"""
+    jax = convert(TORCH + torch).code
+    verdict = check(torch, jax, "Outer", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    wrong = check(torch, jax.replace("x - y", "x + y"), "Outer", expression=convert_expression)
+    assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+def test_what_attributes_are_set_of_is_no_tensor(check: Check) -> None:
+    """A function that becomes a method of a module: with a tensor for ``self`` it runs, but not under jit."""
+    text = "def explain(self, out):\n    out = out * 2\n    self.latest = out\n    return out\n"
+    verdict = check(text.replace("out)", "out: torch.Tensor)"), text, "explain")
+    assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
 
 
 @pytest.mark.parametrize("annotation", ["nn.Module", "Module", "'torch.nn.Module'"])

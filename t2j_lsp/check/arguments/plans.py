@@ -10,6 +10,7 @@ import ast
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -20,11 +21,14 @@ from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
 from .settings import settings_in
+from .told import called, known_arguments, text_for
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST = 8
 """Constructor calls tried."""
+_ACTIVATION = "nn.ReLU"
+"""A class that names suggest, where an instance is called."""
 
 
 def plans_for(
@@ -46,11 +50,21 @@ def plans_for(
     else:
         plans += islice(_from_function_calls(slicer, item), _MOST)
         plans.append(InputPlan(Arguments(), None, "the signature"))
+    function = next((n for n in _calls_into(item.node)), None)
+    known = known_arguments(function, settings_in(slicer.text, str(slicer.path))) if function is not None else {}
+    plans = [replace(plan, known=known) if plan.inputs is None else plan for plan in plans]
     if init is not None:
         plans = [InputPlan(init, p.inputs, p.source) for p in plans] + [InputPlan(init, None, "the t2j comment")]
     if inputs is not None:
         plans = [InputPlan(p.init, inputs, "the t2j comment", raising) for p in plans]
     return _distinct(plans)
+
+
+def _calls_into(node: ast.stmt) -> Iterator[ast.FunctionDef]:
+    """The function that is called: the one at hand, or the ``forward`` of a class."""
+    for one in node.body if isinstance(node, ast.ClassDef) else [node]:
+        if isinstance(one, ast.FunctionDef) and (one is node or one.name == "forward"):
+            yield one
 
 
 def _distinct(plans: list[InputPlan]) -> list[InputPlan]:
@@ -194,7 +208,7 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     """
     init = constructor(slicer, slicer.main, item.name)
     required = [] if init is None else _required(init)
-    called = _called(item.node, init) if init is not None else set()
+    stand_ins = called(item.node, init) if init is not None else {}
     settings = settings_in(slicer.text, str(slicer.path))
     untyped = [p.arg for p in required if p.annotation is None]
     kept = {name: found for name in untyped if (found := settings.instance(name, item.node)) is not None}
@@ -204,8 +218,10 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
         values: dict[str, Any] = {}
         for parameter in required:
             value = value_for(parameter.arg, parameter.annotation, slicer.scope, equal)
-            if parameter.arg in called and not isinstance(value, Code):
-                value = Code("nn.Tanh()")
+            if (text := text_for(parameter.arg, parameter.annotation, item.node)) is not None:
+                value = text
+            elif parameter.arg in stand_ins and (not isinstance(value, Code) or value.text == _ACTIVATION):
+                value = stand_ins[parameter.arg]
             elif not isinstance(value, Code):
                 value = settings.namespace(parameter.arg, item.node, equal) or value
             if value is None:
@@ -218,19 +234,6 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     layers = {name: value for name, value in layers.items() if isinstance(value, Code) and name.endswith("layer")}
     if layers:
         yield InputPlan(Arguments([], values | layers), None, "its parameters' names, with every layer")
-
-
-def _called(node: ast.AST, init: ast.FunctionDef) -> set[str]:
-    """The parameters of a constructor that are kept and called later: modules and functions."""
-    kept = {
-        (target.attr, statement.value.id)
-        for statement in ast.walk(init)
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)
-        for target in statement.targets
-        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
-    }
-    calls = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    return {parameter for attribute, parameter in kept if f"self.{attribute}" in calls}
 
 
 def _required(function: ast.FunctionDef) -> list[ast.arg]:

@@ -50,6 +50,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
 )
 """What parameters of a call beside its first are, by their names, where nothing says that they are tensors."""
 MOST_TRIED = 160
+_UNSAID = inspect.Parameter.empty
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
@@ -61,11 +62,15 @@ Spec = ArraySpec
 class Guesser:
     """Inputs to try for one model or function; `failed` tells it the error of the last, which shapes the next.
 
-    ``built_with`` are the keyword arguments of the model's constructor, which may say the size of its images.
+    ``built_with`` are the keyword arguments of the model's constructor, which may say the size of its images;
+    ``known`` are arguments of the call that are no tensors.
     """
 
-    def __init__(self, model: Any, built_with: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, model: Any, built_with: Mapping[str, Any] | None = None, known: Mapping[str, Any] | None = None
+    ) -> None:
         self.model = model
+        self.known = known or {}
         self.built_with = built_with or {}
         function = model.forward if isinstance(model, nn.Module) else model
         self.parameters = [
@@ -100,6 +105,7 @@ class Guesser:
         """Puts what an error suggests at the head of the queue."""
         text = str(error)
         better = self._with_key(error.args[0]) if isinstance(error, KeyError) and error.args else []
+        better += self._as_long(text)
         for pattern, change in REPAIRS:
             match = re.search(pattern, text)
             if match:
@@ -107,6 +113,15 @@ class Guesser:
                     if isinstance(spec, Spec):
                         better += [{**self.last, name: s} for s in change(spec, match)]
         self.queue[:0] = better[:8]
+
+    def _as_long(self, text: str) -> list[dict[str, Any]]:
+        """The last inputs with a list of as many numbers as it is unpacked into."""
+        match = re.search(r"values to unpack \(expected (\d+)", text)
+        if match is None:
+            return []
+        numbers = [*range(1, int(match[1]) + 1)]
+        lists = [n for n, given in self.last.items() if isinstance(given, list) and set(map(type, given)) == {int}]
+        return [{**self.last, name: numbers} for name in lists]
 
     def _with_key(self, key: Any) -> list[dict[str, Any]]:
         """The last inputs with what a dict among them was asked for."""
@@ -127,7 +142,8 @@ class Guesser:
         for guess in (self._by_name, self._by_number, self._alike):
             for main in self._main_specs():
                 specs = {name: guess(name, main, index) for index, name in enumerate(names)}
-                yield {name: _by_annotation(kinds.get(name, inspect.Parameter.empty), s) for name, s in specs.items()}
+                annotated = {name: _by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
+                yield annotated | {name: value for name, value in self.known.items() if name in annotated}
             if len(names) < 2 and isinstance(self.model, nn.Module):
                 return
 
@@ -144,7 +160,8 @@ class Guesser:
         lowered = name.lower()
         if lowered in ("shape", "size") and not isinstance(self.model, nn.Module):
             return list(_GENERIC[1])
-        plain = next((value for pattern, value in _PLAIN if index and re.fullmatch(pattern, lowered)), None)
+        plain = next((value for pattern, value in _PLAIN if re.fullmatch(pattern, lowered)), None)
+        plain = plain if index or isinstance(plain, Code) else None
         if plain is not None:
             return plain
         if index and lowered == "edge_index":

@@ -152,7 +152,7 @@ def _tries(model: Any, plan: InputPlan) -> Iterator[tuple[Arguments, Guesser | N
         for inputs in [plan.inputs] if known else shrunk(plan.inputs):
             yield inputs, None
         return
-    guesser = Guesser(model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)})
+    guesser = Guesser(model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)}, plan.known)
     for inputs in guesser:
         yield inputs, guesser
 

@@ -131,6 +131,10 @@ def _boolean(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [] if spec.dtype == "bool" else [Spec("bool", spec.shape)]
 
 
+def _complex(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return [Spec("complex64", spec.shape)] if spec.dtype == "float32" else []
+
+
 _RANKS = r"Expected .*?(\d)D \(batched\)|expected (?:a )?(\d)D|expected (\d)-?[dD]|must be (?:a )?(\d)-?D"
 _LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indices must be long"
 _NO_NUMBER = (
@@ -160,7 +164,8 @@ REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
     (_NO_NUMBER, _number),
     (r"doesn't match model \((\d+)", _image),
     (r"[Ww]rong image (?:height|width).*[Ee]xpected (\d+)", _image),
-    (r"expected.*(?:Bool|bool)|mask.*must be bool", _boolean),
+    (r"expected.*(?:Bool|bool)|mask.*must be bool|[Ii]nput must be (?:a )?bool", _boolean),
+    (r"for tensors with non-complex|only supported for complex tensors|must be (?:a )?complex", _complex),
 )
 
 

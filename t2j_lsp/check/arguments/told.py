@@ -1,0 +1,117 @@
+"""What the code of a class or function tells of its own arguments: texts, objects that have attributes, functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from t2j_lsp.check.inputs import Code
+
+from .settings import FileSettings
+
+_OF_ARRAYS = frozenset({"T", "data", "device", "dtype", "grad", "imag", "mT", "ndim", "real", "requires_grad", "shape"})
+"""Attributes that arrays have, too."""
+_FIRST = "torch.tanh([*args, *kwargs.values()][0])"
+"""What a function that stands in for a module gives: a value of the form of the first that it is given."""
+
+
+def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: FileSettings) -> dict[str, Any]:
+    """Arguments of a call that are surely no tensors, by parameter, as far as they have no default.
+
+    None for one that is no tensor and can't be made up: code that sets its attributes would work with a tensor, too.
+    """
+    known: dict[str, Any] = {}
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    for parameter in parameters[: len(parameters) - len(function.args.defaults)]:
+        text = text_for(parameter.arg, parameter.annotation, function)
+        if text is not None:
+            known[parameter.arg] = text
+        elif any(a.attr not in _OF_ARRAYS for a in _attributes(parameter.arg, function, ast.Store)):
+            known[parameter.arg] = None
+        elif _is_object(parameter.arg, function):
+            made = settings.namespace(parameter.arg, function, None)
+            known |= {parameter.arg: made} if made is not None else {}
+    return known
+
+
+def _is_object(name: str, function: ast.AST) -> bool:
+    """Whether attributes of a parameter are read that arrays don't have, and none of its methods is called."""
+    read = list(_attributes(name, function, ast.Load))
+    called = {n.func for n in ast.walk(function) if isinstance(n, ast.Call)}
+    return any(a.attr not in _OF_ARRAYS for a in read) and called.isdisjoint(read)
+
+
+def _attributes(name: str, tree: ast.AST, context: type[ast.expr_context]) -> Iterator[ast.Attribute]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, context) and ast.unparse(node.value) == name:
+            yield node
+
+
+def text_for(name: str, annotation: ast.expr | None, node: ast.AST) -> str | None:
+    """The first text that a parameter, or what is kept under its name, is compared with; None if there is none."""
+    kind = ast.unparse(annotation).strip("'\"") if annotation is not None else "str"
+    if "Literal" in kind and annotation is not None:
+        return next(_texts(annotation), None)
+    if "str" not in kind:
+        return None
+    compared = [n for n in ast.walk(node) if isinstance(n, ast.Compare) and _is_of(n.left, name)]
+    compared.sort(key=lambda n: (n.lineno, n.col_offset))
+    return next((text for n in compared for other in n.comparators for text in _texts(other)), None)
+
+
+def _is_of(node: ast.expr, name: str) -> bool:
+    """Whether it is a parameter, what a method keeps of it under its name, or either in small letters."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "lower":
+        return _is_of(node.func.value, name)
+    return ast.unparse(node) in (name, f"self.{name}")
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """The texts that are written in an expression: one, or the items of a list of them."""
+    match node:
+        case ast.Constant(str(text)):
+            yield text
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            for item in items:
+                yield from _texts(item)
+        case ast.Subscript(slice=inner):
+            yield from _texts(inner)
+
+
+def called(node: ast.AST, init: ast.FunctionDef) -> dict[str, Code]:
+    """What stands in for the parameters of a constructor that are kept and called later: modules and functions."""
+    kept = {
+        (target.attr, statement.value.id)
+        for statement in ast.walk(init)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)
+        for target in statement.targets
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+    }
+    calls: dict[str, list[ast.Call]] = {}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            calls.setdefault(ast.unparse(call.func), []).append(call)
+    results = {id(value): count for value, count in _unpacked(node)}
+    made = {}
+    for attribute, parameter in kept:
+        if own := calls.get(f"self.{attribute}"):
+            count = max(results.get(id(call), 0) for call in own)
+            plain = all(len(call.args) == 1 and not call.keywords for call in own)
+            made[parameter] = Code("nn.Tanh()" if plain and not count else _function(count))
+    return made
+
+
+def _function(count: int) -> str:
+    """A function of whatever it is given; ``count`` is the number of its results, 0 for one that is no tuple."""
+    return f"lambda *args, **kwargs: {f'({_FIRST},) * {count}' if count else _FIRST}"
+
+
+def _unpacked(tree: ast.AST) -> Iterator[tuple[ast.expr, int]]:
+    """Values of which several parts are taken, and how many at least: ``a, b = f(x)``, ``f(x)[0]``."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Tuple(elts=parts)], value):
+                yield value, len(parts)
+            case ast.Subscript(value=ast.Call() as value, slice=ast.Constant(int(index))) if index >= 0:
+                yield value, index + 1

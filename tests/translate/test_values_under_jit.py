@@ -60,6 +60,11 @@ SAID = {
     "a named field with a format": 'def f(x: torch.Tensor):\n    return "{loss:.3f}".format(loss=x.sum())\n',
     "the builtin format": 'def f(x: torch.Tensor):\n    return format(x.sum(), ".3f")\n',
     "a percent sign": 'def f(x: torch.Tensor):\n    return "%s: %5.2f %%" % ("loss", x.sum())\n',
+    "what another library computes with": "def f(x: torch.Tensor):\n    return x * np.median(x)\n",
+    "each of what is handed to another library": (
+        "from scipy.optimize import linear_sum_assignment\n\n\ndef f(losses):\n"
+        "    costs = losses.detach().cpu()\n    return torch.tensor([linear_sum_assignment(c)[1] for c in costs])\n"
+    ),
     "a range that values end": "def f(lengths: torch.Tensor):\n    return torch.arange(lengths.max() + 1)\n",
     "a shape of values": "def f(x: torch.Tensor):\n    return x.new_zeros((2, x.max())) + torch.ones(x[0], 3)\n",
     "pieces as long as values": "def f(x: torch.Tensor, n: torch.Tensor):\n    return x.split([n[0], n[1]])\n",
@@ -83,6 +88,7 @@ UNSAID = {
     "a name of its own making": "def f(x: torch.Tensor, t, key):\n    key = ~key\n    return x * t[key]\n",
     "a text of an array": 'def f(x: torch.Tensor):\n    return f"{x.sum()} {x!r:>9}" + "%s" % x + "{}".format(x)\n',
     "formats of numbers": 'def f(x: torch.Tensor):\n    return f"{x.shape[0]:>4}" + "%d" % x.numel()\n',
+    "what another library computes of a shape": "def f(x: torch.Tensor):\n    return x * np.prod(x.shape)\n",
     "sizes of shapes": (
         "def f(x: torch.Tensor, n: int, size):\n    y = torch.zeros(x.shape[0], x.size(1), n, size[0], *x.shape[2:])\n"
         "    return torch.arange(x.shape[-1]).repeat(n), y.expand(y.shape)\n"

@@ -18,6 +18,8 @@ from .tensor_code import TensorCode
 _VALUE = "the value of an array is not known under jit, and this fails there"
 _FORMAT = "the value of an array is not known under jit, and its format fails there: use jax.debug.print"
 _SIZE = "what an array's values make this large fails under jit: give the size as a number, or use a mask"
+_HOST = frozenset({"cv2", "math", "numpy", "pandas", "scipy", "skimage", "sklearn"})
+"""Libraries whose functions compute with values, and know nothing of tracing."""
 _PERCENT = re.compile(r"%(?:\(\w+\))?[-+ #0]*[\d*]*(?:\.[\d*]+)?([a-zA-Z%])")
 _NUMBERS = frozenset("diouxXeEfFgGc")
 
@@ -33,6 +35,11 @@ class KnownValues:
         """``x.item()`` and ``int(x)``, as conditions on arrays do."""
         if tensor is not None and self._is_array(tensor):
             self._note(node, ast.unparse(node.func), _VALUE)
+
+    def handed_out(self, node: ast.Call, name: str) -> None:
+        """``linear_sum_assignment(cost)``, ``np.median(x)`` and ``math.sqrt(x)``: functions of other libraries."""
+        if name.partition(".")[0] in _HOST or name.endswith(".from_dlpack"):
+            self.number(node, next((a for a in node.args if self._is_array(a)), None))
 
     def text(self, node: ast.expr) -> None:
         """``f"{x:.3f}"``, ``"{:.3f}".format(x)``, ``format(x, ".3f")`` and ``"%.3f" % x``, and no ``f"{x}"``."""

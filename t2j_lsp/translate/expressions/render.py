@@ -342,7 +342,7 @@ class Calls:
                 return self._torch_call(node, fact.name)
             case Qual():
                 report_signatures(self.ctx, node, fact)
-                self.values().number(node, node.args[0] if fact.name.endswith(".from_dlpack") and node.args else None)
+                self.values().handed_out(node, fact.name)
                 return self._library_call(node, fact.name)
             case Class():
                 return self._class_call(node, fact)

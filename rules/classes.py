@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import TENSOR, AnyModule, Object, Shape
-from t2j_lsp.translate.rule.library import Trait, torch_class, trait
+from t2j_lsp.translate.rule.library import Trait, same_attribute, torch_class, trait
 
 # Tensors and modules --------------------------------------------------------------------------------------------
 
@@ -48,3 +48,7 @@ torch_class(LOADER, fact=Object("loader", LOADER), makes="loader")
 torch_class("torch.utils.data.Dataset", fact=Object("dataset"))
 for name in ("TensorDataset", "ConcatDataset", "ChainDataset", "StackDataset", "Subset"):
     torch_class(f"torch.utils.data.{name}", makes="dataset")
+for name in ("MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST"):
+    torch_class(f"torchvision.datasets.{name}", makes="image dataset")
+    for held in ("data", "targets", "train_data", "train_labels", "test_data", "test_labels"):
+        same_attribute(f"torchvision.datasets.{name}.{held}")

@@ -13,18 +13,20 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
+from ._reductions import OLD, with_reduction
+
 FLOATS = Tensor(dtype="float")
 ARRAYS = ("weight", "pos_weight")
-OLD = ("size_average", "reduce")
-OLD_SWITCHES = "size_average=None, reduce=None, reduction='mean'"
 
 
 def _function(name: str) -> Build:
     """The function itself, with the arguments that differ from their defaults bound."""
 
     def build(call: Call) -> Piece | Refusal | None:
-        if any(call.given(one) for one in OLD if one in call.arguments):
-            return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
+        said = with_reduction(call)
+        if isinstance(said, Refusal):
+            return said
+        call = said
         if any(call.given(one) for one in ARRAYS if one in call.arguments):
             return None
         given = [p.name for p in call.signature.parameters or () if call.given(p.name)]
@@ -47,11 +49,11 @@ def _loss(signature: str, function: str) -> None:
 
 
 for signature, function in (
-    (f"L1Loss({OLD_SWITCHES})", "l1_loss"),
-    (f"MSELoss({OLD_SWITCHES})", "mse_loss"),
-    (f"SmoothL1Loss({OLD_SWITCHES}, beta=1.0)", "smooth_l1_loss"),
+    (f"L1Loss({OLD})", "l1_loss"),
+    (f"MSELoss({OLD})", "mse_loss"),
+    (f"SmoothL1Loss({OLD}, beta=1.0)", "smooth_l1_loss"),
     ("HuberLoss(reduction='mean', delta=1.0)", "huber_loss"),
-    (f"KLDivLoss({OLD_SWITCHES}, log_target=False)", "kl_div"),
+    (f"KLDivLoss({OLD}, log_target=False)", "kl_div"),
     ("GaussianNLLLoss(*, full=False, eps=1e-06, reduction='mean')", "gaussian_nll_loss"),
     (
         "PoissonNLLLoss(log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean')",
@@ -63,16 +65,16 @@ for signature, function in (
         "cross_entropy",
     ),
     ("NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')", "nll_loss"),
-    (f"BCELoss(weight=None, {OLD_SWITCHES})", "binary_cross_entropy"),
-    (f"BCEWithLogitsLoss(weight=None, {OLD_SWITCHES}, pos_weight=None)", "binary_cross_entropy_with_logits"),
-    (f"SoftMarginLoss({OLD_SWITCHES})", "soft_margin_loss"),
-    (f"MultiMarginLoss(p=1, margin=1.0, weight=None, {OLD_SWITCHES})", "multi_margin_loss"),
-    (f"MultiLabelMarginLoss({OLD_SWITCHES})", "multilabel_margin_loss"),
-    (f"MultiLabelSoftMarginLoss(weight=None, {OLD_SWITCHES})", "multilabel_soft_margin_loss"),
-    (f"CosineEmbeddingLoss(margin=0.0, {OLD_SWITCHES})", "cosine_embedding_loss"),
-    (f"MarginRankingLoss(margin=0.0, {OLD_SWITCHES})", "margin_ranking_loss"),
-    (f"HingeEmbeddingLoss(margin=1.0, {OLD_SWITCHES})", "hinge_embedding_loss"),
-    (f"TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, {OLD_SWITCHES})", "triplet_margin_loss"),
+    (f"BCELoss(weight=None, {OLD})", "binary_cross_entropy"),
+    (f"BCEWithLogitsLoss(weight=None, {OLD}, pos_weight=None)", "binary_cross_entropy_with_logits"),
+    (f"SoftMarginLoss({OLD})", "soft_margin_loss"),
+    (f"MultiMarginLoss(p=1, margin=1.0, weight=None, {OLD})", "multi_margin_loss"),
+    (f"MultiLabelMarginLoss({OLD})", "multilabel_margin_loss"),
+    (f"MultiLabelSoftMarginLoss(weight=None, {OLD})", "multilabel_soft_margin_loss"),
+    (f"CosineEmbeddingLoss(margin=0.0, {OLD})", "cosine_embedding_loss"),
+    (f"MarginRankingLoss(margin=0.0, {OLD})", "margin_ranking_loss"),
+    (f"HingeEmbeddingLoss(margin=1.0, {OLD})", "hinge_embedding_loss"),
+    (f"TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, {OLD})", "triplet_margin_loss"),
     (
         "TripletMarginWithDistanceLoss(*, distance_function=None, margin=1.0, swap=False, reduction='mean')",
         "triplet_margin_with_distance_loss",
@@ -101,7 +103,7 @@ trait(Trait.LOSS, "torch.nn.CosineSimilarity", "torch.nn.PairwiseDistance")
 
 # What losses derive from, PyTorch's own and people's --------------------------------------------------------------
 
-layer(f"torch.nn.modules.loss._Loss({OLD_SWITCHES})", helper="Loss", result=FLOATS, random=False)
+layer(f"torch.nn.modules.loss._Loss({OLD})", helper="Loss", result=FLOATS, random=False)
 layer(
     "torch.nn.modules.loss._WeightedLoss(weight=None, size_average=None, reduce=None, reduction='mean')",
     helper="WeightedLoss",

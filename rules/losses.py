@@ -12,28 +12,25 @@ from t2j_lsp.translate.rule.facts import Fact, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
+from ._reductions import OLD, with_reduction
 
 F = "torch.nn.functional"
-OLD = "size_average=None, reduce=None, reduction='mean'"
 REDUCTIONS = ("mean", "sum", "none")
-
-
-def _deprecated(call: Call) -> Refusal | None:
-    if any(name in call.arguments and call.given(name) for name in ("size_average", "reduce")):
-        return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
-    return None
 
 
 def loss_fact(call: Call) -> Tensor:
     """A scalar, or with ``reduction="none"`` a tensor."""
-    return Tensor(0 if call.literal("reduction") in ("mean", "sum", "batchmean") else None, "float")
+    said = with_reduction(call)
+    one = isinstance(said, Call) and said.literal("reduction") in ("mean", "sum", "batchmean")
+    return Tensor(0 if one else None, "float")
 
 
 def _loss(signature: str, helper: str, result: Callable[[Call], Tensor] = loss_fact) -> None:
     """A loss whose helper stands for every use."""
 
     def emit(call: Call) -> Piece | Refusal:
-        return _deprecated(call) or call.emit(helper)
+        said = with_reduction(call)
+        return said if isinstance(said, Refusal) else said.emit(helper)
 
     shown = helper.replace("{", "").replace("}", "").replace("?", "")
     rule(f"{F}.{signature}", jax=shown, result=result, value=helper.partition("(")[0])(emit)
@@ -43,10 +40,10 @@ def _elementwise(signature: str, loss: str, helper: str) -> None:
     """A loss that is a plain expression of each element under a literal reduction and without weights."""
 
     def emit(call: Call) -> Piece | Refusal:
-        refusal = _deprecated(call)
-        if refusal is not None:
-            return refusal
-        reduction = call.literal("reduction")
+        said = with_reduction(call)
+        if isinstance(said, Refusal):
+            return said
+        call, reduction = said, said.literal("reduction")
         weighted = any(name in call.arguments and not call[name].is_none for name in ("weight", "pos_weight"))
         if weighted or reduction not in REDUCTIONS:
             return call.emit(helper)

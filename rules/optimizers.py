@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import Piece, precedence
@@ -410,3 +411,5 @@ def register(name: str, signature: str, links: Links, shown: str, note: str | No
 
 for name, (signature, links, shown) in SIGNATURES.items():
     register(name, signature, links, shown)
+
+trait(Trait.PLAIN_STEPS, "torch.optim.SGD")

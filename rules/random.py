@@ -7,9 +7,12 @@ numbers, so the rules keep the distribution and not the draws.
 from __future__ import annotations
 
 import ast
+import copy
+from dataclasses import replace
+from typing import cast
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor, is_tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, refuse, rule, shape_text
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, refuse, rule, shape_text
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, holder, integer, is_number, rank_of, size_rank
 from .creation import REQUIRES_GRAD, made
@@ -53,9 +56,12 @@ def of_tensor(call: Call, name: str = "self") -> tuple[str, str]:
     return f"{owner}.shape", f"{owner}.dtype"
 
 
-def _only_filled(text: str) -> tuple[str, str] | None:
+UNSET = ("jnp.empty", "jnp.zeros")
+
+
+def _only_filled(text: str, makers: tuple[str, ...] = UNSET) -> tuple[str, str] | None:
     """Shape and dtype of ``jnp.empty(shape, dtype=dtype)`` or ``jnp.zeros(shape).astype(dtype)``."""
-    if not text.startswith(("jnp.empty(", "jnp.zeros(")):
+    if not text.startswith(tuple(f"{maker}(" for maker in makers)):
         return None
     match ast.parse(text, mode="eval").body:
         case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr="astype"), args=[kind], keywords=[]):
@@ -66,7 +72,7 @@ def _only_filled(text: str) -> tuple[str, str] | None:
             dtype = ""
         case _:
             return None
-    if ast.unparse(made.func) not in ("jnp.empty", "jnp.zeros") or len(made.args) != 1:
+    if ast.unparse(made.func) not in makers or len(made.args) != 1:
         return None
     shape = ast.get_source_segment(text, made.args[0]) or ast.unparse(made.args[0])
     return f"({shape},)" if isinstance(made.args[0], ast.Constant) else shape, dtype
@@ -168,9 +174,32 @@ def normal(call: Call) -> Piece | None:
     if "size" in call.arguments:
         return draw(call, scaled(call, "{rngs}.normal({size})"), size=size_and_dtype(call))
     named = next((name for name in ("mean", "std") if is_tensor(call[name].fact)), None)
-    if named is None or not call[named].simple:
+    if named is None:
         return None
+    size = _made_of(call, named, ("jnp.zeros",) if named == "mean" else ("jnp.ones",))
+    if size is not None:
+        call = _with(call, named, "0" if named == "mean" else "1")
+        if named == "mean" and _made_of(call, "std", ("jnp.ones",)) == size:
+            call = _with(call, "std", "1")
+        return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(size))
+    if not call[named].simple:
+        hoisted = call.site.hoist(call[named].piece, named)
+        if hoisted is None:
+            return None
+        call = _with(call, named, hoisted.text)
     return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(of_tensor(call, named)))
+
+
+def _made_of(call: Call, name: str, makers: tuple[str, ...]) -> tuple[str, str] | None:
+    """Shape and dtype of an argument that is made of zeros, or of ones, on the spot."""
+    return _only_filled(call[name].piece.text.strip(), makers)
+
+
+def _with(call: Call, name: str, text: str) -> Call:
+    """The call with another text for an argument."""
+    arguments = copy.copy(cast("dict[str, Argument]", call.arguments))
+    arguments[name] = replace(call[name], piece=Piece(text), node=ast.parse(text, mode="eval").body)
+    return replace(call, arguments=arguments)
 
 
 # Draws whose parameters are arrays ------------------------------------------------------------------------------

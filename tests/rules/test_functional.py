@@ -165,9 +165,26 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
     left_alone(source)
 
 
+OLD_SWITCHES = [
+    ("F.mse_loss(x, y, size_average=False)", "jnp.sum(jnp.square(x - y))"),
+    ("F.mse_loss(x, y, reduce=False)", "jnp.square(x - y)"),
+    ("F.mse_loss(x, y, False, False)", "jnp.square(x - y)"),
+    ("F.mse_loss(x, y, size_average=True, reduction='sum')", "jnp.mean(jnp.square(x - y))"),
+    ("F.mse_loss(x, y, size_average=None, reduction='sum')", "jnp.sum(jnp.square(x - y))"),
+    ("F.smooth_l1_loss(x, y, reduce=True)", "smooth_l1_loss(x, y)"),
+    ("nn.MSELoss(size_average=False)", 'functools.partial(mse_loss, reduction="sum")'),
+    ("nn.BCELoss(size_average=True)", "binary_cross_entropy"),
+]
+
+
+@pytest.mark.parametrize(("source", "text"), OLD_SWITCHES)
+def test_old_switches_of_losses_say_the_reduction(source: str, text: str) -> None:
+    """``reduce=False`` is "none"; else ``size_average`` is "mean" or "sum"; both overrule ``reduction``."""
+    assert converted(source, "xy")[0] == text
+
+
 REFUSED = [
-    ("F.cross_entropy(a, j, size_average=False)", "deprecated", "aj"),
-    ("F.mse_loss(x, y, reduce=False)", "deprecated", "xy"),
+    ("F.cross_entropy(a, j, size_average=flag)", "deprecated", "aj"),
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),

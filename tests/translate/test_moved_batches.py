@@ -142,3 +142,24 @@ def test_a_batch_that_a_function_gives_a_module_is_one_tensor(loss: str) -> None
     assert not done.gaps
     assert "    batch = jnp.asarray(batch)\n" in done.code
     assert "print(batch.sum())" in done.code
+
+
+def test_tensors_that_an_image_data_set_holds_are_arrays_where_they_are_read() -> None:
+    """``MNIST(...).data`` is a PyTorch tensor, of which JAX code takes an array; what a loader is made of stays."""
+    source = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torchvision import datasets
+
+mnist = datasets.MNIST("data", train=False)
+x = torch.unsqueeze(mnist.test_data, dim=1).type(torch.FloatTensor)[:20] / 255.
+y = mnist.targets[:20].numpy()
+print(mnist.data.shape, len(mnist.targets), x.mean(), y)
+loader = DataLoader(TensorDataset(mnist.data, mnist.targets))
+"""
+    done = convert(source)
+    assert not done.gaps
+    assert "x = jnp.asarray(mnist.test_data)[:, None].astype(jnp.float32)[:20] / 255." in done.code
+    assert "y = np.asarray(jnp.asarray(mnist.targets)[:20])" in done.code
+    assert "print(mnist.data.shape, len(" in done.code
+    assert "TensorDataset(mnist.data, mnist.targets)" in done.code

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from typing import cast
 
 from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.inference.gates import Gate
@@ -258,7 +260,7 @@ class ModuleMethods:
         """``train`` and ``eval`` give None in Flax: where their value is used they stand on a line of their own."""
         assert isinstance(node.func, ast.Attribute)
         parent, statement = self.ctx.source.parents.get(node), self.ctx.scope.statement
-        if isinstance(parent, ast.Expr) or statement is None:
+        if _is_unread(node, self.ctx.source.parents) or statement is None:
             return self._switch(node, bracket(receiver, ATOM))
         target = _assigned(parent, node)
         itself = target is not None and ast.unparse(target) == receiver.text
@@ -351,6 +353,14 @@ def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
     }:
         return None
     return given["state_dict"], given.get("strict")
+
+
+def _is_unread(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether nothing reads a value: of a statement, also of all items that it lists: ``[n.eval() for n in nets]``."""
+    around = parents.get(node)
+    while isinstance(around, ast.Tuple | ast.List) or isinstance(around, ast.ListComp) and around.elt is node:
+        node, around = cast("ast.expr", around), parents.get(around)
+    return isinstance(around, ast.Expr)
 
 
 def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:

@@ -84,7 +84,7 @@ class AttributeFacts:
                 if name in ("weight", "bias", "running_mean", "running_var"):
                     return Tensor(variable=True)
                 return owner.wrapped if owner.wrapped is not None and name == "module" else UNKNOWN
-            case Object() if has_rules(owner):
+            case Object() if has_rules(owner) or owner.kind == "image dataset":
                 known = attribute_of(owner, name)
                 return stated_result(known) if known is not None else UNKNOWN
             case Object() if name in ("dtype", "device"):

@@ -107,6 +107,7 @@ class Trait(Enum):
     TAKES_ARRAYS = "a method of some object that takes arrays, and no Variables"
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
+    PLAIN_STEPS = "an optimizer that without momentum or weight decay takes steps along the gradient only"
     ONES = "a call that makes a tensor of ones"
     FROM_NUMPY = "a call whose tensor has the memory of the array that it is given"
     TO_NUMPY = "a tensor's method that gives an array of NumPy with its memory"

@@ -108,8 +108,9 @@ class Batches:
         self._read(whole, whole is not node)
 
     def _part(self, node: ast.Attribute) -> None:
-        """``dataset.tensors[0]`` and the tensors that a data set of the file holds."""
-        if not self._is_dataset(node.value):
+        """``dataset.tensors[0]`` and the tensors that a data set of the file, or ``MNIST(...)``, holds."""
+        owner = self.ctx.fact(node.value)
+        if not self._is_dataset(node.value) and not (isinstance(owner, Object) and owner.kind == "image dataset"):
             return
         around = self.ctx.source.parents.get(node)
         if node.attr == "tensors" and isinstance(around, ast.Subscript) and isinstance(around.slice, ast.Constant):

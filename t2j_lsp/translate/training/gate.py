@@ -13,6 +13,6 @@ TRAINING = Gate(
     words=frozenset({"backward", "param_groups", "requires_grad", "requires_grad_"}),
     names=(names_with(Trait.FORWARD), names_with(Trait.AUTOCAST)),
     libraries=("torch.optim.", PIPELINE, *DATASETS),
-    objects=frozenset({"optimizer", "scheduler", "scaler", "loader", "dataset"}),
+    objects=frozenset({"optimizer", "scheduler", "scaler", "loader", "dataset", "image dataset"}),
 )
 """Anything that a planner of training code may plan. Such words are used of it, whatever is known of their owner."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.host_random import HOST_RANDOM, ONCE, host_draw
+from t2j_lsp.translate.inference.host_random import ONCE, host_draw, is_host_draw, prints_an_array, prints_in_forward
 from t2j_lsp.translate.rule.facts import (
     Class,
-    ClassInfo,
     Fact,
     Function,
     FunctionInfo,
@@ -93,6 +92,14 @@ CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "exte
 _GROWING = frozenset({"append", "extend", "insert"})
 
 
+class Once(str):
+    """What compiled code would do once, and code that is traced at each call does each time."""
+
+
+class Drawn(Once):
+    """A number that may decide which way code goes, so that some parameters get no gradient in some steps."""
+
+
 class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
@@ -109,11 +116,7 @@ class Jittable:
 
     def problem(self, node: ast.AST, given: Collection[ast.AST] = ()) -> str | None:
         """Why a statement or expression can't run under jit; None if it can. What is ``given`` is made before."""
-        for inner in self._walk(node, given):
-            problem = self._problem(inner)
-            if problem is not None:
-                return problem
-        return None
+        return worst(map(self._problem, self._walk(node, given)))
 
     def _walk(self, node: ast.AST, left_out: Collection[ast.AST] = ()) -> list[ast.AST]:
         """The nodes of some code, without type annotations."""
@@ -176,10 +179,8 @@ class Jittable:
                 return None
             case Transformed():
                 return self._transformed(fact, text)
-            case Instance() if fact.cls.info.is_module:
-                return self._module_problem(fact.cls.info)
         if is_module(fact):
-            return self._stale if not is_loss(fact) else None
+            return worst((self.module_problem(fact), self._stale)) if not is_loss(fact) else None
         if isinstance(node.func, ast.Name):
             return None if self._is_function_of_class(node.func) else self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
@@ -198,11 +199,16 @@ class Jittable:
             case _:
                 return f"it calls {text}"
 
-    def _module_problem(self, info: ClassInfo) -> str | None:
-        """What a module does when it is called that a compiled step would do once."""
-        forward = info.method("forward") if self.inference.has(HOST_RANDOM) else None
-        drawn = host_draw(self.inference, forward) if forward is not None else None
-        return f"in {info.name}.forward, {drawn}() {ONCE}" if drawn is not None else self._stale
+    def module_problem(self, fact: Fact) -> str | None:
+        """What a module does when it is called that compiled code would do once."""
+        name = f"{fact.cls.info.name}.forward" if isinstance(fact, Instance) else "a module's forward"
+        prints = prints_in_forward(self.inference, fact)
+        if any(prints_an_array(self.inference, node) for node in prints):
+            return f"{name} prints an array, which has no values where gradients are traced: use jax.debug.print"
+        drawn = host_draw(self.inference, fact)
+        if drawn is not None:
+            return Drawn(f"in {name}, {drawn}() {ONCE}")
+        return Once(f"{name} prints") if prints else None
 
     @cached_property
     def _stale(self) -> str | None:
@@ -261,6 +267,8 @@ class Jittable:
             if name.startswith(("torch.utils.data.", "torch.autograd.", "torch.optim.")) and not of_arrays:
                 return f"it calls {text}"
             return None if rule is not None else f"t2j has no rule for {name}"
+        if is_host_draw(Qual(name)):
+            return Drawn(f"it calls {text}, which {ONCE}")
         return None if name.startswith(PURE) else f"it calls {text}, which runs outside JAX"
 
     def _name(self, node: ast.Call, name: str) -> str | None:
@@ -315,6 +323,7 @@ class Jittable:
         if info.external:
             host = {n.attr for n in ast.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
             return f"{info.name} uses .{sorted(host)[0]}()" if host else None
+        once: str | None = None
         for statement in info.node.body:
             for inner in self._walk(statement):
                 if isinstance(inner, ast.Name) and is_module(self.inference.fact(inner)):
@@ -327,9 +336,17 @@ class Jittable:
                 if (mask := mask_of(self.inference, inner)) is not None:
                     return f"in {info.name}, {selects(mask)}"
                 problem = self._problem(inner)
-                if problem is not None:
+                if isinstance(problem, Once):
+                    once = worst((once, type(problem)(f"in {info.name}, {problem}")))
+                elif problem is not None:
                     return f"in {info.name}, {problem}"
-        return None
+        return once
+
+
+def worst(problems: Iterable[str | None]) -> str | None:
+    """The first problem that code has which isn't compiled either, else a draw, else the first one."""
+    found = [problem for problem in problems if problem is not None]
+    return min(found, key=lambda problem: isinstance(problem, Once) + (type(problem) is Once), default=None)
 
 
 def _asks_gradient(node: ast.Call) -> bool:

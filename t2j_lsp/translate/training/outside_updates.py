@@ -305,6 +305,8 @@ class OutsideUpdates:
             return
         if not self.ctx.source.words.isdisjoint(HOOKS):
             return  # a hook runs with each call only in Python
+        if self.steps.jittable.module_problem(fact) is not None:
+            return
         if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
             return  # jit would give it in the order of its keys
 

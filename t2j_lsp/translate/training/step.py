@@ -243,7 +243,7 @@ class Composer:
         if self.update.mode == "conditional":
             return self._conditional(name, decorator, f", {options}" if static else "")
         taken = [i.name for i in self._taken()]
-        lines = [decorator, f"def {name}({', '.join(taken)}):"]
+        lines = [*([decorator] if not self.update.once else []), f"def {name}({', '.join(taken)}):"]
         loss_lines = [
             f"def {self.loss_fn}({', '.join(i.name for i in self.own)}):",
             *indented(self._loss_body(), "    "),

@@ -29,6 +29,7 @@ from .unread_gradients import plan_unread_gradients
 from .update import Update, Updates
 
 LEFT = "This training code isn't converted: "
+NOT_COMPILED = "The train step isn't compiled, as compiled code would do it once: "
 
 
 class Steps:
@@ -290,6 +291,9 @@ class _ScopePlan:
                 for entry in outer.items:
                     if self.steps.reader.is_autocast(entry.context_expr) or isinstance(entry.context_expr, ast.Name):
                         self.ctx.report.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
+        if update.once:
+            node = update.items[update.losses[0][0]].node
+            self.ctx.report.note(node, "training loop", "note", f"{NOT_COMPILED}{update.once}.")
         for one in update.optimized:
             if not one.sure:
                 self.ctx.report.note(

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Object, Scalar
+from t2j_lsp.translate.rule.facts import Object, Qual, Scalar
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .called_modules import called_modules
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .host_values import given_before
-from .jittable import Jittable
+from .jittable import Drawn, Jittable, Once
 from .objects import Objects, VariableScope, targets
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
@@ -70,6 +71,8 @@ class Update:
     """The item of the step, where the update is made in its place."""
     name: str = ""
     """What the compiled function is called."""
+    once: str = ""
+    """What it would do only once if it were compiled: it is traced at each call."""
 
 
 class Updates:
@@ -372,10 +375,27 @@ class Updates:
         given = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             problem = self.jittable.problem(node, given)
-            if problem is not None:
+            if isinstance(problem, Once) and self._runs_uncompiled(update, problem):
+                update.once = update.once or problem
+            elif problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:
             self.clip_target(clip, update.optimized)
+
+    def _runs_uncompiled(self, update: Update, problem: Once) -> bool:
+        """Whether an update is right if it is traced anew at each call.
+
+        A parameter that the step did not reach stays as it is in PyTorch; optax moves it on by what it remembers.
+        """
+        made = [self.objects.constructors(ast.parse(o.text, mode="eval").body, self.scope) for o in update.optimized]
+        bare = all(calls is not None and all(map(self._remembers_nothing, calls)) for calls in made)
+        return update.mode == "fused" and (bare or not isinstance(problem, Drawn))
+
+    def _remembers_nothing(self, made: ast.Call) -> bool:
+        """Whether an optimizer only takes steps along the gradient: SGD without momentum and weight decay."""
+        fact = self.ctx.fact(made.func)
+        plain = len(made.args) <= 2 and {k.arg for k in made.keywords} <= {"params", "lr"}
+        return isinstance(fact, Qual) and fact.name in names_with(Trait.PLAIN_STEPS) and plain
 
     def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""

@@ -1,0 +1,77 @@
+"""What compiled code would do once: a forward pass that prints or draws outside of JAX runs as Python at each call."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+import random
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Stem(nn.Module):
+    def forward(self, x):
+        {inside}
+        return x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+    def look(self, x):
+        return self.stem(x)
+    def forward(self, x):
+        return self.body(x) if hasattr(self, "body") else self.fc({called}(x))
+
+net = Net()
+optimizer = {optimizer}
+for x, y in DataLoader(torch.zeros(8, 3)):
+    loss = (net(x) - y).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+for x, y in DataLoader(torch.zeros(8, 3)):
+    print(net(x).sum())
+"""
+SGD = "torch.optim.SGD(net.parameters(), lr=0.1)"
+NAMED = "self.stem, self.fc = Stem(), nn.Linear(3, 1)"
+LISTED = "self.body = nn.Sequential(Stem(), nn.Linear(3, 1))"
+PRINT = 'print("stem", x.shape)'
+
+
+def program(inside: str, made: str = NAMED, called: str = "self.stem", optimizer: str = SGD) -> str:
+    return TEXT.format(inside=inside, made=made, called=called, optimizer=optimizer)
+
+
+@pytest.mark.parametrize(("made", "called"), [(NAMED, "self.stem"), (NAMED, "self.look"), (LISTED, "self.fc")])
+def test_a_forward_pass_that_prints_is_not_compiled(made: str, called: str) -> None:
+    """PyTorch prints at each call; a compiled function prints when it is traced."""
+    done = convert(program(PRINT, made, called))
+    assert not done.gaps
+    assert "nnx.jit" not in done.code
+    assert "def train_step(net, optimizer, x, y)" in done.code
+    assert any("isn't compiled" in note.reason and "prints" in note.reason for note in done.findings)
+
+
+def test_one_that_prints_nothing_is_compiled() -> None:
+    done = convert(program("x = x * 2"))
+    assert "nnx.jit" in done.code
+    assert "forward(net, x)" in done.code
+
+
+def test_a_print_of_values_has_none_where_gradients_are_traced() -> None:
+    done = convert(program("print(x)"))
+    assert [gap.reason for gap in done.gaps if "prints an array" in gap.reason]
+
+
+def test_a_draw_may_leave_parameters_out_of_a_step() -> None:
+    """Those stay as they are in PyTorch; optax would move them on by their momentum."""
+    draw = "x = x if random.random() < 0.5 else 2 * x"
+    assert not convert(program(draw)).gaps
+    adam = convert(program(draw, optimizer="torch.optim.Adam(net.parameters())"))
+    assert any("drawn once under jit" in gap.reason for gap in adam.gaps)
+    momentum = convert(program(draw, optimizer=SGD.replace("lr=0.1", "lr=0.1, momentum=0.9")))
+    assert any("drawn once under jit" in gap.reason for gap in momentum.gaps)

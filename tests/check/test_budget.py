@@ -156,6 +156,19 @@ def test_a_run_that_takes_too_long_is_done_again_with_less(tmp_path: Path, right
     assert "left out, to be in time: " in said
 
 
+@pytest.mark.parametrize("mistake", [None, "an epsilon", "a stride"])
+def test_blocks_are_fewer_where_a_run_takes_too_long(tmp_path: Path, mistake: str | None) -> None:
+    source = tmp_path / "deep.py"
+    source.write_text(DEEP.replace("# t2j: x=f32[3, 3, 16, 24]\n", ""))
+    code = convert(source.read_text()).code
+    code = code.replace(*DEEP_MISTAKES[mistake], 1) if mistake else code
+    with Impatient() as pool:
+        found = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
+        assert pool.met
+    assert found.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), found.reason
+    assert "with smaller inputs (fewer blocks: depth=2" in str(found.stages["numeric"].reason)
+
+
 def test_what_is_left_out_is_said_once_and_in_words() -> None:
     budget = TimeBudget(0.0)
     for name in ("eval output (other values 1)", "eval output (other values 2)", "without jit"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
 from t2j_lsp.check.workers.torch_side.prepare import drawn_arguments
+from t2j_lsp.check.workers.torch_side.shallower import shallower
 from t2j_lsp.check.workers.torch_side.smaller import smaller
 
 
@@ -88,3 +91,66 @@ def test_given_arrays_keep_their_values() -> None:
 def test_inputs_stay_where_nothing_smaller_runs_or_no_time_is_left() -> None:
     assert found(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), ArraySpec("float32", (2, 3, 8, 8))) is None
     assert found(nn.Conv2d(3, 4, 3), ArraySpec("float32", (8, 3, 128, 128)), in_time=False) is None
+
+
+class Block(nn.Module):
+    def __init__(self, dim: int, act: type[nn.Module] = nn.ReLU) -> None:
+        super().__init__()
+        self.fc, self.act = nn.Linear(dim, dim), act()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.act(self.fc(x))
+
+
+class Stages(nn.Module):
+    """Blocks in stages, of which every fourth has another activation if ``mixed``."""
+
+    def __init__(
+        self, dim: int = 8, depths: tuple[int, ...] = (3, 1, 6), tail_layers: int = 4, mixed: bool = False
+    ) -> None:
+        super().__init__()
+        count = sum(depths)
+        acts = [nn.Tanh if mixed and i % 8 == 7 else nn.ReLU for i in range(count)]
+        self.blocks = nn.ModuleList(Block(dim, act) for act in acts)
+        self.tail = nn.Sequential(*(nn.Linear(dim, dim) for _ in range(tail_layers)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return self.tail(x)
+
+
+@pytest.mark.parametrize(
+    ("init", "kwargs", "said"),
+    [
+        (Arguments(), {"depths": (2, 1, 2), "tail_layers": 2}, "fewer blocks: depths=(2, 1, 2), tail_layers=2"),
+        (Arguments([8]), {"depths": (2, 1, 2), "tail_layers": 2}, "fewer blocks: depths=(2, 1, 2), tail_layers=2"),
+        (
+            Arguments([], {"tail_layers": 9}),
+            {"tail_layers": 2, "depths": (2, 1, 2)},
+            "fewer blocks: depths=(2, 1, 2), tail_layers=2",
+        ),
+        (Arguments([], {"mixed": True}), {"mixed": True, "tail_layers": 2}, "fewer blocks: tail_layers=2"),
+    ],
+    ids=["defaults", "given by position", "given by name", "one kind would be gone"],
+)
+def test_blocks_are_fewer_where_layers_of_the_same_kinds_run(init: Arguments, kwargs: object, said: str) -> None:
+    """A width is no count of blocks: the input doesn't fit another one, and its name tells nothing of blocks."""
+
+    def made(arguments: Arguments) -> tuple[nn.Module, Callable[[], None]]:
+        model = Stages(*arguments.args, **arguments.kwargs)
+        return model, lambda: model(torch.ones(2, 8))
+
+    found = shallower(Stages, init, made, lambda: True)
+    assert found is not None
+    assert found[0].args == init.args and found[0].kwargs == kwargs
+    assert found[1] == said
+    assert shallower(Stages, init, made, lambda: False) is None
+
+
+def test_a_module_without_repetition_stays_as_it_is() -> None:
+    def made(arguments: Arguments) -> tuple[nn.Module, Callable[[], None]]:
+        model = Block(*arguments.args, **arguments.kwargs)
+        return model, lambda: model(torch.ones(2, *[model.fc.in_features]))
+
+    assert shallower(Block, Arguments([], {"dim": 8}), made, lambda: True) is None

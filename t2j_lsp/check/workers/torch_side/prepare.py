@@ -26,6 +26,7 @@ from .guess import Guesser
 from .lengths import shrunk, unpaired
 from .parts import RecordedParts
 from .repairs import OUT_OF_ORDER
+from .shallower import shallower
 from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
@@ -42,8 +43,8 @@ def prepare(request: dict[str, Any]) -> Prepared:
     """The first plan that runs, with its inputs drawn; or why none does.
 
     The request holds ``slice``, ``plans``, ``seed``, ``wide``, ``seconds`` and ``small``: whether inputs are to be made
-    smaller even where the program does not take long. The answer also holds ``parts``, how the run built and called
-    other classes of the user's, and ``smaller``, which inputs became smaller.
+    smaller even where the program does not take long, and repeated blocks fewer. The answer also holds ``parts``, how
+    the run built and called other classes of the user's, and ``smaller``, which inputs became smaller.
     """
     problems: list[str] = []
     deadline = time.monotonic() + request["seconds"]
@@ -77,6 +78,10 @@ def prepare(request: dict[str, Any]) -> Prepared:
                         return Prepared(problems=problems)
                     continue
                 prepared = parts.found()
+                given, fewer = plan.init, _shallower(target, init, plan, drawn, vars(module), request, deadline)
+                if fewer is not None:
+                    init = given = fewer[0]
+                    model = build(target, init, vars(module), request["wide"], rng)
                 change = _smaller(model, values, vars(module), request, deadline) if slow else None
                 shown = str(inputs)
                 if change is not None:
@@ -89,10 +94,10 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     init=init.to_plain(),
                     inputs=drawn.to_plain(),
                     variants={name: a.to_plain() for name, a in others.items()},
-                    shown=f"{target.__name__}({plan.init})({shown})" if isinstance(target, type) else shown,
+                    shown=f"{target.__name__}({given})({shown})" if isinstance(target, type) else shown,
                     source=plan.source,
                     parts=prepared,
-                    smaller=change[1] if change is not None else None,
+                    smaller=", ".join(one[1] for one in (fewer, change) if one is not None) or None,
                 )
     return Prepared(problems=problems)
 
@@ -114,6 +119,27 @@ def _smaller(
     return smaller(
         model, inputs, call, lambda: time.monotonic() < deadline + request["seconds"], 0.0 if request["small"] else SLOW
     )
+
+
+def _shallower(
+    target: Any,
+    init: Arguments,
+    plan: InputPlan,
+    drawn: Arguments,
+    namespace: dict[str, Any],
+    request: dict[str, Any],
+    deadline: float,
+) -> tuple[Arguments, str] | None:
+    """Constructor arguments for fewer blocks where the program took too long, and how that is said."""
+    if not request["small"] or not isinstance(target, type) or plan.source == "the t2j comment":
+        return None
+
+    def made(arguments: Arguments) -> tuple[Any, Callable[[], None]]:
+        rng = np.random.default_rng(request["seed"])
+        model = build(target, arguments, namespace, request["wide"], rng)
+        return model, lambda: run(model, drawn, namespace, request["wide"])
+
+    return shallower(target, init, made, lambda: time.monotonic() < deadline + request["seconds"])
 
 
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:

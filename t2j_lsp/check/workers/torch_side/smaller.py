@@ -40,14 +40,14 @@ def smaller(
     seconds of processor time: what a first call took may have been torch's own start.
     """
     began = time.process_time()
-    with _watched(model) as before:
+    with watched(model) as before:
         run(arguments)
     if time.process_time() - began < least:
         return None
     for candidate in _candidates(arguments):
         if not in_time():
             return None
-        with _watched(model) as after:
+        with watched(model) as after:
             try:
                 run(candidate)
             except Exception:  # noqa: BLE001 - the program need not take it
@@ -58,7 +58,7 @@ def smaller(
 
 
 @contextmanager
-def _watched(model: Any) -> Iterator[Calls]:
+def watched(model: Any) -> Iterator[Calls]:
     """The layers in the order of their calls, with the shapes of their inputs."""
     calls: Calls = []
     handles = []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
@@ -303,6 +306,40 @@ def test_an_attribute_that_is_none_first_may_hold_data_later() -> None:
             return x if self.extra is None else self.extra(x)
     """)
     assert "self.extra = nnx.data(None)" in code
+
+
+@pytest.mark.parametrize(
+    ("branches", "data"),
+    [
+        (
+            "if deep:\n            self.extra = None\n            if wide:\n"
+            "                self.extra = nn.Linear(2, 2)",
+            True,
+        ),
+        ("if deep:\n            self.extra = None\n        if wide:\n            self.extra = nn.Linear(2, 2)", True),
+        ("if deep:\n            self.extra = None\n        else:\n            self.extra = nn.Linear(2, 2)", False),
+        ("if deep:\n            self.extra = nn.Linear(2, 2)\n        else:\n            self.extra = None", False),
+    ],
+    ids=["in the branch", "behind it", "in the other", "before"],
+)
+def test_an_attribute_that_a_branch_makes_none_is_data_where_it_is_assigned_behind(branches: str, data: bool) -> None:
+    """Found in timm's fastvit: NNX refuses a module in an attribute that held None."""
+    code = translate(f"""import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, deep: bool, wide: bool):
+        super().__init__()
+        {branches}
+
+    def forward(self, x):
+        return x if self.extra is None else self.extra(x)
+""").code
+    assert ("self.extra = nnx.data(None)" in code) is data
+    made: dict[str, Any] = {}
+    exec(code, made)
+    for wide in (True, False):
+        made["Net"](True, wide, rngs=nnx.Rngs(0))
 
 
 @pytest.mark.parametrize("empty", ["[]", "()", "{}"])

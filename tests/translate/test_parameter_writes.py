@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flax import nnx
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
@@ -49,6 +50,17 @@ def written(statement: str) -> str:
         ),
         ("self.conv.weight.data.mul_(scale)", "self.conv.kernel[...] = self.conv.kernel[...] * scale"),
         ("self.fc.weight *= 0.5", "self.fc.kernel[...] *= 0.5"),
+        ("self.fc.weight *= scale", "self.fc.kernel[...] *= scale"),
+        # as many axes in Flax's layout; what may have fewer, or none, meets the weight in PyTorch's
+        ("self.fc.weight += w", "self.fc.kernel[...] += w.T"),
+        ("self.fc.weight += torch.ones(d)", "self.fc.kernel[...] = (self.fc.kernel.T + jnp.ones(d)).T"),
+        ("self.fc.weight *= unknown(d)", "self.fc.kernel[...] = (self.fc.kernel.T * unknown(d)).T"),
+        ("self.fc.weight /= d + unknown(d)", "self.fc.kernel[...] = (self.fc.kernel.T / (d + unknown(d))).T"),
+        (
+            "self.conv.weight -= unknown(d)",
+            "self.conv.kernel[...] = jnp.moveaxis(jnp.moveaxis(self.conv.kernel[...], (-1, -2), (0, 1)) - unknown(d), "
+            "(0, 1), (-1, -2),)",
+        ),
         # values in PyTorch's layout
         ("self.fc.weight.data.copy_(w)", "self.fc.kernel[...] = w.T"),
         ("self.fc.weight.data = w", "self.fc.kernel[...] = w.T"),
@@ -74,6 +86,30 @@ def written(statement: str) -> str:
 )
 def test_a_write_goes_into_the_variable(statement: str, expected: str) -> None:
     assert written(statement) == expected
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("sign", ["+", "*", "-", "/"])
+@pytest.mark.parametrize("value", ["v", "v[:, None]", "2.0"])
+def test_what_meets_a_kernel_is_broadcast_as_in_pytorch(sign: str, value: str) -> None:
+    """Found in x-transformers, where the value was Python's number: ``m.weight *= uniform(0.0, 1.1)``."""
+    source = f"""import torch
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self, v):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        with torch.no_grad():
+            self.fc.weight.copy_(torch.arange(9.0).reshape(3, 3))
+            self.fc.weight {sign}= {value}
+"""
+    made: dict[str, Any] = {}
+    exec(translate(source, Options()).code, made)
+    v = np.asarray([1.0, 2.0, 4.0])
+    expected = eval(f"weight {sign} {value}", {"weight": np.arange(9.0).reshape(3, 3), "v": v})
+    np.testing.assert_allclose(made["M"](v, rngs=nnx.Rngs(0)).fc.kernel.T, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("statement", ["self.fc.weight[0] = 0", "self.conv.weight.data[:, 0].zero_()"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -190,7 +190,21 @@ class AttributeStores:
             attribute = element(attribute)
         if not (is_tensor(attribute) or is_module(attribute)) or self._becomes_a_function(node, target, owner):
             return False
-        return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef)
+        return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef) or self._overwritten(node, target)
+
+    def _overwritten(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute) -> bool:
+        """Whether a statement behind this one, in its block or in one around, assigns the attribute again."""
+        inner: ast.AST = node
+        for around in ancestors(node, self.ctx.source.parents):
+            for block in (getattr(around, name, None) for name in ("body", "orelse", "finalbody")):
+                behind = block[block.index(inner) + 1 :] if isinstance(block, list) and inner in block else []
+                stores = (n for statement in behind for n in ast.walk(statement) if isinstance(n, ast.Attribute))
+                if any(isinstance(n.ctx, ast.Store) and ast.unparse(n) == ast.unparse(target) for n in stores):
+                    return True
+            if isinstance(around, ast.FunctionDef):
+                break
+            inner = around
+        return False
 
     def _becomes_a_function(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
         """Whether all that the class gives the attribute later are layers that become functions, which are no data."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import INT, Tuple, layer_names
+from t2j_lsp.translate.rule.facts import INT, Tensor, Tuple, layer_names
 from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Argument, Call, Emit, Refusal, refuse, rule
 
-from .random import scaled
+from .random import joined, of_tensor, scaled
 
 INIT = "torch.nn.init"
 CONVOLUTIONS = frozenset({"torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
@@ -29,7 +29,7 @@ def _axes(call: Call) -> str:
     """Which axes are counted for the fans of a parameter in PyTorch's layout."""
     first = next(iter(call.arguments.values()))
     target = call.site.parameter(first.node) if first.node is not None else None
-    return ", in_axis=1, out_axis=0" if target is not None and not target[1] else ""
+    return "" if target is not None and target[1] else ", in_axis=1, out_axis=0"
 
 
 def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refusal:
@@ -38,6 +38,8 @@ def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refu
     if first.node is None:
         return call.refuse("no parameter to initialise")
     target = call.site.parameter(first.node, constant=constant)
+    if target is None and _is_array(call, first):
+        return call.emit(template, rngs=call.site.rngs(), size=joined(of_tensor(call, "tensor")))
     if target is None:
         return call.refuse(f"{first.piece.text} is not surely a parameter of a module; assign to its [...] explicitly")
     if not call.site.statement:
@@ -47,10 +49,21 @@ def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refu
     return Piece(f"{name}[...] = {value.text}", ANY)
 
 
+def _is_array(call: Call, first: Argument) -> bool:
+    """Whether what is filled is an array, which the renderer binds anew, and no parameter of a module."""
+    node = first.node
+    while isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    fact = call.site.fact(node) if node is not None else None
+    return isinstance(fact, Tensor) and not fact.variable
+
+
 def _constant(value: str) -> Emit:
     def fill(call: Call) -> Piece | Refusal:
         first = next(iter(call.arguments.values()))
         target = call.site.parameter(first.node, constant=True) if first.node is not None else None
+        if target is None and _is_array(call, first):
+            return call.emit(value.replace("{param}[...]", "{param}"), param=first.piece.text)
         if target is None:
             return call.refuse(
                 f"{first.piece.text} is not surely a parameter of a module; assign to its [...] explicitly"

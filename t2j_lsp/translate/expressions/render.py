@@ -323,13 +323,18 @@ class Calls:
             self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
         if isinstance(node.func, ast.Call | ast.Subscript):
             report_looked_up(self.ctx, node)
-        if self._only_effect(node) and (written := written_argument(node, self.ctx.inference)) is not None:
+        written = written_argument(node, self.ctx.inference) if self._writes(node, fact) else None
+        if written is not None:
             return self.in_place().by_function(
                 node, fact, written, lambda: self._called(node, fact) or self.copier.copy_arguments(node)
             )
         if isinstance(getattr(self.ctx.scope.statement, "node", None), ast.Expr):
             self.in_place().in_expression(node, fact, alone=self._only_effect(node))
         return self._called(node, fact)
+
+    def _writes(self, node: ast.Call, fact: Fact) -> bool:
+        """Whether a call may write into an argument that is to be bound anew."""
+        return self._only_effect(node) or isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
 
     def _only_effect(self, node: ast.Call) -> bool:
         """Whether the call is a statement, of which only the effect matters."""

@@ -27,10 +27,22 @@ def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
     if works_in_place(call, inference.facts) and call.args:
         return call.args[0]
     fact = inference.facts.get(call.func)
+    if isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.") and _in_place(fact.name):
+        return _initialised_array(call, inference.facts)
     if isinstance(fact, Partial) and isinstance(fact.function, Function):
         return _of_partial(call, fact, fact.function.info, inference)
     name = filled(fact.info, inference) if isinstance(fact, Function) else None
     return _argument(call, fact.info, name) if isinstance(fact, Function) and name is not None else None
+
+
+def _initialised_array(call: ast.Call, facts: Mapping[ast.AST, Fact]) -> ast.expr | None:
+    """What a function of torch.nn.init fills, if it is an array; parameters of modules are another thing."""
+    target = next(iter(call.args), None) or next((k.value for k in call.keywords if k.arg == "tensor"), None)
+    held = target
+    while isinstance(held, ast.Attribute) and held.attr == "data":
+        held = held.value
+    fact = facts.get(held) if held is not None else None
+    return target if isinstance(fact, Tensor) and not fact.variable else None
 
 
 def _of_partial(call: ast.Call, fact: Partial, info: FunctionInfo, inference: Inference) -> ast.expr | None:

@@ -484,6 +484,20 @@ DICTS = {
 }
 
 
+def test_a_dict_whose_children_are_read_by_name_is_flax_own() -> None:
+    head = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {}\n\n"
+    for result, stock in [
+        ("self.parts.z(x) + self.parts['a'](x)", True),
+        ("self.parts[list(self.state_dict())[0][6]](x)", False),
+        ("sum(self.parts[name](x) for name in self.parts)", False),
+        ("sum(part(x) for part in self.parts.values())", False),
+        ("getattr(self, 'parts').z(x)", False),
+    ]:
+        source = head.format(DICTS["given"][0]) + f"    def forward(self, x):\n        return {result}\n"
+        code = convert(HEAD + source).code
+        assert ("self.parts = nnx.Dict(" in code, "class ModuleDict" not in code) == (stock, stock), result
+
+
 @pytest.mark.parametrize("name", DICTS)
 def test_a_container_keeps_the_methods_that_inherited_ones_call(name: str) -> None:
     """``update`` and ``pop`` of the base set and delete items by the class's own methods, and no file names these."""

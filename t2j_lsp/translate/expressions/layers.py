@@ -11,6 +11,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
+from t2j_lsp.translate.inference.dicts import is_stock_dict
 from t2j_lsp.translate.inference.sequentials import is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
@@ -91,7 +92,9 @@ class Layers:
         if layer.name == SEQUENTIAL:
             return self._sequential(node)
         if layer.name == "torch.nn.ModuleList" and (items := contents(node)) is not None:
-            return self._module_list(node, items)
+            return self._container(node, items, "List")
+        if layer.name == "torch.nn.ModuleDict" and (items := contents(node)) is not None:
+            return self._container(node, items, "Dict") if is_stock_dict(self.ctx.inference, node) else None
         if build is None:
             return None
         bound = bind(layer.signature, node, None)
@@ -140,9 +143,9 @@ class Layers:
                 stores.setdefault(node.attr, []).append(node)
         return stores
 
-    def _module_list(self, node: ast.Call, items: ast.expr) -> Piece:
-        """nnx.List in the layout of the call. A generator's own text has the call's brackets."""
-        head = f"{self.renderer.need('nnx')}.List"
+    def _container(self, node: ast.Call, items: ast.expr, name: str) -> Piece:
+        """nnx.List or nnx.Dict in the layout of the call. A generator's own text has the call's brackets."""
+        head = f"{self.renderer.need('nnx')}.{name}"
         if isinstance(items, ast.GeneratorExp):
             return Piece(head + bracket(self.renderer.argument(items), ATOM))
         return self.copier.rebuilt(node, head, [], None, node.keywords)

@@ -21,8 +21,14 @@ MODULES = ("from typing import ", "from collections.abc import ")
 
 
 def is_annotated(nodes: Iterable[ast.AST]) -> bool:
-    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable."""
-    return any(getattr(n, "annotation", None) is not None or getattr(n, "returns", None) is not None for n in nodes)
+    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable; fields say nothing."""
+    fields: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            fields.update(node.body)
+        elif node not in fields and (getattr(node, "annotation", None) or getattr(node, "returns", None)) is not None:
+            return True
+    return False
 
 
 def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:

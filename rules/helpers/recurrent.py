@@ -35,8 +35,8 @@ class RecurrentBase(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.hidden_size, self.num_layers, self.batch_first = hidden_size, num_layers, batch_first
+        self.input_size, self.bias, self.dropout = input_size, bias, dropout
         self.bidirectional, self.proj_size = bidirectional, proj_size
         if dropout > 0:
             self.between_layers = nnx.Dropout(dropout, rngs=rngs)
@@ -74,19 +74,19 @@ class RecurrentBase(nnx.Module):
         if isinstance(x, PackedSequence):
             x, lengths = x
         batch_first = self.batch_first and lengths is None and x.ndim == 3
-        if batch_first:
-            x = jnp.swapaxes(x, 0, 1)
+        x = jnp.swapaxes(x, 0, 1) if batch_first else x
         state = (hx,) if self._state_arrays == 1 else hx
         if hx is None:
-            layers = self.num_layers * (2 if self.bidirectional else 1)
+            layers = self.num_layers * 2 if self.bidirectional else self.num_layers
             h = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
-            state = (h,) if self._state_arrays == 1 else (h, jnp.zeros((*h.shape[:-1], self.hidden_size), x.dtype))
+            c = jnp.zeros((*h.shape[:-1], self.hidden_size), x.dtype) if self.proj_size else h
+            state = (h,) if self._state_arrays == 1 else (h, c)
         valid = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[:, None]
         finals = []
         for layer in range(self.num_layers):
             if self.bidirectional:
                 forward, ahead = self.scan(x, valid, [s[2 * layer] for s in state], f"l{layer}")
-                backward, back = self.scan(x, valid, [s[2 * layer + 1] for s in state], f"l{layer}_reverse")
+                backward, back = self.scan(x, valid, [s[2 * layer + 1] for s in state], f"l{layer}_reverse", True)
                 finals += [forward, backward]
                 x = jnp.concatenate([ahead, back], axis=-1)
             else:
@@ -95,12 +95,11 @@ class RecurrentBase(nnx.Module):
             if self.dropout > 0 and layer < self.num_layers - 1:
                 x = self.between_layers(x)
         last = tuple(jnp.stack(arrays) for arrays in zip(*finals, strict=True))
-        if batch_first:
-            x = jnp.swapaxes(x, 0, 1)
+        x = jnp.swapaxes(x, 0, 1) if batch_first else x
         return x if lengths is None else PackedSequence(x, lengths), last[0] if self._state_arrays == 1 else last
 
     def scan(
-        self, x: jax.Array, valid: jax.Array | None, state: list[jax.Array], name: str
+        self, x: jax.Array, valid: jax.Array | None, state: list[jax.Array], name: str, reverse: bool = False
     ) -> tuple[tuple[jax.Array, ...], jax.Array]:
         """Runs one layer in one direction over x (T, N, input); steps that are not `valid` keep the state."""
         # The inputs of all steps are projected at once.
@@ -120,7 +119,6 @@ class RecurrentBase(nnx.Module):
                 new = tuple(jnp.where(is_valid, n, s) for n, s in zip(new, state, strict=True))
             return new, new[0]
 
-        reverse = name.endswith("_reverse")
         return lax.scan(step, tuple(state), xs if valid is None else (xs, valid), reverse=reverse)
 
 

@@ -24,8 +24,7 @@ def gru_update(inputs: jax.Array, hidden: jax.Array, h: jax.Array) -> jax.Array:
     """
     input_r, input_z, input_n = jnp.split(inputs, 3, axis=-1)
     hidden_r, hidden_z, hidden_n = jnp.split(hidden, 3, axis=-1)
-    r = jax.nn.sigmoid(input_r + hidden_r)
-    z = jax.nn.sigmoid(input_z + hidden_z)
+    r, z = jax.nn.sigmoid(input_r + hidden_r), jax.nn.sigmoid(input_z + hidden_z)
     n = jnp.tanh(input_n + r * hidden_n)
     return (1 - z) * n + z * h
 

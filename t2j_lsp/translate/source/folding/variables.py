@@ -54,7 +54,10 @@ def _literals(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Variables that are given another one, once, and that other one, which keeps its value."""
+    """Variables that are given another one, once, and that other one, which keeps its value.
+
+    So is an attribute of ``self`` that the variable stands for in one place.
+    """
     stores = Counter(n.id for n in nodes(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     stores.update(n.arg for n in nodes(function) if isinstance(n, ast.arg))
     changing = {name for n in nodes(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
@@ -65,6 +68,15 @@ def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
             if isinstance(target, ast.Name) and isinstance(value, ast.Name) and target.id != value.id:
                 if stores[target.id] == stores[value.id] == 1 and not {target.id, value.id} & changing:
                     yield target.id, value.id
+            elif isinstance(target, ast.Name) and _is_own_attribute(value) and isinstance(node, ast.Assign):
+                written = {ast.unparse(n) for n in nodes(function) if isinstance(getattr(n, "ctx", None), ast.Store)}
+                reads = sum(isinstance(n, ast.Name) and n.id == target.id for n in nodes(function)) - 1
+                if stores[target.id] == reads == 1 and target.id not in changing and ast.unparse(value) not in written:
+                    yield target.id, ast.unparse(value)
+
+
+def _is_own_attribute(value: ast.expr) -> bool:
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "self"
 
 
 def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
@@ -79,12 +91,13 @@ def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _unread(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, int]]:
-    """Assignments whose value nobody reads, and which of several values of one assignment it is."""
+    """Assignments whose value nobody reads, or that change nothing, and which of several values of one assignment it is."""
     reads = {n.id for n in nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     shared = {name for n in nodes(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
     for node in nodes(function):
         for index, (target, value) in enumerate(assigned(node)):
-            if isinstance(target, ast.Name) and target.id not in reads | shared and is_pure(value):
+            idle = isinstance(target, ast.Name) and target.id not in reads | shared and is_pure(value)
+            if idle or isinstance(node, ast.Assign) and ast.unparse(target) == ast.unparse(value):
                 assert isinstance(node, ast.stmt)
                 yield node, index
         for body in (getattr(node, "body", None), getattr(node, "orelse", None)):

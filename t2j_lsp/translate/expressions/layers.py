@@ -10,8 +10,8 @@ from itertools import takewhile, zip_longest
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
-from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
 from t2j_lsp.translate.inference.dicts import is_stock_dict
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
 from t2j_lsp.translate.inference.sequentials import is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled

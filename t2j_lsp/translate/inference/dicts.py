@@ -11,7 +11,9 @@ import ast
 from .file import Inference
 from .readers import handed_to_readers
 
-_OF_DICTS = frozenset("items keys values pop popitem update clear get setdefault children named_children".split())
+_OF_DICTS = frozenset(
+    ("items", "keys", "values", "pop", "popitem", "update", "clear", "get", "setdefault", "children", "named_children")
+)
 
 
 def is_stock_dict(inference: Inference, node: ast.Call) -> bool:

@@ -21,7 +21,7 @@ MODULES = ("from typing import ", "from collections.abc import ")
 
 
 def is_annotated(nodes: Iterable[ast.AST]) -> bool:
-    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable; fields say nothing."""
+    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable that is no field."""
     fields: set[ast.AST] = set()
     for node in nodes:
         if isinstance(node, ast.ClassDef):

@@ -25,8 +25,8 @@ MODES = frozenset(("deterministic", "use_running_average", "training", "decode")
 """Attributes that Flax sets from outside."""
 _FLAX_WORDS = """
 _length append apply beta bias deterministic dropout extend head_dim in_features insert kernel_size layers lower
-mean module momentum negative_slope num_embeddings num_heads out_features padding rate remove rngs scale scan shape size step
-threshold update use_running_average value var zeros
+mean module momentum negative_slope num_embeddings num_heads out_features padding rate remove rngs scale scan shape size
+step threshold update use_running_average value var zeros
 """
 FLAX_NAMES = frozenset(_FLAX_WORDS.split())
 """Attributes and methods of the helpers whose names stand in Flax's own code too."""

@@ -91,7 +91,7 @@ def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _unread(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, int]]:
-    """Assignments whose value nobody reads, or that change nothing, and which of several values of one assignment it is."""
+    """Assignments whose value nobody reads, or that change nothing, and which of several values of one it is."""
     reads = {n.id for n in nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     shared = {name for n in nodes(function) if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
     for node in nodes(function):

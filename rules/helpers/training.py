@@ -82,7 +82,9 @@ class LRScheduler:
         """Goes on to the next count, or to `epoch`."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for name, schedule in self.schedules.items():
-            set_hyperparameter(self.optimizer, name, schedule(self.last_epoch))
+            value = schedule(self.last_epoch)
+            for _, held in optax.tree.get_all_with_path(self.optimizer.opt_state, name):
+                held.set_value(jnp.asarray(value, jnp.result_type(held[...], float)))
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
@@ -167,7 +169,8 @@ class ReduceLROnPlateau:
             old = self.get_last_lr()[0]
             new = max(old * self.factor, self.min_lr)
             if old - new > self.eps:
-                set_hyperparameter(self.optimizer, "learning_rate", new)
+                held = optax.tree.get(self.optimizer.opt_state, "learning_rate")
+                held.set_value(jnp.asarray(new, jnp.result_type(held[...], float)))
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
     def is_better(self, metric: float) -> bool:

@@ -183,6 +183,8 @@ def test_a_class_that_is_handed_around_stays_whole() -> None:
 
 FACTORIES = {
     "a default": "class Block(nn.Module):\n    def __init__(self, norm=nn.BatchNorm2d):\n        self.norm = norm(4)\n",
+    "one of several that are assigned": "class Block(nn.Module):\n    def __init__(self, width, norm=nn.BatchNorm2d):\n"
+    "        self.width, self.make = width, norm\n        self.norm = self.make(4)\n",
     "a partial, or what is given": "from functools import partial\n\n\n"
     "class Block(nn.Module):\n    def __init__(self, norm=None):\n"
     "        norm = norm or partial(nn.BatchNorm2d, eps=1e-3)\n        self.norm = norm(4)\n",
@@ -208,6 +210,8 @@ LOST = {
     "another block that passes more": FACTORIES["a block that is one of the file's"]
     + "\n\nclass Other(nn.Module):\n    def __init__(self, width, norm):\n"
     "        self.norm = norm(width, affine=False)\n\n\nother = Net(Other)\n",
+    "one of several that a star may take": "class Block(nn.Module):\n    def __init__(self, norm=nn.BatchNorm2d, *more):\n"
+    "        self.make, *self.rest = (norm, more)\n        self.norm = self.make(4)\n",
     "arguments of which nothing is known": "def make(*args, norm=nn.BatchNorm2d):\n    return norm(*args)\n",
 }
 

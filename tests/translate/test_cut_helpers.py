@@ -210,8 +210,8 @@ LOST = {
     "another block that passes more": FACTORIES["a block that is one of the file's"]
     + "\n\nclass Other(nn.Module):\n    def __init__(self, width, norm):\n"
     "        self.norm = norm(width, affine=False)\n\n\nother = Net(Other)\n",
-    "one of several that a star may take": "class Block(nn.Module):\n    def __init__(self, norm=nn.BatchNorm2d, *more):\n"
-    "        self.make, *self.rest = (norm, more)\n        self.norm = self.make(4)\n",
+    "one of several that a star may take": "class Block(nn.Module):\n"
+    "    def __init__(self, norm=nn.BatchNorm2d, *more):\n        self.make, *self.rest = (norm, more)\n        self.norm = self.make(4)\n",
     "arguments of which nothing is known": "def make(*args, norm=nn.BatchNorm2d):\n    return norm(*args)\n",
 }
 

@@ -49,7 +49,7 @@ def _table(call: Call) -> Piece | None:
     """nnx.Embed with rows from N(0, 1); other arguments take the helper."""
     if any(call.given(name) for name in call.arguments if name not in ("num_embeddings", "embedding_dim", "sparse")):
         return None
-    init = call.site.init(", embedding_init=nnx.initializers.normal(1.0)")
+    init = call.site.init(", embedding_init=jax.random.normal")
     return call.emit(f"nnx.Embed({{num_embeddings}}, {{embedding_dim}}{init}, rngs={{rngs}})", rngs=call.site.rngs())
 
 

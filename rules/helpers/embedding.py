@@ -83,7 +83,7 @@ class Embedding(nnx.Embed):
     """PyTorch's `nn.Embedding`: rows from N(0, 1), row `padding_idx` zero and without gradient."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, rngs: nnx.Rngs):
-        super().__init__(num_embeddings, embedding_dim, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)
+        super().__init__(num_embeddings, embedding_dim, embedding_init=jax.random.normal, rngs=rngs)
         self.embedding_dim = embedding_dim
         if padding_idx is None:
             self.padding_idx = None

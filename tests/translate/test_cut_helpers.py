@@ -211,7 +211,8 @@ LOST = {
     + "\n\nclass Other(nn.Module):\n    def __init__(self, width, norm):\n"
     "        self.norm = norm(width, affine=False)\n\n\nother = Net(Other)\n",
     "one of several that a star may take": "class Block(nn.Module):\n"
-    "    def __init__(self, norm=nn.BatchNorm2d, *more):\n        self.make, *self.rest = (norm, more)\n        self.norm = self.make(4)\n",
+    "    def __init__(self, norm=nn.BatchNorm2d, *more):\n"
+    "        self.make, *self.rest = (norm, more)\n        self.norm = self.make(4)\n",
     "arguments of which nothing is known": "def make(*args, norm=nn.BatchNorm2d):\n    return norm(*args)\n",
 }
 

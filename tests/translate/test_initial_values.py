@@ -20,7 +20,7 @@ LAYERS = {
         "nnx.Linear(4, 3, use_bias=False, rngs=rngs)",
     ),
     "nn.Embedding(4, 3)": (
-        "nnx.Embed(4, 3, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)",
+        "nnx.Embed(4, 3, embedding_init=jax.random.normal, rngs=rngs)",
         "nnx.Embed(4, 3, rngs=rngs)",
     ),
 }

@@ -279,7 +279,7 @@ def test_a_table_that_a_linears_weight_replaces_starts_as_the_linear_does() -> N
     code = " ".join(translation.code.split()).replace("( ", "(").replace(" )", ")")
     linear = 'nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform")'
     assert f"wte=nnx.Embed(vocab, dim, embedding_init={linear}, rngs=rngs" in code
-    assert "wpe=nnx.Embed(9, dim, embedding_init=nnx.initializers.normal(1.0), rngs=rngs)" in code
+    assert "wpe=nnx.Embed(9, dim, embedding_init=jax.random.normal, rngs=rngs)" in code
     assert "self.head = TiedLinear(self.parts.wte.embedding)" in code
     assert not translation.findings
 

@@ -97,6 +97,8 @@ def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text
 
 def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
     """``return`` of an expression with a variable's value in the place of the variable, if nothing else reads it."""
+    if isinstance(returned, ast.Name) and returned.id == name and not _is_shared(name, function):
+        return f"return {_code(text, value)}"
     named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
     here = _reads(returned, name)
     if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in ast.walk(function) if isinstance(a, ast.arg)):
@@ -114,6 +116,13 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
     whole = _code(text, returned)
     start = here[0].col_offset - returned.col_offset
     return f"return {whole[:start]}{made}{whole[start + len(name) :]}"
+
+
+def _is_shared(name: str, function: ast.FunctionDef) -> bool:
+    """Whether a function inside of another one may read its variable later, or it is not the function's own."""
+    inner = [n for n in ast.walk(function) if isinstance(n, FunctionNode | ast.Lambda) and n is not function]
+    outer = {one for n in ast.walk(function) if isinstance(n, ast.Global | ast.Nonlocal) for one in n.names}
+    return name in outer or any(isinstance(n, ast.Name) and n.id == name for one in inner for n in ast.walk(one))
 
 
 def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:

@@ -226,8 +226,8 @@ class UseFinder:
                 uses.subclassed.add(self.homes[node])
             case ast.Tuple() if _asks_class(self.parents.get(parent)):
                 uses.checked = True
-            case ast.Tuple() if (target := _in_place_of(node, parent, self.parents.get(parent))) is not None:
-                yield self._place(target)
+            case ast.Tuple() if (held := _in_place_of(node, parent, self.parents.get(parent))) is not None:
+                yield self._place(held)
             case ast.Expr():
                 pass
             case ast.Attribute() if parent.value is node and self.homes[node] is not None:

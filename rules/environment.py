@@ -40,8 +40,8 @@ Row("torch.xpu.is_available()", "False", result="bool")
 Row("torch.backends.cudnn.is_available()", 'jax.default_backend() == "gpu"', result="bool")
 for name in ("get_default_device", "cuda.current_device"):
     refuse(f"torch.{name}", "JAX names devices by objects: jax.devices()[0] is the default one.")
-drop("torch.cuda.set_device", 'JAX computes on its first device: jax.config.update("jax_default_device", device).')
-refuse("torch.set_default_device", 'JAX takes its default device from jax.config.update("jax_default_device", device).')
+for name in ("cuda.set_device", "set_default_device"):
+    drop(f"torch.{name}", 'JAX computes on its first device: jax.config.update("jax_default_device", device).')
 
 # CUDA, backends and threads -------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ def test_questions_get_the_answer_they_get_on_a_cpu(torch: str, jax: str, inputs
 GONE = [
     "torch.cuda.empty_cache()",
     "torch.cuda.synchronize()",
+    "torch.set_default_device('cuda' if torch.cuda.is_available() else 'cpu')",
     "torch.set_num_threads(4)",
     "torch.use_deterministic_algorithms(True)",
     "torch.set_float32_matmul_precision('high')",

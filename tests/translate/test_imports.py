@@ -108,3 +108,20 @@ def test_the_names_that_stay_keep_their_comments(source: str, wanted: str) -> No
         text = f"{source}\nx = {name}(ones(2))".replace("\n", f"\n{indent}")
         code = translate(f"{'if True:' if indent else ''}\n{indent}{text}\n").code
         assert indent + wanted.replace("\n", f"\n{indent}") + "\n" in code
+
+
+def test_numpy_that_a_script_imports_half_way_is_imported_where_it_is_needed_first() -> None:
+    """``tensor.numpy()`` needs no numpy in PyTorch; the array's does."""
+    text = "import torch\na = torch.ones(5).numpy()\nprint(a)\nimport numpy as np\nb = np.ones(5)\n"
+    done = translate(text)
+    assert not done.gaps
+    wanted = "import jax.numpy as jnp\nimport numpy as np\na = np.asarray(jnp.ones(5))\nprint(a)\nb = np.ones(5)\n"
+    assert done.code == wanted
+    assert translate(wanted).code == wanted
+
+
+def test_one_that_is_needed_behind_it_only_stays() -> None:
+    text = "import torch\nx = torch.ones(5)\nprint(x)\nimport numpy as np\nb = np.ones(5) + x.numpy()\n"
+    code = translate(text).code
+    assert code.count("import numpy as np") == 1
+    assert code.index("print(x)") < code.index("import numpy as np")

@@ -20,6 +20,9 @@ from .convert import expect, run
         ("x[:, 1:] += y", "x = x.at[:, 1:].add(y)"),
         ("x[ids] += y", "x = x.at[ids].set(x[ids] + y)"),
         ("x[..., 0] /= 2", "x = x.at[..., 0].divide(2)"),
+        ("x[0][1] = 1", "x = x.at[0, 1].set(1)"),
+        ("x[-1][0][1:3] += y", "x = x.at[-1, 0, 1:3].add(y)"),
+        ("x[0][ids] = y", "x = x.at[0, ids].set(y)"),
         ("torch.add(x, y, out=x)", "x = x + y"),
         ("x.zero_()", "x = jnp.zeros_like(x)"),
         ("x.gt_(y)", "x = (x > y).astype(x.dtype)"),
@@ -34,9 +37,17 @@ def test_writes_rebind(statement: str, wanted: str) -> None:
     )
 
 
+@pytest.mark.parametrize("target", ["x[0][:, ids]", "x[ids][0]", "x[0][x[0] > 1]", "x[1:][0]"])
+def test_a_write_into_a_part_that_is_a_copy_or_lies_otherwise_is_refused(target: str) -> None:
+    """``x[ids]`` is a copy; ``x[0, :, ids]`` has its axes in another order."""
+    gaps = run(f"def f(x: Tensor, ids: Tensor):\n    x = x * 1\n    {target} = 5\n    return x\n").gaps
+    assert ["view or temporary" in gap.reason for gap in gaps] == [True]
+
+
 @pytest.mark.parametrize(
     ("code", "gaps"),
     [
+        ("def f(x: Tensor):\n    x[0][1] = 2\n", 1),
         ("def f(x: Tensor, v):\n    x[:] = v\n", 1),
         ("def f(x: Tensor):\n    x -= x.mean()\n    x /= x.std()\n", 1),
         ("def f(x: Tensor, n):\n    for i in range(n):\n        x[i] = n\n", 1),
@@ -61,6 +72,7 @@ def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
     [
         ("y = x", "y.add_(1)", "return x"),
         ("y = x[0]", "y += 1", "return x"),
+        ("y = x[0]", "y[1][0] = 1", "return x"),
         ("y = x.view(-1)", "y[0] = 1", "return x + 1"),
         ("y = x", "z = F.relu(x, inplace=True)", "return y + z"),
         ("y = x.transpose(0, 1)", "x.mul_(2)", "return y"),

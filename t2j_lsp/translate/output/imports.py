@@ -66,10 +66,13 @@ def edit_imports(
     wanted = copied_names(ctx, read, needs)
     everything = closure(wanted) if wanted else []
     lines: set[str] = set()
+    late = _late_imports(ctx.source, output)
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
-        if root in needs.claimed and alias in read and alias not in bound:
+        if root in needs.claimed and alias in read and (alias not in bound or alias in late):
             lines.add(aliased(line, needs))
+            if alias in late:
+                ctx.edits.delete(late[alias])
     if ctx.options.helpers == "inline":
         everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         if everything and output is not None:
@@ -79,7 +82,7 @@ def edit_imports(
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:
             lines.update(aliased(line, needs) for line in helper.imports)
-    lines = {line for line in lines if not _already(line, ctx.source)}
+    lines = {line for line in lines if bound_by(line) in late or not _already(line, ctx.source)}
     defined = {needs.renames.get(h.name, h.name) for h in everything} | {bound_by(line) for line in lines}
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
@@ -170,6 +173,25 @@ def _bound(inference: Inference) -> set[str]:
     names = {*inference.source.symbols.module, *inference.env}
     facts = {name: inference.env.get(name) for name in names}
     return {name for name, fact in facts.items() if not (isinstance(fact, Qual) and is_torch(fact.name))}
+
+
+def _late_imports(source: Source, output: WrittenCode | None) -> dict[str, ast.stmt]:
+    """Imports of the source's top level behind its head that the output needs in front of them, by the name they bind.
+
+    A script that imports numpy half way may have ``tensor.numpy()`` before.
+    """
+    late: dict[str, ast.stmt] = {}
+    for node in source.tree.body if output is not None else ():
+        match node:
+            case ast.Import(names=[ast.alias(name=name, asname=alias)]) if node not in source.preamble:
+                if f"import {name} as {alias}" in (line for line, _ in IMPORTS.values()):
+                    late.setdefault(alias or name, node)
+    if not late or output is None:
+        return {}
+    reads = [n for n in ast.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
+    first = {n.id: n.lineno for n in sorted(reads, key=lambda n: n.lineno, reverse=True)}
+    lines = {a.asname: n.lineno for n in output.tree.body if isinstance(n, ast.Import) for a in n.names}
+    return {name: node for name, node in late.items() if first.get(name, lines.get(name, 0)) < lines.get(name, 0)}
 
 
 def _already(line: str, source: Source) -> bool:

@@ -205,7 +205,7 @@ class Stores:
         """``x[i] = v`` and ``x[i] += v`` on an array: ``x = x.at[i].set(v)``."""
         if self._is_converted(target):
             return False
-        owner = target.value
+        owner, outer = self._whole(target)
         while (
             isinstance(owner, ast.Attribute)
             and owner.attr == "data"
@@ -222,7 +222,7 @@ class Stores:
             self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
             return True
         holder = bracket(self.renderer.render(owner), ATOM) if variable is None else variable[0]
-        index = self.subscripts.index(target)
+        index = ", ".join(map(self.subscripts.index, [*outer, target]))
         sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
             self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(self.renderer.argument(value))}")
@@ -255,6 +255,27 @@ class Stores:
         self.edits.replace(node, f"{holder} = {new}")
         self.report.converted += 1
         return True
+
+    def _whole(self, target: ast.Subscript) -> tuple[ast.expr, list[ast.Subscript]]:
+        """The array that is written into, and the parts by whole numbers that are taken of it: of ``x[i][j] = v``.
+
+        Those are views in PyTorch, so that it says ``x[i, j] = v``.
+        """
+        owner, outer = target.value, list[ast.Subscript]()
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else []
+        apart = any(not isinstance(p, ast.Slice) and not self._is_number(p) for p in parts)
+        if apart or is_mask(target.slice, self.inference.facts):
+            return owner, []  # axes of an array of indices would come elsewhere
+        while isinstance(owner, ast.Subscript) and self._is_number(owner.slice):
+            if not isinstance(self.inference.fact(owner.value), Tensor):
+                break
+            outer.insert(0, owner)
+            owner = owner.value
+        return (target.value, []) if isinstance(owner, ast.Subscript) else (owner, outer)
+
+    def _is_number(self, node: ast.expr) -> bool:
+        fact = self.inference.fact(node)
+        return isinstance(fact, Scalar) and fact.kind == "int"
 
     def _is_converted(self, target: ast.Subscript) -> bool:
         """Whether it is JAX code already: what is written to is an nnx.Variable, or no array."""

@@ -43,7 +43,7 @@ RANDOM = [
     "w = torch.zeros(n, m)\n    fill(w)",
     "w = filled(torch.empty(n, m), std=3.0)",
     "w = torch.zeros(n, m)\n    init.normal_(w[1:])",
-    "v = torch.empty(n, m)\n    w = init.kaiming_uniform_(v, a=1) + 0 * v",
+    "v = torch.empty(n, m)\n    w = init.kaiming_uniform_(v, a=1) * 2",
 ]
 EXACT = [
     "w = init.constant_(torch.empty(n), 1)",

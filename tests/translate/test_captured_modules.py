@@ -161,3 +161,29 @@ def test_a_loop_that_writes_walks_over_variables() -> None:
 )
 def test_methods_that_nnx_modules_have_not_are_gaps(call: str) -> None:
     assert convert(f"{WALKED}{call}\n").gaps
+
+
+DEFAULTS = """
+
+def default(value, d):
+    if value is not None:
+        return value
+    return {returned}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "gap"),
+    [
+        ("d() if callable(d) else d", False),
+        ("d()", False),
+        ("d", True),
+        ("d if callable(d) else d()", True),
+        ("[d, d()]", True),
+    ],
+)
+def test_a_function_that_is_called_at_once_holds_nothing(returned: str, gap: bool) -> None:
+    lines = textwrap.indent("self.width = default(None, lambda: self.fc.in_features)", "        ")
+    gaps = convert(DEFAULTS.format(returned=returned) + CLASS.format(lines=lines)).gaps
+    assert [g.reason for g in gaps if "holds modules" not in g.reason] == []
+    assert bool(gaps) == gap

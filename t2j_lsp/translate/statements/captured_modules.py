@@ -10,12 +10,15 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, ListOf, Tuple, is_module
 
 _REASON = (
     "the function in {} holds modules: under nnx.jit and nnx.grad it would use the original's, not the copy's; "
     "make it a method"
 )
+_ASKING = frozenset({"callable", "isfunction"})
+"""Functions that ask whether something is a function."""
 
 
 class CapturedModules:
@@ -27,11 +30,21 @@ class CapturedModules:
 
     def assigned(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
         """Make a method of it, or report it; whether there was such a function."""
-        if not owner.cls.info.is_module or not any(map(self._holds_modules, ast.walk(node.value))):
+        if not owner.cls.info.is_module or not any(map(self._holds_modules, self._kept(node.value))):
             return False
         if not self._becomes_a_method(node, target):
             self.ctx.report.gap(node, "torch.nn.Module", "refused", _REASON.format(ast.unparse(target)))
         return True
+
+    def _kept(self, value: ast.expr) -> list[ast.AST]:
+        """The nodes of a value, without the lambdas in it that a function of the file calls and doesn't hand on."""
+        called: set[ast.AST] = set()
+        for call in (n for n in ast.walk(value) if isinstance(n, ast.Call)):
+            info = called_function(self.ctx.fact(call.func))
+            for parameter, given in bound_arguments(call, info) if info is not None else ():
+                if info is not None and isinstance(given, ast.Lambda) and _is_only_called(parameter.arg, info.node):
+                    called.update(ast.walk(given))
+        return [n for n in ast.walk(value) if n not in called]
 
     def _holds_modules(self, node: ast.AST) -> bool:
         match node:
@@ -145,3 +158,18 @@ def _holds(fact: Fact) -> bool:
             return _holds(fact.item)
         case _:
             return is_module(fact)
+
+
+def _is_only_called(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function calls what it is given under a name, and neither keeps it nor hands it on.
+
+    In ``return d() if callable(d) else d`` the last ``d`` is no function.
+    """
+    fine: set[ast.AST] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name() as callee):
+                fine |= {callee, *(node.args if callee.id in _ASKING else ())}
+            case ast.IfExp(test=ast.Call(func=ast.Name(id=asking), args=[ast.Name(id=asked)]), orelse=ast.Name() as no):
+                fine |= {no} if asking in _ASKING and no.id == asked else set()
+    return all(n in fine for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name)

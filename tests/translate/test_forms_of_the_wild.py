@@ -126,6 +126,23 @@ def test_a_tuple_without_brackets_is_one_value_of_an_attribute() -> None:
     assert re.search(r"self.kept = nnx.data\(\(jax.nn.relu\(x\), \(?absolute\(x\)\)?\)\)", code)
 
 
+def test_nothing_in_a_branch_of_a_constructor_may_become_an_array() -> None:
+    text = (
+        "class Net(nn.Module):\n    def __init__(self, causal, bias):\n        super().__init__()\n"
+        "        self.bias = nn.Parameter(torch.zeros(3))\n        if causal:\n            self.cache = None\n"
+        "        if not bias:\n            self.bias = None\n\n"
+        "    def forward(self, x: torch.Tensor):\n        self.cache = x[-1:]\n        return x * 2\n"
+    )
+    code = convert(HEAD + text).code
+    assert "            self.cache = nnx.data(None)\n" in code and "            self.bias = None\n" in code
+    names: dict[str, Any] = {}
+    exec(code, names)
+    net = names["Net"](True, False, rngs=nnx.Rngs(0))
+    for start in (0.0, 1.0):  # as an attribute without data the array made the second call fail
+        nnx.jit(lambda net, x: net(x))(net, jnp.arange(start, 4 + start)[:, None])
+        assert net.cache.item() == 3 + start
+
+
 def test_batches_of_an_evaluation_become_arrays() -> None:
     text = (
         "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\n\n"

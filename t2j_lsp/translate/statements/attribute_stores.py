@@ -190,7 +190,11 @@ class AttributeStores:
             attribute = element(attribute)
         if not (is_tensor(attribute) or is_module(attribute)) or self._becomes_a_function(node, target, owner):
             return False
-        return isinstance(self.ctx.source.parents.get(node), ast.FunctionDef) or self._overwritten(node, target)
+        if isinstance(self.ctx.source.parents.get(node), ast.FunctionDef) or self._overwritten(node, target):
+            return True
+        said = owner.cls.info.said.get(target.attr, {})  # in a branch, where another method gives an array
+        given = [fact for author, fact in said.items() if author is not self.ctx.scope.function]
+        return any(isinstance(fact, Tensor) and not fact.variable for fact in given)
 
     def _overwritten(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute) -> bool:
         """Whether a statement behind this one, in its block or in one around, assigns the attribute again."""

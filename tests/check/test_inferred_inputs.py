@@ -331,6 +331,20 @@ FUNCTIONS = {
         "def f(module: nn.Module, x: torch.Tensor):\n    return x - module.num_key_value_groups * module.scaling\n",
         "def f(module, x):\n    return x {sign} module.num_key_value_groups * module.scaling\n",
     ),
+    "two that are said to have one shape": (
+        "def f(x, y):\n    assert x.shape == y.shape, 'inputs must have the same shape'\n"
+        "    return x - 2 * y.float()\n",
+        "def f(x, y):\n    return x {sign} 2 * y\n",
+    ),
+    "square matrices": (
+        "def f(x, y):\n    return torch.matmul(x, y) - torch.matmul(y, x)\n",
+        "def f(x, y):\n    return x @ y {sign} y @ x\n",
+    ),
+    "a mask as large as the scores": (
+        "def f(query: torch.Tensor, key: torch.Tensor, attention_mask):\n"
+        "    return query @ key.transpose(2, 3) - attention_mask.float() * 2\n",
+        "def f(query, key, attention_mask):\n    return query @ key.swapaxes(2, 3) {sign} attention_mask * 2.0\n",
+    ),
     "tuples of several kinds": (
         "from typing import List, Tuple\n\n\n"
         "def f(parts: List[Tuple[torch.Tensor, float]]):\n    assert type(parts[0][1]) is float\n"
@@ -378,6 +392,38 @@ class Outer(nn.Module):
     verdict = check(torch, jax, "Outer", expression=convert_expression)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     wrong = check(torch, jax.replace("x - y", "x + y"), "Outer", expression=convert_expression)
+    assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+def test_a_class_of_the_file_is_given_what_it_asks_for(check: Check) -> None:
+    torch = """
+from dataclasses import dataclass
+from typing import Literal
+
+@dataclass(frozen=True)
+class Norm:
+    eps: float
+    kind: Literal["rms", "none"]
+
+@dataclass(frozen=True)
+class Config:
+    input_dims: int
+    hidden_dims: int
+    norm: Norm
+    use_bias: bool = True
+
+class Block(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.proj = nn.Linear(config.input_dims, config.hidden_dims)
+        self.eps = config.norm.eps + 0.25 if config.norm.kind == "rms" else 0.0
+    def forward(self, x):
+        return self.proj(x) - self.eps
+"""
+    jax = convert(TORCH + torch).code
+    verdict = check(torch, jax, "Block", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    wrong = check(torch, jax.replace("- self.eps", "+ self.eps"), "Block", expression=convert_expression)
     assert wrong.verdict is VerdictKind.DIFFERENT
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from t2j_lsp.check.inputs import Code
@@ -78,7 +79,9 @@ def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal:
         for pattern, layer in _LAYERS:
             if re.fullmatch(pattern, lowered) and (kind or lowered.endswith(("layer", "cls"))):
                 return Code(f"{layer}()" if re.fullmatch(r"(Optional\[)?(torch\.)?(nn\.)?Module\]?", kind) else layer)
-    made = _class_value(kind, scope)
+    if (text := re.search(r"\bLiteral\[\s*(['\"])(.*?)\1", kind)) is not None:
+        return text[2]
+    made = _class_value(kind, scope, equal)
     if made is not None:
         return made
     item = re.search(r"\b(tuple|list|sequence)\[(int|float)", kind.lower())
@@ -120,9 +123,44 @@ def _by_name(*names: str) -> Any:
     return None
 
 
-def _class_value(kind: str, scope: ModuleScope) -> Code | None:
-    """A class of the file as a parameter's type: an instance with all defaults, or for ``type[X]`` the class."""
+def _class_value(kind: str, scope: ModuleScope, equal: int | None) -> Code | None:
+    """A class of the file as a parameter's type: an instance with all defaults, or for ``type[X]`` the class.
+
+    What the constructor asks for is given by its names.
+    """
     for word in re.findall(r"\w+", kind):
-        if any(isinstance(scope.body[i], ast.ClassDef) for i in scope.bindings.get(word, ())):
-            return Code(word if re.search(r"[Tt]ype\[|Callable", kind) else f"{word}()")
+        found = [scope.body[i] for i in scope.bindings.get(word, ())]
+        for node in found:
+            if isinstance(node, ast.ClassDef):
+                asked = re.search(r"[Tt]ype\[|Callable", kind) is None
+                return Code(f"{word}({_given(node, scope, equal)})" if asked else word)
     return None
+
+
+def _given(node: ast.ClassDef, scope: ModuleScope, equal: int | None) -> str:
+    """The arguments that a class of the file asks for; none where something of it isn't known."""
+    given: list[str] = []
+    for name, annotation in _asked(node):
+        inner = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
+        value = None if node.name in inner else value_for(name, annotation, scope, equal)
+        if value is None:
+            return ""
+        given.append(f"{name}={value}" if isinstance(value, Code) else f"{name}={value!r}")
+    return ", ".join(given)
+
+
+def _asked(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
+    """What the constructor of a class requires: its own, or the one of a dataclass without bases."""
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            arguments = statement.args
+            parameters = [*arguments.posonlyargs, *arguments.args]
+            required = parameters[1 : len(parameters) - len(arguments.defaults)]
+            required += [p for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None]
+            yield from ((p.arg, p.annotation) for p in required)
+            return
+    if any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+        for statement in node.body:
+            match statement:
+                case ast.AnnAssign(ast.Name(name), annotation, None) if "ClassVar" not in ast.unparse(annotation):
+                    yield name, annotation

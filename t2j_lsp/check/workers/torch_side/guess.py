@@ -55,6 +55,7 @@ _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
 _MOST_ELEMENTS = 2_000_000
 _LENGTH_NAMES = re.compile(r"(\w+_)?(lengths|lens)")
+_ONE_SHAPE = re.compile(r"(have|be of|of) the same (shape|size|dimension)|same (shape|size)s?\b")
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
 
@@ -105,11 +106,13 @@ class Guesser:
         """Puts what an error suggests at the head of the queue."""
         text = str(error)
         better = self._with_key(error.args[0]) if isinstance(error, KeyError) and error.args else []
-        better += self._as_long(text)
+        better += self._as_long(text) + self._of_one_shape(text)
         for pattern, change in REPAIRS:
             match = re.search(pattern, text)
             if match:
-                for name, spec in self.last.items():
+                for name, spec in sorted(
+                    self.last.items(), key=lambda item: not _MASK_NAMES.fullmatch(item[0].lower())
+                ):
                     if isinstance(spec, Spec):
                         better += [{**self.last, name: s} for s in change(spec, match)]
         self.queue[:0] = better[:8]
@@ -122,6 +125,13 @@ class Guesser:
         numbers = [*range(1, int(match[1]) + 1)]
         lists = [n for n, given in self.last.items() if isinstance(given, list) and set(map(type, given)) == {int}]
         return [{**self.last, name: numbers} for name in lists]
+
+    def _of_one_shape(self, text: str) -> list[dict[str, Any]]:
+        """The last inputs with all tensors as the first, where the program says that they must be of one shape."""
+        tensors = {name: spec for name, spec in self.last.items() if isinstance(spec, Spec)}
+        if len(tensors) < 2 or _ONE_SHAPE.search(text) is None:
+            return []
+        return [{**self.last, **dict.fromkeys(tensors, next(iter(tensors.values())))}]
 
     def _with_key(self, key: Any) -> list[dict[str, Any]]:
         """The last inputs with what a dict among them was asked for."""

@@ -131,6 +131,13 @@ def _boolean(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [] if spec.dtype == "bool" else [Spec("bool", spec.shape)]
 
 
+def _square(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Matrices that are multiplied with others of their kind."""
+    if spec.dtype != "float32" or len(spec.shape) < 2 or spec.shape[-1] == spec.shape[-2]:
+        return []
+    return [Spec(spec.dtype, (*spec.shape[:-1], spec.shape[-2]))]
+
+
 def _complex(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec("complex64", spec.shape)] if spec.dtype == "float32" else []
 
@@ -158,7 +165,8 @@ REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
     (_LONG, _integers),
     (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
     (_MATCH, _size),
-    (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small", _larger),
+    (r"first two dimensions of batch2|must be batches of square matrices|must be square", _square),
+    (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small|should be larger than", _larger),
     (r"last dim(?:ension)? .*?(?:of|be)(?: size| length)? (\d+)", _last),
     (r"'Tensor' object is not callable", _callable),
     (_NO_NUMBER, _number),

@@ -205,6 +205,14 @@ def test_a_class_that_is_handed_around_is_followed_by_name(name: str) -> None:
     assert parameters(found[norm]) == ["self", "num_features", *eps, "rngs"]
 
 
+@pytest.mark.parametrize(("momentum", "tested"), [("0.01", False), ("None", True), ("width", True)])
+def test_what_a_partial_binds_is_never_none_if_it_is_a_number(momentum: str, tested: bool) -> None:
+    source = "from functools import partial\n\n\nclass Block(nn.Module):\n    def __init__(self, width, norm=None):\n"
+    source += f"        norm = norm or partial(nn.BatchNorm2d, momentum={momentum})\n        self.norm = norm(4)\n"
+    code = convert(HEAD + source).code
+    assert ("num_batches_tracked" in code) == tested
+
+
 LOST = {
     "a block of which nothing is known": "def make(block):\n    return block(4, nn.BatchNorm2d)\n",
     "another block that passes more": FACTORIES["a block that is one of the file's"]

@@ -14,9 +14,9 @@ from t2j_lsp.symbols import nearest
 from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, without_unpassed
 from .constants import folded, is_literal, literal
-from .definitions import definition, nodes
+from .definitions import definition, is_given, nodes
 from .family import Family
-from .given import given, is_given, never_none
+from .given import given, never_none
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
 from .variables import assigned, is_pure, without_assignment
@@ -88,7 +88,8 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
     bound = {parameter for one in made for parameter in family.finder.uses[one].bound}
     constants = decided(function, every, bound, shift=1)
     if not constants:
-        if every and (passed := given(function, every, bound, shift=1)):
+        unsure = {parameter for one in made for parameter in family.finder.uses[one].unsure}
+        if every and (passed := given(function, every, unsure, shift=1)):
             texts[name] = never_none(texts[name], passed, NEW)
         return
     names = frozenset(known for known, _ in constants)

@@ -30,6 +30,15 @@ def members(text: str) -> frozenset[str]:
     return frozenset(names | {n.attr for n in nodes(node) if isinstance(n, ast.Attribute)})
 
 
+_VALUES = ast.BinOp | ast.Compare | ast.Dict | ast.JoinedStr | ast.List | ast.Set | ast.Tuple
+"""Expressions that are never None."""
+
+
+def is_given(node: ast.expr | None) -> bool:
+    """Whether an argument is surely not None."""
+    return isinstance(node, _VALUES) or isinstance(node, ast.Constant) and node.value is not None
+
+
 def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """The parameters, functions and variables in a definition that are annotated, and with what."""
     for one in nodes(node):

@@ -10,30 +10,26 @@ import libcst as cst
 
 from .arguments import assigned_names
 from .constants import folded
-from .definitions import defaults
+from .definitions import defaults, is_given
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall
 
-_VALUES = ast.BinOp | ast.Compare | ast.Dict | ast.JoinedStr | ast.List | ast.Set | ast.Tuple
-"""Expressions that are never None."""
-
-
-def is_given(node: ast.expr | None) -> bool:
-    """Whether an argument is surely not None."""
-    return isinstance(node, _VALUES) or isinstance(node, ast.Constant) and node.value is not None
-
 
 def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0) -> frozenset[str]:
-    """The parameters with None for a default that every call passes, and never None."""
+    """The parameters that have a default and are never None: every call passes something else, or has the default.
+
+    A ``functools.partial`` passes those that are ``bound`` something that may be None.
+    """
     plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
     taken = {*bound, *assigned_names(node)}
-    optional = [n for n, d in defaults(node).items() if isinstance(d, ast.Constant) and d.value is None]
     return frozenset(
         name
-        for name in optional
+        for name, default in defaults(node).items()
         if name not in taken
         and calls
-        and all(is_given(c.argument(plain.index(name) - shift if name in plain else None, name)) for c in calls)
+        and all(
+            is_given(c.argument(plain.index(name) - shift if name in plain else None, name) or default) for c in calls
+        )
     )
 
 
@@ -86,4 +82,6 @@ def _required(parameters: cst.Parameters, names: frozenset[str]) -> cst.Paramete
 
 
 def _bare(parameter: cst.Param) -> cst.Param:
+    if not (isinstance(parameter.default, cst.Name) and parameter.default.value == "None"):
+        return parameter  # a default that is a value stays
     return parameter.with_changes(default=None, equal=cst.MaybeSentinel.DEFAULT)

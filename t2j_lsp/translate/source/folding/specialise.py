@@ -18,9 +18,9 @@ from .arguments import assigned_names, decided, drop_arguments
 from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
-from .definitions import definition, free_names, members
+from .definitions import definition, free_names, is_given, members
 from .evaluation import evaluated, pure_functions
-from .given import given, is_given, never_none
+from .given import given, never_none
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
@@ -106,6 +106,7 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
         (
             uses.known,
             frozenset(uses.bound),
+            frozenset(uses.unsure),
             uses.checked,
             frozenset(uses.subclassed),
             frozenset(uses.reads),
@@ -180,7 +181,7 @@ def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses
     if any(isinstance(d, ast.Call) for d in node.decorator_list):
         return  # a decorator with arguments may count or name the parameters
     if not constants:
-        if uses.known and (passed := given(node, uses.calls, uses.bound)):
+        if uses.known and (passed := given(node, uses.calls, uses.unsure)):
             texts[name] = never_none(texts[name], passed, name)
         return
     names = frozenset(known for known, _ in constants)

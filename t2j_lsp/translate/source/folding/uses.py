@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
-from .definitions import bound_in
+from .definitions import bound_in, is_given
 from .readings import TRANSFORMATIONS, Function, Place, Tree, read, read_helper
 
 Agreed = Mapping[str, tuple[tuple[str, str], ...]]
@@ -56,6 +56,8 @@ class HelperUses:
     calls: list[HelperCall] = field(default_factory=list)
     bound: set[str] = field(default_factory=set)
     """Parameters that a ``functools.partial`` binds."""
+    unsure: set[str] = field(default_factory=set)
+    """Those of them that it may bind to None."""
     known: bool = True
     """Whether the calls are all there are."""
     subclassed: set[str | None] = field(default_factory=set)
@@ -201,7 +203,9 @@ class UseFinder:
                 if any(k.arg is None for k in parent.keywords):
                     yield None
                 agreed = uses.agreed if self.homes[node] is None else ()
-                uses.bound |= {k.arg for k in parent.keywords if k.arg is not None and k.arg not in agreed}
+                bound = {k.arg: k.value for k in parent.keywords if k.arg is not None and k.arg not in agreed}
+                uses.bound |= bound.keys()
+                uses.unsure |= {name for name, value in bound.items() if not is_given(value)}
                 yield from self._flow(uses, parent)
             case ast.Call():
                 yield from self._passed(parent, node)
